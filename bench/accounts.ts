@@ -20,5 +20,5 @@ export function makeAccounts(database: string, count: number): Promise<Account[]
   });
 }
 
-/** The headers of every request of an account. */
+/** The headers that authenticate each request of an account. */
 export const headersOf = ({ domain, key }: Account) => ({ domain, key });

@@ -1,9 +1,12 @@
 import type { Stage } from './environment.ts';
 
-/** Whose result it is: a floor's (the least code that does the same), a peer's, or Carillon's. */
+/**
+ * The side of a comparison that a result belongs to: a floor (the least code that does the same work), a peer
+ * (another product), or Carillon.
+ */
 export type Side = 'floor' | 'peer' | 'ours';
 
-/** The results of one contender in one unit, by round. */
+/** The results of one contender in one unit, with one number for each round. */
 export type Series = {
   readonly name: string;
   readonly side: Side;
@@ -15,39 +18,39 @@ export type Series = {
 export type Claim = {
   readonly description: string;
   readonly of: string;
-  /** The series that it is divided by, round by round. */
+  /** The series by which the series `of` is divided, round by round. */
   readonly to?: string;
   readonly atLeast?: number;
   readonly atMost?: number;
 };
 
-/** The results of a row. */
+/** The series that a row has measured, and the claims about them. */
 export type Measured = {
   readonly series: readonly Series[];
   readonly claims: readonly Claim[];
 };
 
-/** The number of rounds, and their length. */
+/** The settings with which a row is measured. */
 export type Run = {
   readonly stage: Stage;
   readonly rounds: number;
   readonly roundMs: number;
-  /** A run of seconds that only detects a regression. */
+  /** True for a run of a few seconds that only detects regressions. */
   readonly isQuick: boolean;
   readonly say: (line: string) => void;
 };
 
 /** A row of the performance table. */
 export type Bench = {
-  /** `P1`; `name` selects it on the command line as well. */
+  /** The id, such as `P1`. Both the id and the name select the row on the command line. */
   readonly id: string;
   readonly name: string;
   readonly title: string;
-  /** The limits of its claims, in words. */
+  /** The limits of the claims of the row, in words. */
   readonly target: string;
-  /** Why a claim is missed, in one sentence. */
+  /** The reason why a claim is missed, in one sentence. */
   readonly heldBack?: string;
-  /** Describes a round that differs from `roundMs`. */
+  /** Describes a round whose length differs from `roundMs`. */
   readonly aRound?: string;
   measure(run: Run): Promise<Measured>;
 };

@@ -23,7 +23,7 @@ export type Judged = {
   readonly holds: boolean;
 };
 
-/** Compares each claim with its series, or with the ratio of two series round by round. */
+/** Checks each claim against the median of its series, or of the ratio of two series in each round. */
 export function checkThresholds({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
   const roundsOf = (name: string) => {
     const found = series.find((one) => one.name === name);

@@ -4,10 +4,10 @@ import { asFastAsDelivered, type Committing, deliveriesPerSecond } from './load/
 import { ask, Connection, createEvent, subscribe, wired } from './load/load-generator.ts';
 import type { Receiver } from './receiver.ts';
 
-/** The number of accounts, hooks per account, and connections that create events. */
+/** The number of accounts, of hooks per account, and of connections that create events. */
 export type Crowd = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };
 
-/** A database with these accounts and hooks. All hooks lead to one receiver. */
+/** A database that contains the accounts and hooks of `crowd`. All hooks lead to one receiver. */
 export type Crowded = {
   readonly crowd: Crowd;
   readonly database: Database;
@@ -16,7 +16,10 @@ export type Crowded = {
   readonly receiver: Receiver;
 };
 
-/** Deliveries (see `deliveriesPerSecond`), and the CPU time of each in microseconds, by `services` and `PostgreSQL`. */
+/**
+ * The result of `measureDeliveryRate`, and the CPU time per delivery in microseconds, of the `services` and of
+ * `PostgreSQL`.
+ */
 export type DeliveryRate = Awaited<ReturnType<typeof deliveriesPerSecond>> & {
   readonly micros: Readonly<Record<string, number>>;
 };
@@ -24,7 +27,10 @@ export type DeliveryRate = Awaited<ReturnType<typeof deliveriesPerSecond>> & {
 /** Services on one database. Writer `n` uses service `n` modulo the number of services. */
 export type DeliveryServices = {
   readonly pids: readonly (number | undefined)[];
-  /** Creates events for this time, by default as fast as they are delivered. */
+  /**
+   * Creates events for `forMs` milliseconds and measures their deliveries. By default, events are created as fast
+   * as they are delivered.
+   */
   tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<DeliveryRate>;
   stop(): Promise<void>;
 };

@@ -25,17 +25,20 @@ export class Stage {
   postgresPid: number | undefined;
   #files = 0;
 
-  /** @param outer a stage whose PostgreSQL is shared: starting one takes as long as a short row */
+  /**
+   * @param outer an environment whose PostgreSQL server is shared, because starting a server takes as long as a
+   *   short row
+   */
   constructor(context: Cleanup, outer?: Stage) {
     this.context = context;
     this.#outer = outer;
     this.folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
     atEnd(context, () => rmSync(this.folder, { recursive: true, force: true }));
-    // Log lines go to a file at the default level: writing them is part of the work.
+    // Log lines are written to a file at the default level, because writing them is part of the measured work.
     this.#log = openSync(join(this.folder, 'log'), 'a');
   }
 
-  /** A new path. */
+  /** Returns the path of a new file in the folder of this environment. */
   newFile(): string {
     this.#files += 1;
     return join(this.folder, `${this.#files}.db`);
@@ -48,7 +51,7 @@ export class Stage {
     return newPostgresDatabase(this.context);
   }
 
-  /** Starts a service with default options except these. Receivers on this machine are allowed. */
+  /** Starts a service with default options, except for `options`. Hook targets on this machine are allowed. */
   async service(database: string, options: Readonly<Record<string, string>> = {}, main?: string): Promise<Started> {
     const service = await startProcess(
       {
@@ -76,7 +79,7 @@ export class Stage {
     return new Receiver(await this.program('./receiver-process.ts'));
   }
 
-  /** Starts PostgreSQL on the first call. */
+  /** Starts PostgreSQL on the first call. Later calls wait for the same server. */
   startPostgres(): Promise<void> {
     this.#postgres ??= this.#outer === undefined ? this.#startOwn() : this.#takeFrom(this.#outer);
     return this.#postgres;
@@ -97,7 +100,7 @@ export class Stage {
 
 let tick: number | undefined;
 
-/** CPU seconds of a process up to now, including all threads; NaN where /proc is missing. */
+/** Returns the CPU seconds of a process up to now, including all threads, or NaN where /proc is missing. */
 export function processorSeconds(pid: number | undefined): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
@@ -106,7 +109,7 @@ export function processorSeconds(pid: number | undefined): number {
   return (user + system) / ticksPerSecond();
 }
 
-/** CPU seconds of a process and of its children, including ended ones. */
+/** Returns the CPU seconds of a process and of its children, including ended ones. */
 export function processorSecondsBelow(pid: number): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
@@ -116,7 +119,7 @@ export function processorSecondsBelow(pid: number): number {
   return children.reduce((sum, child) => sum + (processorSeconds(Number(child)) || 0), processorSeconds(pid) + seconds);
 }
 
-/** The fields after the command name, which may contain spaces; empty for an ended process. */
+/** Returns the fields after the command name, which may contain spaces. Returns no fields for an ended process. */
 function fieldsOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8')
@@ -134,7 +137,7 @@ function ticksPerSecond(): number {
   return tick;
 }
 
-/** Resident memory of a process in MiB. */
+/** Returns the resident memory of a process in MiB. */
 export function memoryMib(pid: number | undefined): number {
   const file = `/proc/${pid}/status`;
   if (!existsSync(file)) return Number.NaN;

@@ -7,7 +7,7 @@ const PROJECTS = 24;
 const INSERT_BATCH_SIZE = 5_000;
 export const DAY_MS = 86_400_000;
 
-/** A seeded random generator, for the same numbers in every run. */
+/** Returns a seeded random generator, so that every run gets the same numbers. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,7 +18,10 @@ function random(seed: number): () => number {
 
 export const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
 
-/** A typical event: 70 % within one day, 28 % up to a week, 2 % up to a quarter of a year. */
+/**
+ * Returns the row of a typical event. Of all events, 70 % lie within one day, 28 % take up to a week, and 2 % up
+ * to a quarter of a year.
+ */
 function eventRow(event_id: number, years: number, next: () => number) {
   const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
   const start = dayOf(startMs);
@@ -40,15 +43,17 @@ function eventRow(event_id: number, years: number, next: () => number) {
   };
 }
 
-/** A filled account. */
+/** The query values and the number of events of the current month, in a filled account. */
 type FilledEvents = {
-  /** The first and the last day of the current month, as query values, and the number of events that start in it. */
+  /** The first day of the current month, as a query value. */
   readonly from: string;
+  /** The last day of the current month, as a query value. */
   readonly to: string;
+  /** The number of events that start in the current month. */
   readonly inMonth: number;
 };
 
-/** Fills the first account of a closed database with events, spread evenly over these years around today. */
+/** Fills the first account of a closed database with events, spread evenly over `years` years around today. */
 export function fillWithEvents(
   database: string,
   { events, years }: { readonly events: number; readonly years: number },

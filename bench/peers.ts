@@ -9,26 +9,26 @@ export type Peer = 'bullmq' | 'graphile-worker' | 'parse-server' | 'pg-boss';
 
 const folderOf = (peer: Peer) => fileURLToPath(new URL(`./peers/${peer}/`, import.meta.url));
 
-/** The name with its version. */
+/** Returns the name of a peer with its version. */
 export function nameOf(peer: Peer): string {
   const { dependencies } = JSON.parse(readFileSync(`${folderOf(peer)}package.json`, 'utf8'));
   return `${peer} ${dependencies[peer]}`;
 }
 
-/** Installs a peer if it is not installed, apart from Carillon's packages and without install scripts. */
+/** Installs a peer if it is not installed: in its own folder, and without install scripts. */
 function install(peer: Peer): void {
   const cwd = folderOf(peer);
   if (existsSync(`${cwd}node_modules`)) return;
   try {
     execFileSync('npm', ['ci', '--ignore-scripts'], { cwd, stdio: 'ignore' });
   } catch (cause) {
-    // The next run would take an incomplete folder for a complete one.
+    // An incomplete folder is removed, because the next run would take it for a complete one.
     rmSync(`${cwd}node_modules`, { recursive: true, force: true });
     throw new Error(`${nameOf(peer)} cannot be installed in ${cwd}`, { cause });
   }
 }
 
-/** Starts a peer that is a server; `address` is its database. */
+/** Starts a peer that is a server. `address` is the database of the peer. */
 export function startServing(context: Cleanup, peer: Peer, address: string): Promise<Program> {
   install(peer);
   return startProgram(context, './peers/serving.js', [peer, address]);

@@ -8,7 +8,7 @@ const START_TIMEOUT_MS = 20_000;
 /** A program in a child process. `url` is its address if it listens, `pid` the process that does the work. */
 export type Program = { readonly url: string; readonly pid: number | undefined; readonly process: ChildProcess };
 
-/** Starts a program and waits for its message with the address. It is killed with the context. */
+/** Starts a program and waits for its message with the address. The program is killed when the context ends. */
 export async function startProgram(context: Cleanup, path: string, words: readonly string[]): Promise<Program> {
   const child = fork(fileURLToPath(new URL(path, import.meta.url)), words, {
     execArgv: [],

@@ -2,18 +2,21 @@ import { createServer } from 'node:http';
 import { sayWhere } from './baselines/where.ts';
 import { moment } from './statistics.ts';
 
-/** A request to this process. */
+/** The message to this process that requests a report. */
 export type Demand = { readonly is: 'report' };
 
-/** Notifications since the last report: their number per path, and path, record id and time of each. */
+/**
+ * Notifications since the last report: their number for each path, and the path, record id and arrival time of
+ * each one.
+ */
 export type Report = {
   readonly counts: Readonly<Record<string, number>>;
   readonly arrivals: readonly (readonly [path: string, record: string, at: number])[];
 };
 
-// A webhook receiver. By path: /ok… and /count… respond with 200 immediately, /hang… never, /drip… sends a byte
-// per second, /slow/50… responds after 50 ms. Arrivals are recorded before the response; for /count… only their
-// number.
+// A webhook receiver whose behavior depends on the path: /ok… and /count… respond with 200 immediately, /hang… never
+// responds, /drip… sends a byte per second, and /slow/50… responds after 50 ms. Each arrival is recorded before the
+// response; for /count… only the number of arrivals.
 let counts: Record<string, number> = {};
 let arrivals: [string, string, number][] = [];
 

@@ -6,13 +6,13 @@ import type { Surroundings } from '../test/kit/surroundings.ts';
 import type { Bench, Measured } from './bench.ts';
 import { quantile } from './statistics.ts';
 
-/** The result of a row with its environment. */
+/** The stored result of a row, with the conditions of the run. */
 export type Result = Measured &
   Surroundings & {
     readonly rounds: number;
     readonly roundMs: number;
     readonly seconds: number;
-    /** Median time of an fdatasync of 4 KiB at that time, in milliseconds. */
+    /** Median time of an fdatasync of 4 KiB just before the row ran, in milliseconds. */
     readonly fsyncMs: number;
   };
 
@@ -20,19 +20,19 @@ const FLUSHES = 200;
 
 const file = fileURLToPath(new URL('results.json', import.meta.url));
 
-/** All results by the id of their row. */
+/** Reads all stored results, by the id of their row. */
 const readResults = (): Readonly<Record<string, Result>> => JSON.parse(readFileSync(file, 'utf8'));
 
 export function storeResult({ id }: Pick<Bench, 'id'>, result: Result): void {
   writeFileSync(file, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
 }
 
-/** The stored result of a row; undefined if it has never been measured. */
+/** Returns the stored result of a row, or undefined if the row has never been measured. */
 export function resultOf({ id }: Pick<Bench, 'id'>): Result | undefined {
   return readResults()[id];
 }
 
-/** Median time of an fdatasync of 4 KiB in the folder of temporary files, in milliseconds. */
+/** Measures the median time of an fdatasync of 4 KiB in the folder of temporary files, in milliseconds. */
 export function flushMs(): number {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
   try {

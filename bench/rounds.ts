@@ -5,13 +5,13 @@ import { rounded } from './statistics.ts';
 export type Contender = {
   readonly name: string;
   readonly side?: Side;
-  /** Runs one round and returns its results by unit: `/s`, `ms at p95`. */
+  /** Runs one round and returns its results by unit, such as `/s` or `ms at p95`. */
   measure(): Promise<Readonly<Record<string, number>>>;
 };
 
 /**
- * Measures all contenders in every round, in a rotating order, so that none always runs first or after the same
- * one, and background load affects all of them.
+ * Measures all contenders in every round, in a rotating order. So no contender always runs first or after the same
+ * other one, and background load affects all of them.
  */
 export async function inRounds(
   contenders: readonly Contender[],
@@ -35,14 +35,17 @@ export async function inRounds(
   return [...series.values()];
 }
 
-/** Starts with another contender in each round, and reverses the order of the others in every second round. */
+/**
+ * Returns the contenders in the order of a round. Each round starts with another contender, and every second round
+ * reverses the order of the rest.
+ */
 function orderOfRound<Each>(round: number, all: readonly Each[]): Each[] {
   const first = round % all.length;
   const order = [...all.slice(first), ...all.slice(0, first)];
   return round % 2 === 0 ? order : [...order.slice(0, 1), ...order.slice(1).reverse()];
 }
 
-/** The name of the series of a contender in one unit. */
+/** Returns the name of the series of a contender in one unit. */
 export function seriesOf(contender: string, unit: string): string {
   return `${contender}, ${unit}`;
 }

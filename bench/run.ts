@@ -9,9 +9,11 @@ import { rounded } from './statistics.ts';
 
 // `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and
 // exits with 1 after a regression.
+
+/** Number and length of the rounds of a full run. */
 const LONG = { rounds: 5, roundMs: 5_000 };
 const QUICK = { rounds: 3, roundMs: 500 };
-/** The rows with the most informative ratio in the shortest time. */
+/** The rows of a quick run, which have the most informative ratios in the shortest time. */
 const QUICK_ROWS = ['P1', 'P3', 'P5'];
 /** A ratio below this fraction of the worst stored round is a regression. Short rounds vary a lot. */
 const REGRESSION_RATIO = 0.9;
@@ -50,9 +52,9 @@ function unknown(word: string): never {
 }
 
 /**
- * Returns whether a ratio is worse than the stored one.
+ * Measures a row and prints its results. Returns whether a ratio is worse than the stored one.
  *
- * @param how.outer the stage that the rows of a quick run share
+ * @param settings.outer the environment that the rows of a quick run share
  */
 async function run(
   bench: Bench,

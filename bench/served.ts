@@ -2,18 +2,18 @@ import type { Account } from './accounts.ts';
 import type { Side } from './bench.ts';
 import { type Call, fetchEvent, listEvents } from './load/load-generator.ts';
 
-/** A server that stores events, and the calls that it understands. Days are `20260601`. */
+/** A server that stores events, and the requests that it understands. Days have the form `20260601`. */
 export type Served = {
   readonly name: string;
   readonly side: Side;
   readonly url: string;
   readonly pid: number | undefined;
   create(day: string): Call;
-  /** Fetches an event, given the response that created it. */
+  /** Returns the request that fetches an event, given the response body of its creation. */
   fetch(created: string): Call;
-  /** The first hundred events of a month, with their total. */
+  /** Returns the request for the first hundred events of a month, with their total. */
   list(month: Month): Call;
-  /** The number of events in a list. */
+  /** Returns the number of events in the response body of a list. */
   listed(body: string): number;
 };
 

@@ -4,10 +4,10 @@ import pg from 'pg';
 /** The number of executions of each statement in this process, by text. */
 export type Statements = Map<string, number>;
 
-/** Whether a statement only frames others: begin, commit, rollback, savepoint, release or set. */
+/** Whether a statement only controls a transaction or a setting: begin, commit, rollback, savepoint, release or set. */
 export const isFrame = (sql: string): boolean => /^(begin|commit|rollback|savepoint|release|set )/i.test(sql);
 
-/** A DatabaseSync that counts its statements. */
+/** Returns a subclass of DatabaseSync that counts its statements. */
 export function countingSqlite(counted: Statements): typeof DatabaseSync {
   return class extends DatabaseSync {
     override prepare(sql: string): StatementSync {

@@ -1,4 +1,4 @@
-/** The quantile of the numbers; NaN of an empty list. */
+/** Returns the quantile of the numbers at `share` (0 to 1), or NaN for an empty list. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
@@ -9,7 +9,10 @@ export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
 /** Rounds to three significant digits. */
 export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
 
-/** Three significant digits up to 1,000, whole numbers above, with thousands separators. */
+/**
+ * Formats a number with three significant digits up to 1,000, as a whole number above, and with thousands
+ * separators.
+ */
 export function formatNumber(value: number): string {
   const displayed = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
   return displayed.toLocaleString('en');
@@ -17,7 +20,7 @@ export function formatNumber(value: number): string {
 
 export type Latencies = ReturnType<typeof latencies>;
 
-/** The percentiles of latencies in milliseconds. */
+/** Returns the percentiles of latencies in milliseconds. */
 export function latencies(numbers: readonly number[]) {
   return {
     samples: numbers.length,
@@ -28,5 +31,5 @@ export function latencies(numbers: readonly number[]) {
   };
 }
 
-/** Milliseconds with fractions, from the monotonic clock that all processes of a machine share. */
+/** Returns milliseconds with fractions, from the monotonic clock that all processes of a machine share. */
 export const moment = () => Number(process.hrtime.bigint()) / 1e6;

@@ -2,21 +2,21 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
 /**
- * Patch 1: the calendar renders events as `<article role="button">`, which ARIA forbids. A `<div>` may be a
- * button.
+ * Patch 1: the calendar library renders events as `<article role="button">`. ARIA forbids this role on an article,
+ * so the patch replaces the element by a `<div>`.
  */
 const ARTICLE = '<article><!></article>';
 
 /**
- * Patch 2: resizing reads the snap duration of the hour grid, undefined in the month view, and throws. Use one
- * day.
+ * Patch 2: when an event is resized, the calendar library reads the snap duration of the hour grid. The month view
+ * has no hour grid, so the library throws there. The patch makes one day the default.
  */
 const SNAP_DURATION = /(\w+=\w+\?\.duration);/g;
 const ONE_DAY = '{years:0,months:0,days:1,seconds:0}';
 
 /**
- * Turns the calendar's script, which sets a global, into a module that can be imported lazily; applies the
- * patches.
+ * Converts the calendar library, a script that sets the global `EventCalendar`, into a module that can be imported
+ * lazily. It also applies both patches.
  */
 const calendarAsModule: Plugin = {
   name: 'calendar-as-module',
@@ -36,17 +36,17 @@ const SERVICE = process.env.CARILLON_BASE_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  // Relative URLs: the console may be served below a path prefix.
+  // Use relative URLs, because the console may be served below a path prefix.
   base: './',
   plugins: [calendarAsModule],
   optimizeDeps: { exclude: ['@event-calendar/build'] },
   build: {
     outDir: 'dist',
-    // build.ts deletes stale files after the build.
+    // Vite must not empty the folder before the build: build.ts deletes stale files afterwards.
     emptyOutDir: false,
     target: 'es2023',
     modulePreload: { polyfill: false },
-    // Inline nothing: the Content-Security-Policy allows only same-origin files, no data: URLs.
+    // Do not inline assets as data: URLs: the Content-Security-Policy allows only files of the same origin.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },

@@ -16,11 +16,11 @@ type ReceivedNotification = {
   readonly path: string;
   readonly resourceUrl: string;
   readonly deliveryId: string;
-  /** Time of arrival, monotonic milliseconds. */
+  /** Time of arrival, in milliseconds of the monotonic clock. */
   readonly at: number;
 };
 
-/** A receiver on loopback. */
+/** A webhook receiver on the loopback interface. */
 export type Receiver = {
   at(path: string): string;
   /** Resolves when no connection is open: every request has been received or aborted. */
@@ -29,10 +29,10 @@ export type Receiver = {
 };
 
 /**
- * Starts a receiver. A request that is aborted before its body was read is ignored.
+ * Starts a receiver. It ignores a request that is aborted before its body was read.
  *
- * @param statusOf the status to respond with
- * @param onReceived called with each notification after the response was sent
+ * @param statusOf returns the status of the response to a notification
+ * @param onReceived is called with each notification after the response was sent
  */
 export async function startReceiver(
   statusOf: (ring: ReceivedNotification) => number | Promise<number>,
@@ -60,7 +60,7 @@ export async function startReceiver(
   return {
     at: (path) => `http://127.0.0.1:${port}${path}`,
     async quiet() {
-      // Wait first: new connections are counted only after the event loop has accepted them.
+      // Waiting comes first, because new connections are counted only after the event loop has accepted them.
       do await wait(QUIET_POLL_MS);
       while ((await connected()) > 0);
     },
@@ -72,7 +72,8 @@ export async function startReceiver(
   };
 }
 
-// Demonstrates Carillon with real data: enters the release schedule of Node.js, and a receiver gets every notification.
+// The demonstration uses real data: it enters the release schedule of Node.js, and a receiver gets every
+// notification.
 
 const schedule: Schedule = JSON.parse(readFileSync(new URL('./node-release-schedule.json', import.meta.url), 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
@@ -131,7 +132,7 @@ async function show(ring: ReceivedNotification): Promise<void> {
   );
 }
 
-/** Records the start time of a request for the notifications that it causes. */
+/** Runs a request and records its start time for the notifications that it causes. */
 async function timed<T>(
   work: () => Promise<T>,
   causes: (result: T) => readonly (readonly [Kind, string])[],

@@ -4,13 +4,13 @@ import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { install } from '../test/install.ts';
 
-// Installs each package of this folder from its lockfile, then builds, lints and tests it with its platform's tools:
-// `npm run integrations` for all, `npm run integrations -- n8n` for one.
+// Installs each package of this folder from its lockfile, then builds, lints and tests it with its platform's tools.
+// `npm run integrations` does this for all packages, `npm run integrations -- n8n` for one.
 const steps = ['build', 'types', 'lint', 'test'];
 const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
-// The tests import the test kit of the root and its types.
+// The tests of the packages import the test kit of the repository, which needs its own dependencies.
 install(new URL('test/', root));
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
@@ -23,7 +23,7 @@ for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
 }
 
 function run(folder: URL, command: string): void {
-  // Put the pinned Node of the root first, as npm does for the root's scripts.
+  // Put the Node that the root package pins at the front of PATH, as npm does for the root's scripts.
   const path = [bin(folder), bin(root), process.env.PATH].join(delimiter);
   const { status } = spawnSync(command, {
     cwd: fileURLToPath(folder),

@@ -17,7 +17,7 @@ export async function startService(context: Cleanup, options: Readonly<Record<st
   return { baseUrl, domain, key, carillon };
 }
 
-/** Creates a member in the account and a key for them: the same records, but separate hooks. */
+/** Creates a member and returns a key for them. The member sees the same records, but has separate hooks. */
 export async function memberKey({ carillon }: { readonly carillon: Carillon }): Promise<string> {
   const { user_id } = await carillon.users.create({ email: 'member@team.test', role: 'member' });
   const permissions = ['hooks:read', 'hooks:write', 'events:read', 'events:write', 'projects:read'] as const;

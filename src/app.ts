@@ -36,11 +36,14 @@ export type AppPorts = {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly routeGroups: readonly RouteGroup[];
-  /** Public routes with their route group, and the cookie that they set; undefined on a node without the console. */
+  /**
+   * The public routes with their route group, and the session cookie that they set. Undefined on a node without
+   * console.
+   */
   readonly open?:
     | { readonly routeGroup: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
-  /** Capability URLs. */
+  /** URLs that contain their own credential, such as calendar addresses. */
   readonly subscribed?: readonly CapabilityUrl[];
   readonly health: Omit<HealthPorts, 'baseUrl'>;
   readonly baseUrl: () => string;
@@ -48,11 +51,11 @@ export type AppPorts = {
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   readonly maxConnections: number;
-  /** Limit for unread responses, in MiB. */
+  /** Maximum size of responses in memory that clients have not read yet, in MiB. */
   readonly maxUnread: number;
   readonly maxFollowers: number;
   readonly limits: RateLimits;
-  /** Rate of wrong keys per client network up to which responses are not delayed. */
+  /** Rate of requests with a wrong key from one client network. Above this rate, their responses are delayed. */
   readonly wrongKeys: Rate | undefined;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
@@ -62,10 +65,13 @@ export type AppPorts = {
   readonly timeouts?: Timeouts;
 };
 
-/** The HTTP app with all route groups. The caller makes its server listen. */
+/** The HTTP app with all route groups. The caller starts its server. */
 export type App = {
   readonly server: FastifyInstance;
-  /** Begins a graceful shutdown: each response closes its connection, and waiting requests are answered. */
+  /**
+   * Begins a graceful shutdown: each response closes its connection, and requests that are kept waiting are answered
+   * now.
+   */
   drain(): void;
 };
 
@@ -84,7 +90,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   const app: FastifyInstance = fastify({
     logger: false,
-    // Our own deadlines apply instead: Node would time out clients whose data arrived while the process was paused.
+    // Node's timeout is off, since it would end clients whose data arrived while this process was paused. Our own
+    // deadlines apply.
     requestTimeout: 0,
     keepAliveTimeout: (ports.timeouts ?? defaultTimeouts).keepAliveMs,
     forceCloseConnections: 'idle',
@@ -94,7 +101,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       ServerResponse: gate.batchedResponses.responseClass,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 0,
-      // A missing host header is rejected by `ambiguityOf`, with a problem document.
+      // `ambiguityOf` rejects a request without host header, with a problem document.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
@@ -130,12 +137,13 @@ export async function createApp(ports: AppPorts): Promise<App> {
     reply.header('x-request-id', request.id);
     const { url = '' } = request.raw;
     if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
-    // Route groups authenticate first, and take a slot for the caller.
+    // Requests outside of the route groups take a slot here. Route groups first authenticate the caller, then take a
+    // slot.
     if (!isProbe(url) && !ports.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
       work.beginVisit(request, reply);
     done();
   });
-  // Only the client is waited for from now on: release the slot.
+  // From here on the request only waits for its client: release its slot.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     work.leave(reply);
     done();
@@ -182,7 +190,7 @@ function logFieldsOf(request: FastifyRequest, reply: FastifyReply, route: string
   };
 }
 
-/** Log fields of a caller. */
+/** Returns the log fields that identify a caller. */
 function callerFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
   const by = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
   return { account_id: accountId, user_id: userId, ...by };

@@ -15,8 +15,9 @@ import { dropSessions } from './resources/sessions/sessions.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
-/** How long a shutdown waits for mails, then for attempts in flight. */
+/** How long a shutdown waits for mails that are being sent. */
 const STOP_MAILS_MS = 1_000;
+/** How long a shutdown waits for attempts in flight, after the mails. */
 const STOP_ATTEMPTS_MS = 8_000;
 
 export type BackgroundPorts = {
@@ -39,16 +40,20 @@ export type BackgroundWork = {
   readonly queuesHeld: () => number;
   /** Starts the dispatcher, which resumes pending deliveries (C20). */
   start(): Promise<void>;
-  /** Starts mails and retention; called when the service can no longer fail to start. */
+  /** Starts the mailer and the hourly retention. Called last, when the start of the service can no longer fail. */
   startRetention(): void;
-  /** @param graceMs how long attempts in flight may take, by default STOP_ATTEMPTS_MS */
+  /**
+   * Stops all background work.
+   *
+   * @param graceMs how long attempts in flight may take; default: ATTEMPT_STOP_TIMEOUT_MS
+   */
   stop(graceMs?: number): Promise<void>;
 };
 
 export async function createBackground(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
   const { store, realClock, clock, log, baseUrl, metrics } = ports;
   const { role } = config;
-  // The dispatcher's writes do not queue behind those of callers.
+  // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
   const claims =
     store.sessions === undefined
@@ -81,7 +86,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
   return {
     inFlight: () => dispatcher.inFlight,
     queuesHeld: () => dispatcher.leasedQueues,
-    // An API-only node delivers nothing.
+    // An API-only node joins the cluster, but delivers nothing.
     start: () => (isApi ? claims.joinAsApiOnly() : dispatcher.start()),
     startRetention() {
       if (!isApi)
@@ -95,14 +100,15 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     },
     async stop(graceMs = STOP_ATTEMPTS_MS) {
       retention?.stop();
-      // Keep this node's lease until the results of its mails are stored: otherwise another node would send them again.
+      // Keep the leases of this node until the results of its mails are stored: otherwise another node would send the
+      // mails again.
       await mailer?.stop(STOP_MAILS_MS);
       await (isApi ? claims.stop() : dispatcher.stop(graceMs));
     },
   };
 }
 
-/** Creates the mailer; undefined without a mail server and on an API-only node. */
+/** Creates the mailer. Returns undefined without a mail server and on an API-only node. */
 async function createMailer(
   { smtpUrl, mailFrom, role }: Config,
   ports: Omit<MailerPorts, 'post'>,

@@ -10,7 +10,7 @@ export type Clock = {
   after(waitMs: number, run: () => void): () => void;
 };
 
-/** Node treats longer timers as 1 ms. */
+/** Maximum delay of a Node timer: a timer with a longer delay fires after 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -1,6 +1,7 @@
 /**
- * Control characters for terminals and text direction: C0, DEL, C1, line and paragraph separators, and bidirectional
- * embeddings, overrides and isolates. A character class that all regular-expression dialects of JSON Schema support.
+ * The control characters of terminals and text direction, as the inside of a regular-expression character class: C0,
+ * DEL, C1, line and paragraph separators, and bidirectional embeddings, overrides and isolates. The class works in all
+ * regular-expression dialects of JSON Schema.
  */
 export const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069';
 

@@ -7,7 +7,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
 
-/** `count` per `windowS` seconds. */
+/** A rate limit: at most `count` requests per `windowS` seconds. */
 export type Rate = { readonly count: number; readonly windowS: number };
 
 const WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
@@ -21,15 +21,15 @@ export function parseRate(text: string): Rate | undefined {
 
 const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-/** A century. A longer lifetime is a mistake, and could exceed four-digit years. */
+/** Maximum lifetime: a century. A longer one is a mistake, and its end could be after the year 9999. */
 const MAX_LIFETIME_MS = 36_500 * UNITS_MS.d;
 
-/** An expiry: milliseconds from now, a timestamp (milliseconds since the epoch), or null for never. */
+/** When something expires: milliseconds from now, a timestamp (milliseconds since the epoch), or null for never. */
 export type Expiry = { readonly afterMs: number } | { readonly at: number } | null;
 
 /**
- * Parses `30d`, `12h`, `4s`, or `YYYY-MM-DD HH:MM:SS` in UTC; empty or null means never. Undefined if it is
- * invalid, not an existing day, or longer than a century.
+ * Parses an expiry: a duration such as `30d` or `12h`, or a time `YYYY-MM-DD HH:MM:SS` in UTC. Empty or null means
+ * never. Returns undefined for invalid text, a day that does not exist, or a duration longer than a century.
  */
 export function parseExpiry(value: unknown): Expiry | undefined {
   if (value === '' || value === null) return null;
@@ -37,12 +37,12 @@ export function parseExpiry(value: unknown): Expiry | undefined {
   const afterMs = parseDuration(value);
   if (afterMs !== undefined) return afterMs <= MAX_LIFETIME_MS ? { afterMs } : undefined;
   const at = UTC.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
-  // Date.parse turns 30 February into 2 March: a valid timestamp formats to the same text (C9).
+  // `Date.parse` turns 30 February into 2 March. So a valid time must format to the same text again (C9).
   const isValid = !Number.isNaN(at) && new Date(at).toISOString().startsWith(value.replace(' ', 'T'));
   return isValid ? { at } : undefined;
 }
 
-/** The timestamp of an expiry, milliseconds since the epoch; null for never. */
+/** Returns the time of an expiry, milliseconds since the epoch; null for never. */
 export function expiryTime(expiry: Expiry, now: number): number | null {
   if (expiry === null) return null;
   return 'at' in expiry ? expiry.at : now + expiry.afterMs;

@@ -3,7 +3,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 /**
  * Parses JSON in UTF-8, in linear time at any depth. A key `__proto__` is rejected to prevent prototype pollution.
  *
- * @throws SyntaxError or TypeError
+ * @throws SyntaxError for invalid JSON or a key `__proto__`, TypeError for invalid UTF-8
  */
 export function parseJson(bytes: Uint8Array): unknown {
   const value: unknown = JSON.parse(decoder.decode(bytes));
@@ -18,7 +18,7 @@ function checkContainer(container: Container, pending: Container[]): void {
     return;
   }
   if (Object.hasOwn(container, '__proto__')) throw new SyntaxError('The JSON has a key __proto__.');
-  // `for in` is safe: parsed objects inherit no enumerable properties.
+  // `for in` visits own keys only: objects from `JSON.parse` inherit no enumerable properties.
   for (const key in container) {
     const value = container[key];
     if (isContainer(value)) pending.push(value);

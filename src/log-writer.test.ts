@@ -9,7 +9,7 @@ import { LogLines, terminalLine } from './log-writer.ts';
 
 const full = () => Object.assign(new Error('full'), { code: 'EAGAIN' });
 
-/** A sink that accepts `room` bytes, and calls `otherwise` when it is full. */
+/** Creates a sink that accepts `room` bytes, and then calls `otherwise` for further bytes. */
 function sink(room: number, otherwise: () => number) {
   let left = room;
   const taken: Buffer[] = [];

@@ -3,19 +3,19 @@ import { styleText } from 'node:util';
 import { type Clock, systemClock } from './clock.ts';
 import { printable, printableJson } from './control-characters.ts';
 
-/** Characters that wait for a slow reader of the log; lines beyond this limit are dropped. */
+/** Maximum number of characters that are buffered for a slow reader of the log. Further lines are dropped. */
 const MAX_BUFFERED_LENGTH = 1_024 * 1_024;
 
-/** Delay before the next write after the reader's buffer was full. */
+/** Delay before the next write when the reader's buffer is full. */
 const RETRY_DELAY_MS = 10;
 
-/** Fewer colors than this are black and white. */
+/** Log lines are colored if the terminal has more bits per color than this. */
 const MIN_COLOR_DEPTH = 2;
 
 /** Writes as many of the bytes as fit now, and returns their number. */
 type Write = (bytes: Uint8Array) => number;
 
-/** Turns one line of JSON, without its line end, into the text that is printed. Control characters are escaped. */
+/** Formats one line of JSON, without its line end, as the text that is printed. Control characters are escaped. */
 type Format = (json: string) => string;
 
 /**
@@ -27,7 +27,7 @@ export class LogLines {
   readonly #clock: Clock;
   readonly #format: Format;
   #held: string[] = [];
-  /** Bytes that the last write did not take; they may begin within a character. */
+  /** Bytes that the last write did not accept. They may begin in the middle of a multi-byte character. */
   #rest: Uint8Array = new Uint8Array();
   #length = 0;
   #cancel: (() => void) | undefined;
@@ -38,7 +38,7 @@ export class LogLines {
     this.#format = format;
   }
 
-  /** Buffers one line of JSON with its line end. */
+  /** Buffers one log line: JSON that ends with a line end. */
   write(line: string): void {
     const safe = `${this.#format(line.slice(0, -1))}\n`;
     if (this.#length + safe.length > MAX_BUFFERED_LENGTH) return;
@@ -49,7 +49,7 @@ export class LogLines {
     this.#cancel = () => clearImmediate(immediate);
   }
 
-  /** Writes the buffered lines; those that do not fit yet stay buffered. */
+  /** Writes the buffered lines. Bytes that the reader does not accept yet stay buffered. */
   flushSync(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -61,7 +61,10 @@ export class LogLines {
     if (this.#length > 0) this.#cancel = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
   }
 
-  /** Writes what fits, and returns the rest for a later try; any other failure drops it. */
+  /**
+   * Writes as many bytes as the reader accepts, and returns the rest for a retry. Any error except a full buffer drops
+   * the rest.
+   */
   #writeOut(bytes: Uint8Array): Uint8Array {
     let written = 0;
     try {
@@ -95,7 +98,7 @@ const LEVELS: Readonly<Record<number, { readonly name: string; readonly color?: 
 };
 
 /**
- * A log line for people at a terminal: local time, level, event, message and fields, then the stack of an error.
+ * Formats a log line for a terminal: local time, level, event, message and fields, then the stack of an error. Example:
  * `10:14:03.512 INFO  request method=GET route=/v2/events status=200 ms=4.1`
  */
 export function terminalLine(json: string, hasColors: boolean): string {
@@ -108,12 +111,12 @@ export function terminalLine(json: string, hasColors: boolean): string {
   const shown = Object.entries(fields).map(([field, value]) => `${paint(`${field}=`, 'dim')}${valueText(value)}`);
   const words = [event, msg, err?.message].filter((word) => word !== undefined).map((word) => printable(String(word)));
   const line = [paint(clockTime, 'dim'), paint(name.padEnd(5), color), ...words, ...shown].join(' ');
-  // The first line of a stack repeats the message.
+  // Skip the first line of the stack, which repeats the message.
   const calls = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
   return [line, ...calls.map((call) => paint(`  ${printable(call)}`, 'dim'))].join('\n');
 }
 
-/** A value of a field; texts with blanks or quotes are quoted, so that the end of each value is visible. */
+/** Formats the value of a field. Text with blanks or quotes is quoted, so that the end of each value is visible. */
 function valueText(value: unknown): string {
   return typeof value === 'string' && /^[^\s"=]+$/.test(value)
     ? printable(value)
@@ -122,7 +125,10 @@ function valueText(value: unknown): string {
 
 let lines: LogLines | undefined;
 
-/** The log of this process on standard error: JSON for programs, text on a terminal. Flushed when the process exits. */
+/**
+ * Returns the log writer of this process: JSON on standard error, or text if that is a terminal. It is flushed when the
+ * process exits.
+ */
 export function standardError(): LogLines {
   if (lines === undefined) {
     const { stderr } = process;

@@ -6,7 +6,7 @@ export type Log = Logger;
 
 /**
  * Properties of errors that may contain user data: the row that a database rejected, the query and its parameters, and
- * the text that is not a URL.
+ * input that is not a valid URL.
  */
 const PRIVATE_PROPERTIES = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
 
@@ -19,7 +19,7 @@ export function withoutRows(error: Error): Record<string, unknown> {
 let lastAt = Number.NaN;
 let lastTime = '';
 
-/** The `time` field of a log line, formatted once per millisecond. */
+/** Returns the `time` field of a log line. The time is formatted once per millisecond. */
 function time(): string {
   const now = systemClock.now();
   if (now !== lastAt) {
@@ -29,12 +29,12 @@ function time(): string {
   return lastTime;
 }
 
-/** The log: one JSON object per line on standard error, so that standard output stays free for results. */
+/** Creates the log: one JSON object per line on standard error, so that standard output stays free for results. */
 export function createLog(level: string): Log {
   return pino({ level, base: null, timestamp: time, serializers: { err: withoutRows } }, standardError());
 }
 
-/** A target for logs: scheme, host and port. The path is secret. */
+/** Masks a target URL for logs: keeps scheme, host and port. The path may contain a secret. */
 export function maskTarget(target: string): string {
   const url = URL.parse(target);
   return url === null ? '(unreadable)' : `${url.protocol}//${url.host}/…`;

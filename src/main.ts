@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { limitYoungGeneration } from './cli/server/serve.ts';
 
-// Until `serve` installs its own handlers there is nothing to shut down, so signals exit immediately.
+// Until `serve` installs its own signal handlers, there is nothing to shut down, so signals exit immediately.
 const exitNow = () => process.exit(0);
 const isService = process.argv[2] === 'serve';
 if (isService) {

@@ -11,9 +11,9 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function createMetrics(ports: {
   store: Store;
   clock: Clock;
-  /** Attempts in flight. */
+  /** Returns the number of attempts in flight. */
   inFlight: () => number;
-  /** Hook queues that this node leases. */
+  /** Returns the number of hook queues that this node leases. */
   queuesHeld: () => number;
   /** Whether hook alerts are sent by mail. */
   mails: boolean;
@@ -28,7 +28,7 @@ export function createMetrics(ports: {
     buckets: SECONDS,
     registers,
   });
-  /** Cache of time series by their labels: the lookup in the registry is slow. */
+  /** Cached series of the histogram by method, route and status, because the lookup by labels is slow. */
   const series = new Map<string, { observe(seconds: number): void }>();
   function observeRequest(method: string, route: string, status: number, seconds: number): void {
     const name = `${method} ${route} ${status}`;
@@ -105,7 +105,7 @@ export function createMetrics(ports: {
   });
   store.onCommitted((events) => {
     commitEvents.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
-    // Each node counts the hooks that it ended itself, so that the sum over all nodes is right.
+    // Each node counts only the hooks that it ended itself, so that the sum over all nodes is right.
     if (events.origin !== 'here') return;
     for (const reason of events.ended.values()) hooksEnded.inc({ reason });
   });
@@ -118,7 +118,7 @@ export function createMetrics(ports: {
     help: 'Age of the oldest pending delivery of a live hook; 0 when there is none.',
     registers,
     async collect() {
-      // Delivery ids ascend, so the first one is the oldest: no full scan.
+      // Delivery ids ascend, so the delivery with the lowest id is the oldest. This needs no full scan.
       const oldest = await store.read
         .selectFrom('pending_deliveries')
         .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')

@@ -2,10 +2,10 @@ const areas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'ho
 
 export type Permission = `${(typeof areas)[number]}:${'read' | 'write'}`;
 
-/** Every permission a key can carry (C2). */
+/** All permissions that an API key can have (C2). */
 export const permissions: readonly Permission[] = areas.flatMap((area) => [`${area}:read`, `${area}:write`] as const);
 
-/** In ascending order. Where the contract says "admin", owners are included. */
+/** The roles of users, in ascending order. Rules for admins apply to owners as well. */
 export const roles = ['member', 'admin', 'owner'] as const;
 
 export type Role = (typeof roles)[number];
@@ -15,29 +15,31 @@ export type Caller = {
   readonly accountId: number;
   readonly userId: number;
   readonly role: Role;
-  /** 0 for a console session. */
+  /** Id of the API key; 0 for a console session. */
   readonly keyId: number;
-  /** 0 for an API key. */
+  /** Id of the console session; 0 for an API key. */
   readonly sessionId: number;
   readonly permissions: ReadonlySet<Permission>;
   /**
-   * Expiry of the key, milliseconds since the epoch; null for never. Also null for a session, because keys that
-   * it issues outlive it.
+   * Expiry of the API key, milliseconds since the epoch; null for never. Also null for a console session: an API key
+   * that is issued in a session may outlive the session.
    */
   readonly expiresAt: number | null;
 };
 
 /**
- * The actor of an action, for the audit log; user and key are 0 if unknown. `source` is the caller's IP
- * address or one of the names below.
+ * The actor of an audited action. User and key are 0 if unknown. `source` is the IP address of the caller, or the name
+ * of an actor without a request, such as `command line`.
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
 
 const noCaller = (source: string): Actor => ({ userId: 0, keyId: 0, source });
 
-/** Actors without a request. */
+/** The actor of the dispatcher's own actions, such as ending a failing hook. */
 export const ENGINE = noCaller('engine');
+/** The actor of commands on the database. */
 export const COMMAND_LINE = noCaller('command line');
+/** The actor that creates the first account, when a service starts with an empty database. */
 export const FIRST_START = noCaller('first start');
 
 export function isPermission(text: string): text is Permission {

@@ -1,6 +1,6 @@
 /**
- * The table of problems: every way in which a call can fail. They are thrown as a `Problem` and sent by
- * `http/errors/` as RFC 9457 `application/problem+json` (C6).
+ * The table of problems: every way in which a call can fail. A problem is thrown as a `Problem`, and `http/errors/`
+ * sends it as RFC 9457 `application/problem+json` (C6).
  */
 export const problems = {
   unauthorized: {
@@ -103,7 +103,7 @@ export type FieldError = { field: string; message: string };
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[];
-  /** Seconds that the caller should wait; undefined for the default of the status. */
+  /** Seconds after which the caller may retry; undefined for the default of the status. */
   readonly retryAfterS: number | undefined;
 
   constructor(
@@ -122,15 +122,18 @@ export class Problem extends Error {
   }
 }
 
-/** A problem with invalid fields (400). The detail repeats their messages, for clients that only show the detail. */
+/**
+ * Creates the problem of invalid fields (400). The detail repeats their messages, for clients that only show the
+ * detail.
+ */
 export function invalidInput(errors: readonly FieldError[]): Problem {
   const detail = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
   return new Problem('invalid_input', { detail, errors });
 }
 
 /**
- * A record that does not exist for this caller. The response is the same for unknown, deleted and foreign
- * records (C3).
+ * Creates the problem of a record that does not exist for this caller. The response is the same if the record is
+ * unknown, was deleted, or belongs to another account (C3).
  */
 export function notFound(): Problem {
   return new Problem('not_found');

@@ -2,7 +2,7 @@ import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from '
 import { availableParallelism } from 'node:os';
 import { type FairLimits, FairSemaphore } from './async/fair-semaphore.ts';
 
-/** The only source of randomness. Injected, so that a simulated service can be replayed from a seed. */
+/** The only source of randomness. It is injected, so that a simulated service can be replayed from a seed. */
 export type Random = {
   /** A number from 0 (inclusive) to 1 (exclusive), not cryptographically secure; used for jitter. */
   fraction(): number;
@@ -15,20 +15,23 @@ export const systemRandom: Random = {
   bytes: (count) => randomBytes(count),
 };
 
-/** Prefix of every API key, so that secret scanners recognize a leaked one. */
+/** Prefix of every API key, so that secret scanners recognize a leaked key. */
 export const API_KEY_PREFIX = 'carillon_';
 
-/** A new API key: the prefix and 256 random bits. Only its hash is stored. */
+/** Creates an API key: the prefix and 256 random bits. Only its hash is stored. */
 export function newApiKey(random: Random): string {
   return API_KEY_PREFIX + Buffer.from(random.bytes(32)).toString('base64url');
 }
 
-/** The stored hash of an API key. A fast hash is sufficient, because 256 random bits cannot be guessed. */
+/**
+ * Returns the hash of an API key, as it is stored. A fast hash is sufficient, because 256 random bits cannot be
+ * guessed.
+ */
 export function hashApiKey(key: string): string {
   return hash('sha256', key, 'base64url');
 }
 
-/** The hash that enforces service-wide uniqueness of targets (C12). */
+/** Returns the hash of a target URL. Targets are unique by this hash, over all accounts (C12). */
 export function hashTarget(normalisedUrl: string): string {
   return hash('sha256', normalisedUrl, 'base64url');
 }
@@ -36,17 +39,17 @@ export function hashTarget(normalisedUrl: string): string {
 /** Prefix of every signing secret, as Standard Webhooks defines it. */
 export const SIGNING_SECRET_PREFIX = 'whsec_';
 
-/** A new secret for signing the notifications of a hook (X8): the prefix and 256 random bits. */
+/** Creates a secret that signs the notifications of a hook (X8): the prefix and 256 random bits. */
 export function newSigningSecret(random: Random): string {
   return SIGNING_SECRET_PREFIX + Buffer.from(random.bytes(32)).toString('base64');
 }
 
-/** A new token of a session or a link: 256 random bits. Only its hash is stored. */
+/** Creates the token of a session or a link: 256 random bits. Only its hash is stored. */
 export function newToken(random: Random): string {
   return Buffer.from(random.bytes(32)).toString('base64url');
 }
 
-/** The stored hash of a token; fast, as for API keys. */
+/** Returns the hash of a token, as it is stored. A fast hash is sufficient, as for API keys. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url');
 }
@@ -55,17 +58,20 @@ export function hashToken(token: string): string {
 export type ScryptCost = { readonly logN: number; readonly r: number; readonly p: number };
 
 /**
- * 32 MiB, and a large part of a second of CPU time. Each hash contains its parameters, so these can be
- * increased later.
+ * The cost of a new hash: 32 MiB of memory and a large part of a second of CPU time. Each stored hash contains its own
+ * cost, so this one can be increased later.
  */
 export const SCRYPT_COST: ScryptCost = { logN: 15, r: 8, p: 3 };
 
-/** Hashing uses at most two of libuv's four threads; file access and name resolution need the others. */
+/**
+ * Maximum number of concurrent hashes: two of libuv's four threads, since file access and name resolution need the
+ * others.
+ */
 const MAX_HASHES = 2;
 
 /**
- * Limits for concurrent hashing, which leave one core free. One network gets at most half of the permits and a
- * quarter of the queue, so that a flood of sign-ins from one network does not block the others.
+ * Returns limits for concurrent hashing that leave one core free. One network gets at most half of the permits and a
+ * quarter of the queue, so that a flood of sign-ins from one network does not block other networks.
  */
 export function hashLimits(cores: number): FairLimits {
   const maxActive = Math.min(Math.max(cores - 1, 1), MAX_HASHES);
@@ -82,7 +88,7 @@ type Stored = { readonly cost: ScryptCost; readonly salt: Uint8Array; readonly h
 export class Passphrases {
   readonly #random: Random;
   readonly #cost: ScryptCost;
-  /** Compared with if there is no stored hash, so that this takes the same time. */
+  /** Compared with the passphrase if there is no stored hash, so that the response takes the same time. */
   readonly #dummy: Stored;
   readonly #semaphore: FairSemaphore<string>;
 
@@ -106,7 +112,9 @@ export class Passphrases {
     return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(derived)}`;
   }
 
-  /** Whether a passphrase matches a stored hash. Takes the same time without a stored hash. Throws like `hash`. */
+  /**
+   * Whether a passphrase matches a stored hash; false, after the same time, without a stored hash. Throws like `hash`.
+   */
   async matches(passphrase: string, stored: string | undefined, network: string): Promise<boolean> {
     const { cost, salt, hash: expected } = stored === undefined ? this.#dummy : readStored(stored);
     const derived = await this.#derive(passphrase, salt, cost, network);
@@ -121,7 +129,7 @@ export class Passphrases {
 
   #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: ScryptCost, network: string): Promise<Buffer> {
     const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
-    // Normalize, because keyboards compose characters differently.
+    // Normalize the text, because keyboards compose the same characters differently.
     const text = passphrase.normalize('NFKC');
     return this.#semaphore.run(network, () => scryptAsync(text, salt, HASH_BYTES, options));
   }

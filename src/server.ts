@@ -37,10 +37,10 @@ import { DatabaseLost, type Store, StoreError } from './store/store.ts';
 import { findUnfinished, unfinishedText } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
-/** How long a process still responds 503 after its database was lost, so that clients get a response. */
+/** How long the process keeps running after its database was lost, so that clients get a 503. */
 const LOST_GRACE_MS = 250;
 
-/** The build output of the console, in the repository and in the package. */
+/** Folder of the built console; the same in the repository and in the published package. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 
 /** The dependencies of a service that tests can replace. */
@@ -57,7 +57,7 @@ export type Ports = {
   readonly onFatal: (error: unknown) => void;
   /** Maximum number of SQLite pages, to simulate a full disk. */
   readonly maxPages?: number;
-  /** Replaces SQLite itself. */
+  /** Replaces the SQLite driver, to inject faults. */
   readonly sqlite?: OpenOptions['sqlite'];
   /** Replaces listening on a socket; returns the port. */
   readonly listen?: typeof listen;
@@ -67,16 +67,16 @@ export type Ports = {
 };
 
 export type Service = {
-  /** The URL of the socket; `baseUrl` is the public one. */
+  /** URL of the listening socket. The public URL is `baseUrl`. */
   readonly url: string;
   readonly baseUrl: string;
-  /** The account that was created because the database had none. */
+  /** The account that was created because the database had none; undefined if it had accounts. */
   readonly firstAccount: FirstAccount | undefined;
   /** Graceful shutdown: finishes work in flight (at most 10 s), flushes and closes everything. */
   stop(): Promise<void>;
 };
 
-/** The service cannot start; the message is one line for the operator. */
+/** Thrown if the service cannot start. The message is one line for the operator. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);
@@ -84,7 +84,9 @@ export class StartError extends Error {
   }
 }
 
-/** The composition root: config → store → dispatcher → app; started in this order, stopped in reverse. */
+/**
+ * The composition root. Creates the store, the dispatcher and the app in this order, and stops them in reverse order.
+ */
 export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
   const clock = given.clock ?? systemClock;
   const realClock = given.realClock ?? systemClock;
@@ -217,10 +219,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const port = await (given.listen ?? listen)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
-    // Only after listening has succeeded: the key is shown only once, and a failed start would lose it.
+    // The first account is created only after listening has succeeded: its key is shown once, and a failed start would
+    // lose it.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), random));
     await background.start();
-    // Check again: an import and a service that start concurrently cannot both miss each other.
+    // Check again: if an import and a service start at the same time, at least one of them must notice the other.
     await rejectIncomplete(store).catch(async (error: unknown) => {
       await Promise.all([closeServer(app.server, realClock, drainMs), background.stop(0)]);
       throw error;
@@ -253,7 +256,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   }
 }
 
-/** Throws StartError if the database contains an incomplete import. */
+/** Throws `StartError` if the database contains an incomplete import. */
 async function rejectIncomplete(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined) throw new StartError(unfinishedText(unfinished));

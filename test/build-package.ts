@@ -3,7 +3,7 @@ import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tsc } from './toolbox.ts';
-// Installs the compiler first.
+// Importing this module installs the compiler.
 import './tools.ts';
 
 // Compiles the package in the current folder into its `dist`. Packages contain JavaScript, because Node does

@@ -19,7 +19,7 @@ await build({
   logLevel: 'warn',
   publicDir: false,
   build: {
-    // `ssr` leaves dependencies out of the bundle: npm installs them.
+    // `ssr` leaves the dependencies out of the bundle, because npm installs them.
     ssr: true,
     outDir: 'dist',
     target: 'node24',

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { biome, tsc } from './toolbox.ts';
-// Installs the tools first: the lockfile may have changed.
+// Importing this module installs the tools, because the lockfile may have changed.
 import './tools.ts';
 
-// Checks that every change must pass in addition to the tests: types, lint, format, derived documents.
+// Every change must pass these checks in addition to the tests: types, lint, format, derived documents.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const checks: [string, string, string[]][] = [
   ['types', tsc, ['-p', 'tsconfig.json']],

@@ -7,11 +7,11 @@ import { sdkFile } from './documents/sdk.ts';
 
 // Writes all derived documents. With --check it writes nothing, prints each outdated document, and fails.
 const root = fileURLToPath(new URL('..', import.meta.url));
-// The SDK first: the sources of the other documents import it.
+// Derive the SDK first, because the sources of the other documents import it.
 derive([sdkFile(documentedRoutes())]);
 derive((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
-  // Not committed: they change with every test and measurement.
+  // These reports are not committed, because they change with every test and measurement.
   const { conformanceReport } = await import('./documents/conformance.ts');
   const { reliabilityReport } = await import('./documents/reliability.ts');
   const { performanceReport } = await import('./documents/performance.ts');

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { runnerOptions } from './kit/runner-options.ts';
-// Installs the test tools first: the lockfile may have changed.
+// Importing this module installs the test tools, because the lockfile may have changed.
 import './tools.ts';
 
-// Runs all tests: first test files in parallel, then those that measure how long requests take, one at a time.
+// Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PARALLEL_FILES = 3;
 const stages = [

@@ -13,8 +13,8 @@ type Bom = {
 };
 
 /**
- * Software bill of materials (CycloneDX) of the shipped packages, from `npm sbom`. Deterministic: serial number and
- * timestamp are removed, and the component has the name of the package instead of the folder.
+ * Returns the software bill of materials (CycloneDX) of the shipped packages, from `npm sbom`. It is deterministic:
+ * serial number and timestamp are removed, and the component has the name of the package instead of the folder.
  */
 export function billOfMaterials(): string {
   const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];

@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { sayWhere } from './where.ts';
 
-// F1: Fastify that returns a fixed body.
+// Baseline F1: a Fastify server that returns a fixed body and does nothing else.
 const app = fastify();
 const data = {
   event_id: '1',

@@ -2,8 +2,10 @@ import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
 import { sayWhere } from './where.ts';
 
-// F2 on PostgreSQL: node:http and one prepared insert for all waiting calls, which is one transaction (group
-// commit). No authentication, no validation, no notifications.
+// Baseline F2 on PostgreSQL: a node:http server that stores all waiting calls with one prepared insert, which is one
+// transaction (group commit). It has no authentication, no validation and no notifications.
+
+/** Maximum number of inserts that run concurrently. */
 const GROUP_CONCURRENCY = 4;
 const [, , connectionString = ''] = process.argv;
 const pool = new pg.Pool({ connectionString, max: GROUP_CONCURRENCY });

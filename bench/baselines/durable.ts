@@ -2,8 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import { sayWhere } from './where.ts';
 
-// F2 on SQLite: node:http and one prepared insert, with one commit for all calls that arrive meanwhile. No
-// authentication, no validation, no notifications. Durable before the response, as in Carillon.
+// Baseline F2 on SQLite: a node:http server with one prepared insert. All calls of one event-loop iteration share a
+// commit. It has no authentication, no validation and no notifications. As in Carillon, a response is sent after the
+// durable commit.
 const [, , path = ''] = process.argv;
 const database = new DatabaseSync(path);
 database.exec('pragma journal_mode = wal');

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 
-// F3: undici posts the body of a notification to a receiver as fast as possible on keep-alive connections.
+// Baseline F3: undici posts the body of a notification to a receiver as fast as possible, on keep-alive connections.
 type Order = { readonly target: string; readonly connections: number; readonly forMs: number };
 
 process.on('message', async ({ target, connections, forMs }: Order) => {

@@ -5,7 +5,7 @@ import { asFastAsDelivered, atPace, type DeliveryCounts, MAX_BEHIND } from './de
 
 const WRITERS = 8;
 
-/** A slow write that adds `each` pending deliveries, with a count of all. */
+/** Returns a slow write that adds `each` pending deliveries, and the total number that it has added. */
 function slowWrites(each: number): { write: () => Promise<number>; total: () => number } {
   let total = 0;
   const write = async () => {

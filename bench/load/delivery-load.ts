@@ -4,21 +4,21 @@ import type { Receiver } from '../receiver.ts';
 const POLL_INTERVAL_MS = 20;
 const SILENT_MS = 500;
 
-/** Writers pause at this backlog. The sustainable rate is the one at which the backlog stays flat. */
+/** Backlog at which writers pause, in deliveries. A rate is sustainable if the backlog does not grow. */
 export const MAX_BEHIND = 2_000;
 
-/** Timeout until the backlog is delivered. */
+/** Maximum time until the backlog is delivered after the last commit. */
 const DRAIN_TIMEOUT_MS = 60_000;
 
-/** The numbers of committed and of delivered notifications. */
+/** The number of pending deliveries that were committed, and the number that was delivered. */
 export type DeliveryCounts = { pending: number; told: number };
 
-/** Commits until `isOver`, then resolves. */
+/** Commits pending deliveries and adds their number to `tally`, until `isOver` returns true. */
 export type Committing = (tally: DeliveryCounts, isOver: () => boolean) => Promise<void>;
 
 /**
- * Commits for this time, then waits until nothing is pending. Returns the number of deliveries, their rate over
- * the whole time including the drain, and the backlog at the end of committing.
+ * Commits for `forMs` milliseconds, then waits until nothing is pending. Returns the number of deliveries, their
+ * rate over the whole time including that wait, and the backlog at the end of committing.
  */
 export async function deliveriesPerSecond(
   receiver: Receiver,
@@ -45,8 +45,8 @@ export async function deliveriesPerSecond(
 }
 
 /**
- * Resolves when the receiver has been idle for SILENT_MS, so that the next contender runs without load from the
- * last one.
+ * Resolves when the receiver has been idle for a while, so that the next contender runs without load from the
+ * previous one.
  */
 export async function untilIdle(receiver: Receiver): Promise<void> {
   do await wait(SILENT_MS);
@@ -54,9 +54,9 @@ export async function untilIdle(receiver: Receiver): Promise<void> {
 }
 
 /**
- * Writers that commit as fast as notifications are delivered.
+ * Returns a loop of writers that commit as fast as notifications are delivered.
  *
- * @param write one commit of a writer; returns the number of pending deliveries that it adds
+ * @param write makes one commit for a writer, and returns the number of pending deliveries that the commit adds
  */
 export function asFastAsDelivered(write: (writer: number) => Promise<number>, writers: number): Committing {
   return async (tally, isOver) => {
@@ -70,7 +70,10 @@ export function asFastAsDelivered(write: (writer: number) => Promise<number>, wr
   };
 }
 
-/** Writers that commit at a fixed rate in turn, regardless of deliveries; slower if the service cannot keep up. */
+/**
+ * Returns a loop of writers that commit in turn at a fixed rate, regardless of deliveries. The loop is slower if
+ * the service cannot keep up.
+ */
 export function atPace(
   write: (writer: number) => Promise<number>,
   { perSecond, each, writers }: { readonly perSecond: number; readonly each: number; readonly writers: number },
@@ -90,8 +93,8 @@ export function atPace(
 }
 
 /**
- * A separate function: `tally.pending += await …` would read the old value before the await and lose concurrent
- * updates.
+ * Adds after the await of the caller. `tally.pending += await …` would read the old value before the await, and
+ * lose concurrent updates.
  */
 function add(tally: DeliveryCounts, pending: number): void {
   tally.pending += pending;

@@ -8,10 +8,10 @@ import type { Contender } from '../rounds.ts';
 import { moment } from '../statistics.ts';
 
 /**
- * Sends the next call on each connection as soon as the last one has its response. Returns responses per
- * second.
+ * Runs a closed loop: each connection sends its next call as soon as the previous one is answered. Returns
+ * responses per second.
  *
- * @param calls sent in turn; each connection starts at another position
+ * @param calls the calls to send in turn; each connection starts at a different one
  */
 export async function callsPerSecond(
   origin: string,
@@ -35,7 +35,7 @@ export async function callsPerSecond(
   }
 }
 
-/** Requests without a response this long after the last one was due fail the round. */
+/** A round fails if a request has no response this long after the last request was due. */
 export const RESPONSE_TIMEOUT_MS = 30_000;
 
 /**
@@ -110,7 +110,7 @@ export type Call = {
   readonly status: number;
 };
 
-/** The serialized request, prepared once and sent often. */
+/** A request that is serialized once and sent many times, with the expected status of its response. */
 export type Wired = { readonly bytes: Buffer; readonly status: number };
 
 export function wired(origin: string, { method, path, headers, body = '', status }: Call): Wired {
@@ -147,8 +147,8 @@ export class Connection {
   }
 
   /**
-   * Sends a request and returns the response body. Rejects with `Refused` for an unexpected status: fast errors
-   * are not throughput.
+   * Sends a request and returns the response body. Rejects with `UnexpectedStatusError` for an unexpected status:
+   * fast errors are not throughput.
    */
   ask({ bytes, status }: Wired): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -207,7 +207,7 @@ export function createEvent(account: Account): Call {
   return { method: 'POST', path: '/v2/events', headers: { ...json, ...headersOf(account) }, body: EVENT, status: 201 };
 }
 
-/** The same request for a floor, without authentication. */
+/** The request that creates an event on a baseline server, without authentication. */
 export const createBare: Call = { method: 'POST', path: '/', headers: json, body: EVENT, status: 201 };
 
 export const fetchBare: Call = { method: 'GET', path: '/', headers: {}, status: 200 };
@@ -227,7 +227,10 @@ export function listEvents(account: Account, query: string): Call {
 
 export const CONNECTIONS = 64;
 
-/** A closed loop for one round: requests per second, and the CPU time that each costs the process. */
+/**
+ * Returns a contender that runs a closed loop for one round. It measures requests per second, and the CPU time of
+ * the process per request.
+ */
 export function busy(
   name: string,
   { url, pid }: { readonly url: string; readonly pid: number | undefined },

@@ -20,7 +20,10 @@ const rates = [
   { perSecond: 1_500, p95: undefined, p99: undefined },
 ] as const;
 
-/** A job queue whose jobs are added straight to its database: no HTTP request, no authentication. */
+/**
+ * The job queue that Carillon is compared with. Its jobs are added directly to its database, without an HTTP
+ * request or authentication.
+ */
 const PEER = 'graphile-worker';
 const PEER_RATES = [50, 200, 1_000] as const;
 
@@ -30,7 +33,7 @@ const nameOf = (perSecond: number, database: Database) => `${perSecond.toLocaleS
 
 const peerAt = (perSecond: number) => `${peerNameOf(PEER)}, ${perSecond.toLocaleString('en')}/s`;
 
-/** Arrival time of each record at a path; waits until `count` have arrived. */
+/** Waits until `count` records have arrived at a path. Returns the arrival time of each record. */
 export async function arrivalsOf(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
   const arrivedAtByRecord = new Map<string, number>();
   for (const deadline = performance.now() + RESPONSE_TIMEOUT_MS; arrivedAtByRecord.size < count; await wait(10)) {
@@ -42,7 +45,7 @@ export async function arrivalsOf(receiver: Receiver, path: string, count: number
   return arrivedAtByRecord;
 }
 
-/** From the request to the notification's arrival, at each rate, with one hook. */
+/** Measures the time from a request to the arrival of its notification, at each rate, with one hook. */
 async function ours(stage: Stage, receiver: Receiver, database: Database, roundMs: number): Promise<Contender[]> {
   const where = await stage.newDatabase(database);
   const [account] = await makeAccounts(where, 1);
@@ -79,7 +82,7 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
   }));
 }
 
-/** From adding a job to the arrival of its request, in a process that does nothing else. */
+/** Measures the time from adding a job to the arrival of its request. The job queue runs in a process of its own. */
 async function others(
   stage: Stage,
   receiver: Receiver,
@@ -101,7 +104,7 @@ async function others(
           const arrivedAtByRecord = await arrivalsOf(receiver, path, due.length);
           return due.map(([number, dueAt]) => (arrivedAtByRecord.get(number) ?? Number.NaN) - dueAt);
         };
-        // A warm-up as long as Carillon's: a process that was idle between rounds is many times slower in them.
+        // The warm-up is as long as Carillon's. A process that was idle between rounds is many times slower at first.
         await add();
         await untilIdle(receiver);
         const latencies = await add();

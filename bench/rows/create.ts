@@ -7,10 +7,10 @@ import { ask, busy, createBare, createEvent, subscribe } from '../load/load-gene
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
-/** One account per connection; each account has its own pages in every index. */
+/** One account for each connection. Each account has its own pages in every index. */
 const ACCOUNTS = 64;
 
-/** Time for a first attempt to be refused; from then on its hook waits for the retry. */
+/** Time until the first attempt of a hook has been refused. From then on the hook waits for its retry. */
 const REFUSED_MS = 500;
 
 const floorOf = (database: Database) => `F2 on ${database}`;
@@ -23,7 +23,10 @@ async function floor(stage: Stage, database: Database, roundMs: number): Promise
   return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs, 'floor');
 }
 
-/** A service whose accounts are used in turn. Each account has a hook if `target` is given. */
+/**
+ * Returns a contender that creates events in the accounts of a service in turn. Each account has a hook if
+ * `target` is given.
+ */
 async function ours(
   { stage, roundMs }: Run,
   database: Database,
@@ -44,7 +47,7 @@ async function ours(
   return busy(name, { url: baseUrl, pid: process.pid }, [createEvent(first), ...others.map(createEvent)], roundMs);
 }
 
-/** Waits until the contender has delivered everything, so that the next one runs alone. */
+/** Makes each measurement wait until everything is delivered, so that the next contender runs alone. */
 function untilDelivered(contender: Contender, receiver: Receiver): Contender {
   return {
     ...contender,
@@ -103,7 +106,7 @@ export const create: Bench = {
     ),
 };
 
-/** The minimum ratio to F2 with a hook: while its deliveries only wait, and while they are sent. */
+/** The minimum ratio to F2 for accounts with a hook: while the deliveries stay pending, and while they are sent. */
 const hooked = [
   { how: 'deliveries pending', atLeast: 0.23 },
   { how: 'delivered', atLeast: 0.16 },

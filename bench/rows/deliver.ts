@@ -7,24 +7,25 @@ import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { median } from '../statistics.ts';
 
-/** Connections of F3, and so its concurrent requests. */
+/** Number of connections of baseline F3, which is also the number of its concurrent requests. */
 const POSTING_CONNECTIONS = 64;
 
 /**
- * Each event is delivered to every hook. Fewer writers commit events with 1,000 hooks, so that the backlog does not outgrow
- * the deliveries. `atLeast` is the minimum ratio to F3.
+ * Each event is delivered to every hook. With 1,000 hooks, fewer writers commit events, so that the backlog does
+ * not outgrow the deliveries. `atLeast` is the minimum ratio to F3.
  */
 export const crowds = [
   { accounts: 1, hooksEach: 1, writers: 64, atLeast: 0.11 },
   { accounts: 1, hooksEach: 1_000, writers: 8, atLeast: 0.28 },
 ] as const satisfies readonly (Crowd & { readonly atLeast: number })[];
 
-/** For a minute, slightly more than the target is committed, or this fraction of the measured maximum if that is less. */
+/** The run of one minute commits this multiple of the target rate, which is slightly more than the target. */
 const PACE_OF_TARGET = 1.02;
+/** The run of one minute commits at most this fraction of the measured maximum rate. */
 const PACE_OF_MAXIMUM = 0.9;
 const MINUTE_MS = 60_000;
 
-/** The backlog after a minute, in seconds of deliveries. Committing 2 % more than is delivered would exceed it. */
+/** Maximum backlog after a minute, in seconds of deliveries. Committing 2 % more than is delivered would exceed it. */
 const MAX_BACKLOG_S = 1;
 
 const FLOOR = 'F3';
@@ -51,7 +52,7 @@ async function floor(stage: Stage, receiver: Receiver, roundMs: number): Promise
   };
 }
 
-/** A service with hooks on each event: it delivers at full speed, or for a minute at the pace of the target. */
+/** The contenders of one service: one delivers at full speed, the other for a minute at the pace of the target. */
 type Delivering = {
   readonly crowd: (typeof crowds)[number];
   readonly asFast: Contender;

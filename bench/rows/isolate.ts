@@ -18,20 +18,27 @@ import { quantile } from '../statistics.ts';
 const ACCOUNTS = 20;
 const HOOKS_EACH = 50;
 
-/** More hanging targets than a service has attempts in flight, one host per account, with the same number of healthy targets. */
+/**
+ * A crowd of more hanging targets than a service may have attempts in flight, on one host per account, and the
+ * same number of accounts with healthy targets.
+ */
 const CROWD = { accounts: 5, hooksEach: 500, healthy: 5, healthyEach: 20 } as const;
 
-/** Each event is delivered to all hooks of its account. */
+/** Rate at which events are created. Each event is delivered to all hooks of its account. */
 const EVENTS_PER_SECOND = 10;
 
-/** A warm-up at a higher rate, until the code is compiled. */
+/** The warm-up has a higher rate and lasts until the code is compiled. */
 const WARM = { perSecond: 40, forMs: 4_000 } as const;
 
-/** Longer than the timeout of an attempt (15 s): from then on, results of hanging attempts are stored and retried. */
+/**
+ * Length of a measurement with hanging targets. It is longer than the timeout of an attempt (15 s), so that
+ * results of hanging attempts are stored and retried during the measurement.
+ */
 const PAST_DEADLINE_MS = 20_000;
 
-/** The percentage of bad targets, and how they behave. */
+/** The percentages of bad targets that are measured. */
 const shares = [10, 50, 90] as const;
+/** The behaviors of bad targets: they never respond, send a byte per second, or refuse connections. */
 const behaviors = ['hang', 'drip', 'refuse'] as const;
 
 type BadTargets = { readonly share: number; readonly manner: (typeof behaviors)[number] };
@@ -42,7 +49,7 @@ const bad: readonly BadTargets[] = behaviors.flatMap((manner) => shares.map((sha
 const nameOf = ({ share, manner }: BadTargets, database: Database) =>
   `${share === 0 ? 'all healthy' : `${share} % ${manner}`} on ${database}`;
 
-/** One measurement: the run, the healthy receiver, and the path below which its notifications arrive. */
+/** The context of one measurement. `slug` is the part of the path that identifies its notifications. */
 type Measurement = {
   readonly run: Run;
   readonly receiver: Receiver;
@@ -50,19 +57,19 @@ type Measurement = {
   readonly slug: string;
 };
 
-/** The accounts that are measured, their healthy hooks, and the subscription of the bad ones. */
+/** The accounts with healthy hooks that are measured, and a function that subscribes the bad targets. */
 type Setup = {
   readonly baseUrl: string;
   readonly healthy: readonly Account[];
   readonly healthyEach: number;
   readonly forMs: number;
-  /** Subscribes the bad targets. */
+  /** Subscribes the bad targets after the first part of the measurement. */
   readonly subscribeBad: () => Promise<void>;
 };
 
 /**
- * From the request to the arrival at a healthy receiver: first with healthy targets only, then in the same service while the
- * bad ones are subscribed as well.
+ * Measures the time from a request to its arrival at a healthy receiver: first with healthy targets only, then in
+ * the same service with the bad targets as well.
  */
 async function healthyWaits(
   { run, receiver, slug }: Measurement,
@@ -90,7 +97,7 @@ function never(): never {
   throw new Error('there are accounts');
 }
 
-/** A new service each time; every account has the same percentage of bad targets. */
+/** Measures a new service in which every account has the same percentage of bad targets. */
 async function measureWithShare(scene: Measurement, { share, manner }: BadTargets) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);
@@ -116,7 +123,7 @@ async function measureWithShare(scene: Measurement, { share, manner }: BadTarget
   return waits;
 }
 
-/** Each record that arrives below a path, and its arrival time. */
+/** Waits until `wanted` notifications have arrived below a path. Returns the record and the arrival time of each. */
 async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   const arrived: (readonly [record: string, at: number])[] = [];
   for (const deadline = performance.now() + RESPONSE_TIMEOUT_MS; arrived.length < wanted; await wait(20)) {
@@ -127,7 +134,7 @@ async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   return arrived;
 }
 
-/** Milliseconds from the time a request was due to each arrival. */
+/** Returns the milliseconds from the time at which a request was due to each of its arrivals. */
 async function waitsOf(requests: readonly SentRequest[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
   const idOf = (body: string | undefined) => {
     if (body === undefined) throw new Error('a request was rejected at this rate');
@@ -140,7 +147,7 @@ async function waitsOf(requests: readonly SentRequest[], arrive: (events: number
 const crowd = CROWD.accounts * CROWD.hooksEach;
 const crowdOn = (database: Database) => `${crowd.toLocaleString('en')} hang on ${database}`;
 
-/** A new service in which many targets of other accounts hang. */
+/** Measures a new service in which many targets of other accounts hang. */
 async function measureWithCrowd(scene: Measurement, hosts: readonly Receiver[]) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);

@@ -8,7 +8,10 @@ import { Connection, createEvent, fetchEvent, listEvents, type Wired, wired } fr
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
 
-/** Numbers of events, and the years over which they are spread: in each, a month holds more than one page. */
+/**
+ * Numbers of events, and the years over which the events are spread. In each size, a month holds more than one
+ * page.
+ */
 export const sizes = [
   { events: 1_000, years: 0.5 },
   { events: 10_000, years: 5 },
@@ -25,16 +28,19 @@ const WHOLE = 'all events, first page';
 const LINKED = 'all events, last page by Link';
 const ALL = [LIST, DEEP, WHOLE, LINKED];
 
-/** These have no target: the first count after a start, a deep offset, and a list with concurrent changes. */
+/** Changes per second while a list with concurrent changes is measured. */
 const CHANGES_PER_SECOND = 50;
+/** A list without a target: the first page after a start, which counts all events. */
 const FIRST = 'all events, first page after a start';
+/** A list without a target: the page at a deep offset. */
 const OFFSET = 'all events, last page by offset';
+/** A list without a target: the first page during concurrent changes. */
 const CHANGED = `all events, first page with ${CHANGES_PER_SECOND} changes per second`;
 
 export const pageOf = (what: string, { events }: Size, database: Database) =>
   `${what}, of ${events.toLocaleString('en')} on ${database}`;
 
-/** The query of the last page, from the `Link` of the page before it. */
+/** Returns the query of the last page, from the `Link` header of the page before the last one. */
 async function lastLink(baseUrl: string, account: Account, { events }: Size): Promise<string> {
   const { path, headers } = listEvents(account, `limit=100&offset=${events - 200}`);
   const response = await fetch(baseUrl + path, { headers });
@@ -82,7 +88,7 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
       async measure() {
         const stop = new AbortController();
         const changing = keepChanging(baseUrl, account, stop.signal);
-        // The event that is created and deleted is counted or not.
+        // The total may include the event that is just being created and deleted.
         const result = await measurePages('limit=100', [events, events + 1]);
         stop.abort();
         await changing;
@@ -104,7 +110,7 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
   ];
 }
 
-/** Milliseconds for one page; its total must be exact. */
+/** Returns the milliseconds that one page takes, and checks that its total is exact. */
 async function pageMs(connection: Connection, call: Wired, totals: readonly number[]): Promise<number> {
   const startedAt = performance.now();
   const { paging } = JSON.parse(await connection.ask(call));
@@ -113,7 +119,7 @@ async function pageMs(connection: Connection, call: Wired, totals: readonly numb
   return ms;
 }
 
-/** A copy of the database: an SQLite file has one service. */
+/** Copies a SQLite database, because only one service can open the file. A PostgreSQL database is shared. */
 function copied(stage: Stage, where: string): string {
   const file = /^sqlite:(.*)/.exec(where)?.[1];
   if (file === undefined) return where;
@@ -122,7 +128,7 @@ function copied(stage: Stage, where: string): string {
   return `sqlite:${copy}`;
 }
 
-/** Creates and deletes an event again and again until the signal aborts. */
+/** Creates and deletes an event repeatedly until the signal aborts. */
 async function keepChanging(baseUrl: string, account: Account, signal: AbortSignal): Promise<void> {
   const connection = await Connection.open(baseUrl);
   const create = wired(baseUrl, createEvent(account));

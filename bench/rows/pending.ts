@@ -12,20 +12,24 @@ import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
 
-/** Pending deliveries and their hooks. Targets answer just before the timeout: attempts run all the time, few deliveries end. */
+/** Number of pending deliveries. */
 const PENDING = 1_000_000;
+/** Number of hooks to which the pending deliveries belong. */
 const HOOKS = 1_000;
+/** Targets respond just before the timeout, so that attempts are always in flight and few deliveries end. */
 const ANSWERED_AFTER_MS = 14_000;
+/** Rate of the API requests whose latency is measured. */
 const PER_SECOND = 100;
 
-/** One statement for all of them might exceed the statement timeout. */
+/** Number of statements that insert the pending deliveries. A single statement might exceed the statement timeout. */
 const PIECES = 10;
 
 /**
- * Memory rises until a full garbage collection halves it, every one to ten minutes. It is therefore read right after a forced
- * collection: once when the service is warm, and once later.
+ * Time until memory is first read, when the service is warm. Memory rises until a full garbage collection halves
+ * it, every one to ten minutes. It is therefore read right after a forced collection.
  */
 const WARM_MS = 60_000;
+/** Time between the first and the second reading of memory. */
 const LATER_MS = 300_000;
 const SAMPLE_INTERVAL_MS = 500;
 
@@ -35,7 +39,7 @@ const PEAK = 'MiB at peak';
 
 const nameOf = (pending: number, database: Database) => `${pending.toLocaleString('en')} pending, on ${database}`;
 
-/** Inserts the pending deliveries in batches, as commits would have. */
+/** Inserts the pending deliveries in batches, with the same rows that commits would have written. */
 function insertPending(database: string): Promise<void> {
   return within(async (context) => {
     const store = await openAt(context, database);
@@ -62,10 +66,10 @@ async function hooksOf(baseUrl: string, account: Account, receiver: Receiver, da
   }
 }
 
-/** Latency and start of a service, and its memory under a steady load. */
+/** The contenders of one service: its latency and start in each round, and its memory under a steady load. */
 type Measurement = { readonly inRounds: Contender; readonly measureMemory: () => Promise<Contender> };
 
-/** A service with or without pending deliveries: its latency, its memory, and its first delivery after a start. */
+/** Returns the contenders of a service with or without pending deliveries. */
 async function ours(
   stage: Stage,
   receiver: Receiver,
@@ -94,7 +98,7 @@ async function ours(
         const startedAt = performance.now();
         const service = await stage.service(where);
         await receiver.report();
-        // An event of another account, and so of a hook without a backlog.
+        // This event belongs to another account, whose hook has no backlog.
         await ask(service.baseUrl, createEvent(other));
         for (;;) {
           const { counts } = await receiver.report();
@@ -175,7 +179,7 @@ export const pending: Bench = {
     });
     const latencyContenders = all.map((one) => one.inRounds);
     const series = await inRounds(latencyContenders, rounds, say);
-    // Concurrent: memory does not depend on speed.
+    // The services run concurrently here, because their memory does not depend on their speed.
     const memoryContenders = await Promise.all(all.map(({ measureMemory }) => measureMemory()));
     return { series: [...series, ...(await inRounds(memoryContenders, 1, say))], claims };
   },

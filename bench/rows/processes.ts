@@ -9,16 +9,19 @@ import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
-/** Job queues, and the numbers of processes with which each is measured. */
+/** The databases, the job queues that are compared on each, and the numbers of processes. */
 const parties = [
   { database: 'PostgreSQL', peers: ['graphile-worker', 'pg-boss', 'bullmq'], processes: [1, 2, 4] },
   { database: 'SQLite', peers: [], processes: [1] },
 ] as const satisfies readonly { database: Database; peers: readonly Peer[]; processes: readonly number[] }[];
 
-/** One hook per account, since job queues have no account lock; the writers are split among the processes. */
+/** One hook for each account, because job queues have no account lock. The writers are split among the processes. */
 export const EACH_ITS_OWN = { accounts: 64, hooksEach: 1, writers: 64 } as const satisfies Crowd;
 
-/** Warm-up per process: one that shares two cores with three others needs four times as long to compile its code. */
+/**
+ * Warm-up time for each process. A process that shares two cores with three others needs four times as long to
+ * compile its code.
+ */
 export const WARM_MS_PER_PROCESS = 4_000;
 
 const OURS = 'carillon';
@@ -31,10 +34,13 @@ type Crew = { readonly database: Database; readonly processes: number };
 
 type Setting = { readonly stage: Stage; readonly receiver: Receiver; readonly roundMs: number };
 
-/** Deliveries per second, and the CPU time of each by process kind; unknown for job queues. */
+/**
+ * Delivers for `forMs` milliseconds. Returns deliveries per second, and the CPU time of each in microseconds by
+ * kind of process (unknown for job queues).
+ */
 type Deliver = (forMs: number) => Promise<{ readonly perSecond: number; readonly micros?: DeliveryRate['micros'] }>;
 
-/** A contender that runs only during its own rounds, since idle queues keep polling. */
+/** Returns a contender that runs only during its own rounds, because idle job queues keep polling. */
 function delivered(
   crew: Crew,
   who: string,
@@ -56,7 +62,10 @@ function delivered(
   };
 }
 
-/** Several services on one database; each receives the requests of its part of the writers. */
+/**
+ * Returns a contender with several services on one database. Each service receives the requests of its part of the
+ * writers.
+ */
 async function ours({ stage, receiver, roundMs }: Setting, crew: Crew): Promise<Contender> {
   const where = await crowded(stage, receiver, crew.database, EACH_ITS_OWN);
   return delivered(crew, OURS, 'ours', roundMs, async (context) => {
@@ -66,7 +75,10 @@ async function ours({ stage, receiver, roundMs }: Setting, crew: Crew): Promise<
   });
 }
 
-/** Several processes of a job queue on one database; each adds its part of the jobs and works off what it finds. */
+/**
+ * Returns a contender with several processes of a job queue on one database. Each process adds its part of the
+ * jobs, and runs any job that it finds.
+ */
 async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew): Promise<Contender> {
   const { processes, database } = crew;
   const address = database === 'SQLite' ? stage.newFile() : await stage.newDatabase(database);
@@ -74,7 +86,7 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
   const order = { address, target, mostBehind: MAX_BEHIND / processes };
   return delivered(crew, peerNameOf(who), 'peer', roundMs, async (context) => {
     const programs: Program[] = [];
-    // The first process creates the schema.
+    // The processes start one after the other, because the first one creates the schema.
     for (let one = 0; one < processes; one += 1) programs.push(await startTelling(context, who, order));
     const commitFor = (forMs: number) => async (tally: DeliveryCounts) => {
       const adding = programs.map(async ({ process }) => {

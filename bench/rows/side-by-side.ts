@@ -6,13 +6,16 @@ import { nameOf, startServing } from '../peers.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Month, ours, parseServer, type Served } from '../served.ts';
 
-/** Events that exist before the measurement, by month. */
+/** Number of months that contain events before the measurement. */
 const MONTHS = 5;
+/** Number of events in each month before the measurement. */
 const EVENTS_PER_MONTH = 100;
+/** Number of concurrent requests that create the events before the measurement. */
 const FILLING = 8;
 
-/** The month that is listed, and a day outside it for events that are created. */
+/** The month that is listed. */
 const MONTH: Month = { first: '20260601', last: '20260630' };
+/** The day of the events that are created during the measurement. It lies outside the listed month. */
 const LATER = '20300101';
 
 const operations = ['created', 'fetched', 'listed'] as const;
@@ -20,8 +23,9 @@ const operations = ['created', 'fetched', 'listed'] as const;
 const contenderOf = (operation: string, who: string) => `${operation}: ${who}`;
 const oursOn = (database: Database) => `carillon on ${database}`;
 
-/** The peer, on the database that it supports. */
+/** The product that Carillon is compared with. */
 const PEER = 'parse-server';
+/** The database that the peer supports. */
 const PEER_DATABASE = 'PostgreSQL';
 
 async function startOurs(stage: Stage, database: Database): Promise<Served> {
@@ -37,7 +41,7 @@ async function startPeer(stage: Stage): Promise<Served> {
   return parseServer(nameOf(PEER), await startServing(stage.context, PEER, address));
 }
 
-/** Spreads events evenly over the months around the one that is listed. */
+/** Returns the day of an event. Events are spread evenly over the months around the listed month. */
 function dayOf(turn: number): string {
   const month = turn % MONTHS;
   const day = 1 + (Math.floor(turn / MONTHS) % 28);

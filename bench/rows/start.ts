@@ -6,20 +6,29 @@ import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, memoryMib, processorSeconds, type Stage } from '../environment.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
-/** The garbage of a start is collected within about twenty seconds; idle use is measured after that. */
+/**
+ * Time between a start and the measurement of idle use. The garbage of a start is collected within about twenty
+ * seconds.
+ */
 const SETTLE_MS = 20_000;
 const IDLE_MS = 10_000;
 
 const nameOf = (database: Database) => `Carillon on ${database}`;
 
-/** The published package: a checkout runs its source, and keeps the compiler in memory. */
+/**
+ * Builds the package and returns the path of its entry point. Running the source instead would keep the compiler
+ * in memory.
+ */
 function published(): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
   return join(root, 'dist/main.js');
 }
 
-/** A second start: the first one creates the database. */
+/**
+ * Returns a contender that starts a service on an existing database. The start that creates the database is not
+ * measured.
+ */
 async function ours(stage: Stage, database: Database, main: string): Promise<Contender> {
   const where = await stage.newDatabase(database);
   await (await stage.service(where, {}, main)).stop('SIGTERM');

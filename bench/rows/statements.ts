@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000;
 
 const nameOf = (how: string, database: Database) => `${how}, on ${database}`;
 
-/** A service in this process, all of whose statements are counted. */
+/** Returns two contenders that count all statements of a service in this process: when idle, and under load. */
 async function ours(stage: Stage, database: Database): Promise<Contender[]> {
   const counted: Statements = new Map();
   const where = await stage.newDatabase(database);
@@ -32,7 +32,7 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
   const callOf = (who: keyof typeof accounts) =>
     wired(service.baseUrl, createEvent({ domain: accounts[who].domain, key: accounts[who].key, user_id: 1 }));
 
-  /** Statements that run while events are created, and delivered in the account with a hook. */
+  /** Returns the number of statements that run while events are created and, in the account with a hook, delivered. */
   async function run(who: keyof typeof accounts, events: number, connections: number, restMs: number): Promise<number> {
     counted.clear();
     await receiver.report();

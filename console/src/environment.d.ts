@@ -1,8 +1,8 @@
 /// <reference types="vite/client" />
 
 /**
- * The part of @event-calendar that the console uses. Pass dates as strings: the `Date` objects that it passes to
- * callbacks may be shifted by the time zone.
+ * Types of the part of @event-calendar that the console uses. Dates are exchanged as strings, because the `Date`
+ * objects that the library passes to callbacks may be shifted by the time zone.
  */
 declare module '@event-calendar/build/dist/event-calendar.min.js' {
   export type Content = { readonly domNodes: readonly Node[] };
@@ -21,12 +21,12 @@ declare module '@event-calendar/build/dist/event-calendar.min.js' {
     readonly extendedProps?: Readonly<Record<string, unknown>>;
   };
 
-  /** An event as passed to callbacks. */
+  /** An event as the library passes it to callbacks. */
   export type RenderedEvent = Pick<GridEvent, 'id' | 'title'> & {
     readonly extendedProps: Readonly<Record<string, unknown>>;
   };
 
-  /** Distance of a drag. */
+  /** Distance in time by which the user has dragged an event or one of its ends. */
   export type Delta = { readonly days: number; readonly seconds: number };
 
   export type GridOptions = {

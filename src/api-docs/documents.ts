@@ -3,7 +3,7 @@ import { StaticResponse } from '../http/static/console-files.ts';
 import { type Documented, docsPage } from './page.ts';
 import { byResourceType } from './schema-shape.ts';
 
-/** The public documents by path. Rendered on first request, when the base URL is known. */
+/** The public documents by path. Each one is rendered on its first request, when the base URL is known. */
 export function documents(documented: () => Documented): Readonly<Record<string, () => StaticResponse>> {
   return { '/docs': once(() => docsPage(documented())), '/llms.txt': once(() => llmsText(documented())) };
 }
@@ -16,7 +16,7 @@ function once<T>(create: () => T): () => T {
   };
 }
 
-/** `/llms.txt`: the API for a language model that writes an integration. */
+/** Renders `/llms.txt`, which describes the API to a language model that writes an integration. */
 function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
   const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
     [

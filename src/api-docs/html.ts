@@ -1,4 +1,4 @@
-/** Content of a page: text, which is escaped; HTML, which is not; or a list of both. */
+/** The content of a page: a text, which is escaped, HTML, which is not escaped, or a list of contents. */
 export type Content = string | number | Html | readonly Content[];
 
 /** Trusted HTML, inserted without escaping. */

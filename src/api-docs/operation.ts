@@ -20,7 +20,7 @@ export function anchorOf({ method, path }: Route): string {
     .replace(/-$/, '');
 }
 
-/** The documentation of a route: description, permission, input, output and an example call. */
+/** Renders the documentation of a route: description, permission, input, output and an example call. */
 export function operation(row: Route, baseUrl: string, common: ReadonlySet<ProblemCode>): Html {
   const { curl, sdk } = exampleOf(row, baseUrl);
   return html`
@@ -44,7 +44,7 @@ function permissionOf({ permission }: Route): Content {
   return permission === undefined ? 'any key' : html`<code>${permission}</code>`;
 }
 
-/** The kinds of occurrence that the call may record. */
+/** The kinds of occurrence that a call of the route may record. */
 function recordedKinds({ records }: Route): Content {
   if (records.length === 0) return '';
   return html` May be notified as ${records.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
@@ -64,7 +64,7 @@ function bodyOf({ body }: Route): readonly Content[][] {
   ]);
 }
 
-/** A table of the input in one place; empty if there is none. */
+/** A table of the input in the query, the headers or the body; empty if there is none. */
 function inputTable(where: string, rows: readonly (readonly Content[])[]): Content {
   return rows.length === 0 ? '' : table([where, 'Meaning'], rows);
 }

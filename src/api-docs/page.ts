@@ -8,10 +8,10 @@ import { Html, html } from './html.ts';
 import { anchorOf, operation, table } from './operation.ts';
 import { byResourceType } from './schema-shape.ts';
 
-/** A chapter of the page that applies to all routes. */
+/** A chapter of `/docs` that applies to all routes. */
 export type Chapter = { readonly id: string; readonly title: string; readonly text: Html };
 
-/** The introduction for developers who connect an application. */
+/** The chapters for developers who connect an application. */
 export function guide(baseUrl: string): readonly Chapter[] {
   return [
     { id: 'calling', title: 'Calling', text: calling(baseUrl) },
@@ -78,7 +78,7 @@ returns 304 if the record is unchanged.</p>
 export type Documented = { readonly routes: readonly Route[]; readonly baseUrl: string; readonly version: string };
 
 /**
- * `/docs` (X6): every route, parameter, field and problem, derived from the routes; one page without scripts or
+ * The page `/docs` (X6) with every route, parameter, field and problem, derived from the routes. It has no scripts or
  * external resources. `sandbox` gives it an opaque origin, so that injected content could not use the console's
  * session.
  */
@@ -152,7 +152,7 @@ function problemRow([code, { status, detail }]: [string, { status: number; detai
   return [html`<span id="problem-${code}">${status} <code>${code}</code></span>`, detail];
 }
 
-/** The problems of every route, which are listed once and not for each route. */
+/** The problems that every route can return. They are listed once and not for each route. */
 function commonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
   const all = Object.keys(problems) as ProblemCode[];
   return new Set(all.filter((code) => routes.every((row) => problemsOf(row).includes(code))));

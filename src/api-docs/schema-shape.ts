@@ -28,7 +28,7 @@ const ICS = [
 
 const ID = '1';
 
-/** A call of this route with only its required input. */
+/** Returns an example call of a route with only its required input. */
 export function exampleOf(route: Route, baseUrl: string): Example {
   const url = `${baseUrl}/v2${route.path.replace(/\{\w+\}/g, ID)}`;
   const body = bodyOf(route);
@@ -63,7 +63,7 @@ function literal(value: unknown): string {
     .replace(/\}$/, ' }');
 }
 
-/** The required fields of a body; if there are none, its first field. */
+/** The example body of a route: its required fields; if there are none, its first field. */
 function bodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined {
   if (body === undefined) return undefined;
   const fields = Object.entries(propertiesOf(body));
@@ -94,7 +94,9 @@ export function requiredOf(schema: JsonSchema | undefined): readonly string[] {
   return (schema?.required ?? []) as readonly string[];
 }
 
-/** The fields of the record in a response: of `data`, of the items of a list, or of the response itself. */
+/**
+ * The fields of the record in a response. The record is `data`, an item of a list in `data`, or the response itself.
+ */
 export function recordOf(answer: JsonSchema): Properties {
   const properties = propertiesOf(answer);
   const { data } = properties;
@@ -102,12 +104,14 @@ export function recordOf(answer: JsonSchema): Properties {
   return propertiesOf((data.items ?? data) as JsonSchema);
 }
 
-/** An error message `must be a …` without `must be`. */
+/** Returns the error message `must be a …` without `must be`, to describe the expected form. */
 export function expectedForm(must: unknown): string {
   return String(must).replace(/^must be /, '');
 }
 
-/** The string values of an enumeration. "0" is included only if "1" is, too; otherwise it is an alias for none. */
+/**
+ * The string values of an enumeration. "0" is included only if "1" is a value, too; otherwise "0" is an alias for none.
+ */
 export function wordsIn(schema: JsonSchema): readonly string[] {
   const words = Array.isArray(schema.enum) ? schema.enum : [];
   const texts = words.filter((word): word is string => typeof word === 'string');
@@ -138,7 +142,7 @@ function listForm(items: JsonSchema): string {
   return names.length === 0 ? 'list of strings' : `list of { ${names.join(', ')} }`;
 }
 
-/** The routes by resource, which is the first segment of their path. */
+/** Groups routes by resource, which is the first segment of the path. */
 export function byResourceType(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
   return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
 }

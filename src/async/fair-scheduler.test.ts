@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { FairQueue, FairScheduler } from './fair-scheduler.ts';
 
-/** A scheduler whose jobs take 2 ms each, and a log of which job ran in which iteration. */
+/** Creates a scheduler whose jobs take 2 ms each, and a log of the jobs that ran in each iteration. */
 function scheduler(budgetMs: number) {
   let now = 0;
   let iteration = 0;

@@ -1,4 +1,7 @@
-/** A queue in which owners take turns: each is served in its own order, and none waits for all that another has queued. */
+/**
+ * A fair queue: owners are served in turn, and the items of one owner in their order, so that no owner waits for all
+ * the items of another owner.
+ */
 export class FairQueue<T> {
   readonly #lines = new Map<string, T[]>();
   #size = 0;
@@ -20,7 +23,7 @@ export class FairQueue<T> {
     const [owner, line] = first;
     const item = line.shift();
     this.#size -= 1;
-    // Behind all others.
+    // Move the owner behind all other owners.
     this.#lines.delete(owner);
     if (line.length > 0) this.#lines.set(owner, line);
     return item;
@@ -30,7 +33,7 @@ export class FairQueue<T> {
 export type FairSchedulerPorts = {
   /** Monotonic time in milliseconds. */
   readonly clock: { monotonic(): number };
-  /** Time per event-loop iteration, in milliseconds. A job that is running is not interrupted. */
+  /** Maximum time for jobs per event-loop iteration, in milliseconds. A running job is not interrupted. */
   readonly budgetMs: number;
 };
 
@@ -45,7 +48,7 @@ export class FairScheduler {
     this.#ports = ports;
   }
 
-  /** Runs the job now if nothing waits and the budget allows it, otherwise when it is the owner's turn. */
+  /** Runs the job now if no job is waiting and the time budget is not used up, otherwise when the owner is next. */
   run(owner: string, job: () => void): void {
     this.#queue.push(owner, job);
     if (this.#isRunning) return;
@@ -53,7 +56,7 @@ export class FairScheduler {
     this.#runNext();
   }
 
-  /** Resolves when it is the owner's turn; the work up to the next `await` counts against the budget. */
+  /** Resolves when the owner is next. The work after it, up to the next `await`, counts against the time budget. */
   turn(owner: string): Promise<void> {
     return new Promise((resolve) => this.run(owner, resolve));
   }

@@ -5,7 +5,7 @@ import { FairSemaphore } from './fair-semaphore.ts';
 
 const LIMITS = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
 
-/** Starts work of groups and finishes it on request; notes the order in which it began. */
+/** Starts and ends work of groups on request, and records the order in which it began. */
 function setUp(limits = LIMITS) {
   const semaphore = new FairSemaphore<string>(limits);
   const begun: string[] = [];

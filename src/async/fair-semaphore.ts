@@ -1,24 +1,26 @@
 import { Problem } from '../problems.ts';
 
 export type FairLimits = {
-  /** Holders at once, of all groups together. */
+  /** Maximum number of permits in use, over all groups. */
   readonly maxActive: number;
+  /** Maximum number of permits in use per group. */
   readonly maxActivePerGroup: number;
-  /** Waiters at once, of all groups together. */
+  /** Maximum number of waiting calls, over all groups. */
   readonly maxWaiting: number;
+  /** Maximum number of waiting calls per group. */
   readonly maxWaitingPerGroup: number;
 };
 
-/** The state of one group. A group exists while it has holders or waiters. */
+/** The state of one group. A group exists while it uses permits or has waiting calls. */
 type Group = { active: number; readonly waiting: (() => void)[] };
 
 /**
- * A semaphore that no group can fill: each group has a limit of its own for holders and for waiters, and a free permit
- * goes to the groups in turn, however many waiters each of them has.
+ * A semaphore that no group can exhaust: each group has its own limits for permits and for waiting calls. A free permit
+ * goes to the groups in turn, regardless of how many calls of each group are waiting.
  */
 export class FairSemaphore<K> {
   readonly #limits: FairLimits;
-  /** In the order of their next turn. */
+  /** Groups by key; the first one gets the next free permit. */
   readonly #groups = new Map<K, Group>();
   #active = 0;
   #waiting = 0;
@@ -27,7 +29,10 @@ export class FairSemaphore<K> {
     this.#limits = limits;
   }
 
-  /** Runs `work` with a permit. Rejects with the problem `overloaded` when the queue or the group's part of it is full. */
+  /**
+   * Runs `work` with a permit. Rejects with the problem `overloaded` if too many calls are waiting, in total or in the
+   * group.
+   */
   async run<T>(key: K, work: () => Promise<T>): Promise<T> {
     await this.#acquire(key);
     try {
@@ -83,7 +88,7 @@ export class FairSemaphore<K> {
     this.#moveLast(key, group);
   }
 
-  /** A group that has just had a turn comes after the others; one without holders and waiters is dropped. */
+  /** Moves a group behind all other groups; removes it if it uses no permits and has no waiting calls. */
   #moveLast(key: K, group: Group): void {
     this.#groups.delete(key);
     if (group.active > 0 || group.waiting.length > 0) this.#groups.set(key, group);

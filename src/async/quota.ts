@@ -1,15 +1,19 @@
-/** The owner of an amount: an account, or all callers without one; and within that a user, or a network. */
+/**
+ * The owner of an amount. `group` is an account, or all callers without an account; `member` is a user or a client
+ * network within the group.
+ */
 export type Owner = { readonly group: string | number; readonly member?: string | number };
 
 export type Limits = {
+  /** Maximum amount in use, over all groups. */
   readonly total: number;
-  /** The most that one group has at a time; undefined limits no group. */
+  /** Maximum amount in use per group; undefined: no limit. */
   readonly group?: number;
-  /** The most that one member has at a time. Members of different groups have different names. */
+  /** Maximum amount in use per member; undefined: no limit. A name must not be used for members of different groups. */
   readonly member?: number;
 };
 
-/** An amount of something scarce, such as places or bytes, with a limit in total and a share for each owner. */
+/** Tracks the use of a scarce resource, such as slots or bytes, with limits in total, per group and per member. */
 export class Quota {
   readonly #limits: Limits;
   readonly #groups = new Map<string | number, number>();
@@ -31,21 +35,21 @@ export class Quota {
     return perMember === undefined || member === undefined || (this.#members.get(member) ?? 0) + amount <= perMember;
   }
 
-  /** Takes an amount if there is room for it; answers whether there was. */
+  /** Takes an amount if the limits allow it; returns whether they do. */
   take(owner: Owner, amount = 1): boolean {
     if (!this.hasRoom(owner, amount)) return false;
     this.add(owner, amount);
     return true;
   }
 
-  /** Counts an amount that is in use already, be there room or not. */
+  /** Adds an amount that is already in use, even if it exceeds a limit. */
   add({ group, member }: Owner, amount: number): void {
     this.#used += amount;
     if (this.#limits.group !== undefined) change(this.#groups, group, amount);
     if (this.#limits.member !== undefined && member !== undefined) change(this.#members, member, amount);
   }
 
-  /** Gives back what was taken or added under the same owner. */
+  /** Returns an amount that was taken or added for the same owner. */
   give(owner: Owner, amount = 1): void {
     this.add(owner, -amount);
   }

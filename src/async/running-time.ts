@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 
 /**
- * Time for deadlines of connections and requests, counted in ticks. When the process stood still, or the event loop was
- * blocked, the tick that follows counts as two intervals at most, and deadlines are judged only after the event loop has
- * read the data that arrived meanwhile: a pause of ours ends no caller.
+ * Running time of this process, for deadlines of connections and requests, counted in ticks. If the process was paused
+ * or the event loop was blocked, the next tick counts as at most two intervals, and `onTick` is called only after the
+ * event loop has read the data that arrived in the meantime. So a pause of this process does not end any request.
  */
 export class RunningTime {
   readonly #clock: Clock;
@@ -19,12 +19,12 @@ export class RunningTime {
     this.#onTick = onTick;
   }
 
-  /** Milliseconds that have passed while it ran, up to its last tick. */
+  /** Running time up to the last tick, in milliseconds. */
   get ms(): number {
     return this.#ms;
   }
 
-  /** The start of what begins now: the next tick, so that no deadline comes early. */
+  /** Running time at the next tick. Deadlines count from it, so that no deadline is reached early. */
   get nextMs(): number {
     return this.#ms + this.#intervalMs;
   }
@@ -52,7 +52,7 @@ export class RunningTime {
     this.#ms += Math.min(elapsedMs, maxMs);
     this.#schedule();
     if (elapsedMs <= maxMs) this.#onTick();
-    // Two turns, since the first one may begin without a look at the sockets.
+    // Two immediates, since the first one may run before the event loop has read its sockets.
     else setImmediate(() => setImmediate(() => this.#cancel !== undefined && this.#onTick()));
   }
 }

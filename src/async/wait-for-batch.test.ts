@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { waitForBatch } from './wait-for-batch.ts';
 
-/** Adds an item to a batch `many` times, with `between` event-loop iterations between two of them. */
+/** Adds `many` items to a batch, with `between` event-loop iterations between two items. */
 function coming(many: number, between: number): { count: () => number; all: Promise<void> } {
   let here = 0;
   const come = async () => {

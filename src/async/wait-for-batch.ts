@@ -1,10 +1,13 @@
-/** Turns of the event loop that brought nothing more, after which all is here; a turn without work costs microseconds. */
+/**
+ * A batch is complete after this many event-loop iterations without a new item. An idle iteration takes microseconds.
+ */
 const IDLE_ITERATIONS = 2;
 
 /**
- * Lets sockets be read for as long as that brings more of what is counted, and no longer than until there is so much as
- * can be done together: the busier it is, the more there is. One turn at least: those who were answered must be able to
- * hear it.
+ * Waits until a batch is complete: runs event-loop iterations as long as they add items, up to `maxCount` items, so
+ * that batches grow with the load. Runs at least one iteration, so that responses to earlier items can be sent.
+ *
+ * @param count returns the number of items that are waiting
  */
 export async function waitForBatch(count: () => number, maxCount: number): Promise<void> {
   let quiet = 0;

@@ -2,7 +2,9 @@ import type { Actor } from '../permissions.ts';
 import type { AccountWrite } from '../store/account-scope.ts';
 import type { Queries, Tx } from '../store/store.ts';
 
-/** Actions of the audit log, with their descriptions in the reference: access, hooks, denied requests. */
+/**
+ * The actions of the audit log, about access, hooks and denied requests, each with its description in the reference.
+ */
 export const auditActions = {
   'account.created': 'An account was created, with its owner and a first key.',
   'account.changed':
@@ -43,14 +45,14 @@ export function isAuditAction(text: string): text is AuditAction {
   return Object.hasOwn(auditActions, text);
 }
 
-/** An entry: the action, its subject (`key 12`) and details, which never contain a secret. */
+/** An audit entry: the action, its subject (such as `key 12`), and details, which never contain a secret. */
 export type Entry = {
   readonly action: AuditAction;
   readonly subject: string;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
 
-/** An entry with its account (0 for all or none) and its actor. */
+/** An audit entry with its account (0 for all accounts or none) and its actor. */
 export type FullEntry = Entry & { readonly accountId: number; readonly by: Actor };
 
 /** Writes audit entries in this transaction, pipelined with the commit. */
@@ -60,7 +62,7 @@ export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
   write.pipelineWithCommit(write.insertInto('audit', rows));
 }
 
-/** Like `note`, for a transaction that is not limited to one account. */
+/** Writes audit entries in a transaction that is not limited to one account. */
 export function auditInAccounts(
   tx: Pick<Tx, 'queries' | 'withCommit'>,
   entries: readonly FullEntry[],
@@ -91,10 +93,10 @@ type AuditFilters = {
   readonly since: number;
 };
 
-/** Actions that concern all accounts, and so are listed for each. */
+/** Actions that concern all accounts, so the audit log of each account lists them. */
 const GLOBAL_ACTIONS: readonly AuditAction[] = ['database.restored'];
 
-/** Rows of the audit log, oldest first. */
+/** Returns the audit entries that match the filters, oldest first. */
 export function listAudit(read: Queries, { accountId, action, since }: AuditFilters) {
   let query = read
     .selectFrom('audit')

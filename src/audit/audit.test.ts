@@ -6,7 +6,7 @@ import { stores } from '../../test/kit/service/stores.ts';
 
 const FROM = '127.0.0.1';
 
-/** Entries of the audit log after `after`, as [action, subject, detail, user, source]. */
+/** Returns the entries of the audit log after `after`, as [action, subject, detail, user, source]. */
 async function entries(carillon: TestService, after = 0): Promise<Json[]> {
   const rows = await carillon.store.read
     .selectFrom('audit')

@@ -113,7 +113,7 @@ for (const { test, testService, database } of stores) {
         gathering.add({ route: 'GET /v2/events', source: `192.0.2.${number % 250}`, caller: undefined, shown });
       }
     };
-    // A hundred denied requests a second for an hour.
+    // Send a hundred denied requests a second, for an hour.
     let sum = 0;
     for (let second = 0; second < 3_600; second += 1) {
       attack(second);
@@ -131,7 +131,7 @@ for (const { test, testService, database } of stores) {
     const others = rows.filter(({ action }) => action === 'denied.others');
     assert.ok(others.length > 0);
 
-    // After a quiet time the next one is written within a second.
+    // After a time without denied requests, the next one is written within a second.
     await clock.advance(120_000);
     const before = writes;
     await clock.advance(600_000);

@@ -5,31 +5,35 @@ import { hashApiKey } from '../secrets.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { auditInAccounts, type FullEntry } from './actions.ts';
 
-/** A request denied with 401. `caller` is defined if the key was valid but lacked a permission. */
+/** A request that was denied with 401. `caller` is set if the key was valid but lacked a permission. */
 export type DeniedRequest = {
   /** Method and path of the route. */
   readonly route: string;
   readonly source: string;
   readonly caller: Caller | undefined;
-  /** The credentials; the key is hashed immediately and not kept. */
+  /** The credentials of the request. The key is hashed immediately and never stored. */
   readonly shown: { readonly key: string | undefined; readonly domain: string | undefined };
 };
 
-/** A rejected sign-in, with the account and user that it named; 0 if unknown. */
+/** A rejected sign-in, with the account and the user that it named. An unknown id is 0. */
 export type DeniedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
 
-/** Delay of the first write, and maximum interval while denials continue. */
+/** Delay of the first write, and shortest interval between writes. */
 const MIN_INTERVAL_MS = 1_000;
+/** Longest interval between writes, while requests are still being denied. */
 const MAX_INTERVAL_MS = 60_000;
 
-/** Maximum number of groups per write; further denials are counted in a single row. */
+/** Maximum number of groups per write. Denied requests of further groups are counted in a single row. */
 const MAX_GROUPS = 20;
 
-/** Maximum number of group rows per hour; beyond it, denials are only counted, in one row a minute. */
+/** Maximum number of group rows per hour. After that, denied requests are only counted, in one row a minute. */
 const MAX_ROWS_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
-/** Denials with the same key are grouped between two writes. */
+/**
+ * Denied requests that are written as one audit entry: those of one caller and route, of one unknown key, or of one
+ * sign-in.
+ */
 type Group = {
   readonly route: string;
   readonly source: string;
@@ -42,7 +46,7 @@ type Group = {
 type CountedGroup = Group & { count: number };
 
 /**
- * Writes denied requests to the audit log in groups, so that an attacker causes no write per call and cannot fill the
+ * Writes denied requests to the audit log in groups, so that an attacker cannot cause a write per request or fill the
  * disk: at most once a second, with exponential backoff to once a minute, 21 rows per write and 500 rows per hour, then
  * one row a minute.
  */
@@ -65,12 +69,14 @@ export class DeniedRequestLog {
 
   add({ route, source, caller, shown }: DeniedRequest): void {
     const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
-    // Known callers are grouped by route, unknown ones by key.
+    // Requests of known callers are grouped by route, other requests by key.
     const name = caller === undefined ? [source, hash, shown.domain] : [source, caller.keyId, caller.sessionId, route];
     this.#count(JSON.stringify(name), { route, source, caller, hash, domain: shown.domain });
   }
 
-  /** Stores none of the input: a user may have typed the passphrase into the e-mail field. */
+  /**
+   * Adds a rejected sign-in. None of its input is stored: a user may have typed the passphrase into the e-mail field.
+   */
   addSignIn(signIn: DeniedSignIn): void {
     const { source, accountId, userId } = signIn;
     this.#count(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
@@ -82,7 +88,7 @@ export class DeniedRequestLog {
     else if (this.#groups.size >= MAX_GROUPS) this.#others += 1;
     else this.#groups.set(name, { ...group, count: 1 });
     if (this.#cancel !== undefined) return;
-    // No denials recently: start again with the shortest interval that the hourly limit allows.
+    // No request was denied recently: start again with the shortest interval that the hourly limit allows.
     this.#intervalMs = this.#minInterval();
     this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
   }
@@ -100,7 +106,7 @@ export class DeniedRequestLog {
     const isIdle = this.#groups.size === 0;
     this.#intervalMs = isIdle ? this.#minInterval() : Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS);
     if (isIdle) return;
-    // Schedule the next check; it stops when no denials have arrived in between.
+    // Schedule the next write. The timer stops when no request was denied in between.
     this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
     await this.#write();
   }
@@ -132,7 +138,7 @@ export class DeniedRequestLog {
         auditInAccounts(tx, await entriesOf(tx.queries, groups, others, this.#clock.now()), this.#clock.now());
       });
     } catch (error) {
-      // A failure must not fail anything else; the service log has each denied request as well.
+      // A failed write must not fail anything else. The service log has each denied request as well.
       this.#log.warn({ event: 'audit.write_failed', err: error });
     }
   }

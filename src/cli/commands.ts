@@ -2,7 +2,10 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
 import { CliError, onOutputBroken, stderr, stdout } from './output/screen.ts';
 
-/** A command: its name, its line in the overview, and its module, which is loaded only when needed. */
+/**
+ * A command. `summary` is its line in the help overview. `load` imports its module, which happens only when the command
+ * is used.
+ */
 type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
 
 const OPERATORS: readonly CommandEntry[] = [
@@ -104,7 +107,7 @@ const INTEGRATORS: readonly CommandEntry[] = [
   },
 ];
 
-/** The command of a resource; its subcommands are derived from the routes. */
+/** Returns the entry for the command of a resource. Its subcommands are derived from the routes. */
 function resourceType(name: string, summary: string): CommandEntry {
   return {
     name,
@@ -127,12 +130,13 @@ import --from-api left records out, which it lists.`;
 
 /** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // A reader that closes the pipe, such as `head`, is no error.
+  // A pipe that its reader closes early is not an error, as after `carillon … | head`.
   onOutputBroken((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
-  // Node would print the error unescaped, including untrusted text in its message. `serve` has its own handler.
+  // Escape uncaught errors, since their messages may contain untrusted text that Node would print unescaped. `serve`
+  // installs its own handler.
   if (words[0] !== 'serve') process.on('uncaughtException', endUnexpectedly);
-  // Three words, because `complete` and `help` come before the name of the command.
+  // Search the first three words, because `complete --` and `help` come before the name of the command.
   const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
     if (words[0] === 'complete') (await import('./completion/completion.ts')).printSuggestions(program, words.slice(1));
@@ -151,7 +155,9 @@ function endUnexpectedly(error: unknown): void {
   process.exit(1);
 }
 
-/** The program with all commands: those that `isWanted` selects in full, the others by name and summary only. */
+/**
+ * Builds the program. Commands that `isWanted` selects are loaded in full; the others have only a name and a summary.
+ */
 export async function programOf(isWanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
     .description('Self-hosted project management with a REST API, a calendar and webhooks.')

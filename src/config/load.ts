@@ -3,18 +3,18 @@ import { environmentName, type Option, type OptionName, options } from './option
 
 type ValueOf<O> = O extends Option<infer T> ? T : never;
 
-/** All options, parsed and validated. `baseUrl` is undefined until the service knows its port. */
+/** The values of all options, parsed and validated. `baseUrl` is undefined until the service knows its port. */
 export type Config = Readonly<{ [N in Exclude<OptionName, 'baseUrl'>]: ValueOf<(typeof options)[N]> }> & {
   readonly baseUrl: string | undefined;
 };
 
-/** Sources of option values: flags (by option name) before environment variables. */
+/** The sources of option values. Flags (by option name) take precedence over environment variables. */
 type ConfigSources = {
   readonly flags: Readonly<Partial<Record<OptionName, string>>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** The configuration, or all errors, one line each. */
+/** Returns the configuration, or all errors as one line each. */
 export function loadConfig(sources: ConfigSources): { config: Config } | { faults: readonly string[] } {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
@@ -47,12 +47,15 @@ function textOf(
   if (flag !== undefined) return { text: flag, writtenAs: `--${optionFlag}` };
   const variable = environmentName(optionFlag);
   const value = sources.environment[variable];
-  // Many tools set an empty variable for "not set".
+  // An empty variable counts as missing: many tools set an empty variable for "not set".
   if (value !== undefined && value !== '') return { text: value, writtenAs: variable };
   return { text: initial, writtenAs: `--${optionFlag}` };
 }
 
-/** C10: a wildcard address does not tell under which address others reach the service. */
+/**
+ * Returns an error for a wildcard address without a base URL: the address does not determine the URL under which
+ * clients reach the service (C10).
+ */
 function missingBaseUrl(config: Config): string[] {
   if (!isWildcard(config.host)) return [];
   return [
@@ -60,19 +63,19 @@ function missingBaseUrl(config: Config): string[] {
   ];
 }
 
-/** Whether a host is an unspecified address, in any of its spellings (`0`, `0x0`, `0.0`, `::`, `::ffff:0.0.0.0`). */
+/** Whether a host is the unspecified address, in any of its spellings (`0`, `0x0`, `0.0`, `::`, `::ffff:0.0.0.0`). */
 function isWildcard(host: string): boolean {
   const hostname = URL.parse(`http://${isIPv6(host) ? `[${host}]` : host}`)?.hostname ?? '';
   return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname);
 }
 
-/** Environment variables that start with `CARILLON_` but are not options, probably misspelled. */
+/** Environment variables that start with `CARILLON_` but belong to no option, because they are probably misspelled. */
 export function unknownVariables(environment: ConfigSources['environment']): string[] {
   const known = new Set(Object.values(options).map((row) => environmentName(row.flag)));
   return Object.keys(environment).filter((name) => name.startsWith('CARILLON_') && !known.has(name));
 }
 
-/** The configuration by flag, with secrets masked, for the log line at start-up. */
+/** The value of each option by flag, with secrets masked, for the log line at start-up. */
 export function summaryOf(config: Config): Record<string, unknown> {
   const rows = Object.entries(options) as [OptionName, Option<unknown>][];
   return Object.fromEntries(

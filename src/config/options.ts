@@ -12,7 +12,7 @@ import {
 import { parseDatabase, showDatabase } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
-/** The parsed value of an option, or its error, as text that follows the option's name. */
+/** The parsed value of an option, or the error as text that follows the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };
 
 /** The definition of an option of `carillon serve`. Flags, environment variables, help and docs are derived from it. */
@@ -21,12 +21,12 @@ export type Option<T> = {
   readonly flag: string;
   readonly shape: string;
   readonly description: string;
-  /** The default, as text; undefined: the option may be absent. */
+  /** The default as text; undefined if the option may be absent. */
   readonly initial: string | undefined;
   readonly parse: (text: string) => Parsed<T>;
-  /** The value is never logged or displayed. */
+  /** Set if the value is never logged or displayed. */
   readonly secret?: true;
-  /** The displayed value, for options whose value contains a secret or is not plain. */
+  /** Converts the value to the one that is displayed, if the value contains a secret or is not a plain one. */
   readonly show?: (value: T) => unknown;
 };
 
@@ -34,7 +34,7 @@ function option<T>(row: Option<T>): Option<T> {
   return row;
 }
 
-/** A rate limit; off by default. */
+/** Defines an option for a rate limit, which is off by default. */
 function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   return {
     flag: `rate-limit-${name}`,
@@ -46,7 +46,7 @@ function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   };
 }
 
-/** A quota per account; off by default. */
+/** Defines an option for a quota per account, which is off by default. */
 function quota(flag: string, description: string): Option<number | undefined> {
   return {
     flag,
@@ -62,7 +62,7 @@ const roles = ['all', 'api', 'delivery'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** The table of options. The order is that of the help. */
+/** All options, in the order of the help. */
 export const options = {
   host: option({
     flag: 'host',
@@ -203,7 +203,7 @@ export const options = {
     description:
       'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
-    // At least 80 MiB, so that the eighth for one user is enough for the largest page.
+    // The minimum is 80 MiB, so that the eighth of it for one user is enough for the largest page.
     parse: (text) => parseWhole(text, 80, 65_536),
   }),
   maxFollowers: option({
@@ -254,7 +254,7 @@ export const options = {
 
 export type OptionName = keyof typeof options;
 
-/** The name of an option in the environment. */
+/** The environment variable of an option: `CARILLON_LOG_LEVEL` for the flag `log-level`. */
 export function environmentName(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
@@ -291,7 +291,7 @@ function parseBaseUrl(text: string): Parsed<string> {
   return { value: url.href.replace(/([^/])\/+$/, '$1') };
 }
 
-/** A year: a longer delay is a mistake, and its due time might be outside the range of dates. */
+/** Maximum retry delay: a year. A longer delay is a mistake, and its due time might be outside the range of dates. */
 const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 
 function parseWaits(text: string): Parsed<readonly [number, number]> {

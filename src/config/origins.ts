@@ -1,4 +1,4 @@
-/** Origins that admit more than one site, with the risk that is logged at start. */
+/** Origins that allow more than one site, with the risk that is logged at start-up. */
 const OPEN = new Map([
   ['*', 'every web page may call the interface from every browser, with any key that it is given'],
   ['null', 'every web page can take on the origin null in a sandboxed frame, so it admits more than one application'],

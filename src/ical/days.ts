@@ -1,15 +1,17 @@
-// Calendar times as the service stores them: `YYYY-MM-DD HH:MM:SS`, without a zone. 00:00:00 stands for a whole day.
+// Calendar times are stored as `YYYY-MM-DD HH:MM:SS`, without a zone. The time 00:00:00 stands for a whole day.
 
 const DAY_MS = 86_400_000;
 const MIDNIGHT = '00:00:00';
-/** An end at midnight is stored as the last second of the day before, since 00:00:00 means that no time was given. */
+/**
+ * An end at midnight is stored as the last second of the previous day, because 00:00:00 means that no time was given.
+ */
 const LAST_SECOND = '23:59:59';
 
 export const dayOf = (time: string): string => time.slice(0, 10);
 export const isTimed = (time: string): boolean => time.slice(11) !== MIDNIGHT;
 export const atMidnight = (day: string): string => `${day} ${MIDNIGHT}`;
 
-/** A day plus a number of days, clamped to the years 1 to 9999. */
+/** Adds a number of days to a day. The result is clamped to the years 1 to 9999. */
 export function plusDays(day: string, count: number): string {
   const [year, month, date] = [Number(day.slice(0, 4)), Number(day.slice(5, 7)), Number(day.slice(8, 10))];
   const moved = new Date(0).setUTCFullYear(year, month - 1, date) + count * DAY_MS;
@@ -21,17 +23,17 @@ export function plusDays(day: string, count: number): string {
 const FIRST_DAY = new Date(0).setUTCFullYear(1, 0, 1);
 const LAST_DAY = new Date(0).setUTCFullYear(9999, 11, 31);
 
-/** Start and end in iCalendar terms: days or times. The end is exclusive. */
+/** Start and end of an event in iCalendar terms: two days, or two times. The end is exclusive. */
 type Span =
   | { readonly isAllDay: true; readonly start: string; readonly end: string }
-  /** `end` is undefined if none was given. */
+  /** `end` is undefined if the event has no end. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };
 
 export type StoredDates = { readonly start_date: string; readonly due_date: string };
 
 /**
- * Converts stored dates to iCalendar terms. Without an end time the event is all-day, as in the console; with only a
- * start time on a single day it has no end.
+ * Converts stored dates to iCalendar terms. An event without an end time is all-day, as in the console. An event with
+ * only a start time, on a single day, has no end.
  */
 export function spanOf({ start_date, due_date }: StoredDates): Span {
   if (!isTimed(due_date)) {
@@ -43,7 +45,7 @@ export function spanOf({ start_date, due_date }: StoredDates): Span {
   return { isAllDay: false, start: start_date, end: end < start_date ? start_date : end };
 }
 
-/** Converts iCalendar terms to stored dates, the inverse of `spanOf`. An end before the start is ignored. */
+/** Converts iCalendar terms to stored dates; the inverse of `toSpan`. An end before the start is ignored. */
 export function datedOf(span: Span): StoredDates {
   if (span.isAllDay) {
     const last = plusDays(span.end, -1);

@@ -10,7 +10,7 @@ const TO_MS = Date.UTC(2029, 0) - 1;
 
 type Work = { readonly times: readonly string[]; readonly steps: number };
 
-/** The first times of a rule within three years, and the number of steps used. */
+/** Expands a rule within three years. Returns its first times and the number of steps used. */
 function followed(text: string, start: string, { most = 60, maxSteps = Number.POSITIVE_INFINITY } = {}): Work {
   const rule = ruleIn(text);
   assert.ok(rule !== undefined, text);
@@ -123,7 +123,7 @@ test('X9 the work for any rule is bounded, mostly in proportion to the number of
     const { steps } = followed(text, start);
     assert.ok(steps <= most, `${text}: ${steps}`);
   }
-  // A rule without any times is aborted when its budget is used up.
+  // The expansion of a rule that has no times stops when its budget is used up.
   for (const text of [
     'FREQ=SECONDLY;INTERVAL=2;BYSECOND=1,3,5,7,9,11,13,15,17,19',
     'FREQ=SECONDLY;COUNT=1000000000',

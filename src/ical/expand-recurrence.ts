@@ -5,18 +5,19 @@ import { DAY_MS, SECOND_MS } from './values.ts';
 export type ExpansionRange = {
   /** DTSTART: the first time of the series. */
   readonly startMs: number;
-  /** UNTIL: the last allowed time; undefined for none. */
+  /** UNTIL: the last allowed time; undefined if the rule has none. */
   readonly untilMs: number | undefined;
-  /** Times before this are not needed. */
+  /** Start of the range. Earlier times are not yielded. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Consumes steps of the work budget; `false` stops the expansion. */
+  /** Consumes steps of the work budget. If `take` returns false, the expansion stops. */
   readonly take: (steps: number) => boolean;
 };
 
 /**
- * Yields the times of a rule in order. Filters day by day, so that any rule reaches the end of the range. Without COUNT it
- * starts at the range, however long ago DTSTART was. Returns whether the rule continues after the range.
+ * Yields the times of a rule in order. The expansion goes from day to day, so that it reaches the end of the range with
+ * any rule. Without COUNT it begins at the start of the range, however long ago DTSTART was. Returns whether the rule
+ * continues after the range.
  */
 export function* timesOfRule(rule: Rule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
@@ -34,14 +35,14 @@ export function* timesOfRule(rule: Rule, range: ExpansionRange): Generator<numbe
   return untilMs > range.toMs;
 }
 
-/** Maximum length in days of periods longer than a day. */
+/** Maximum length in days of the periods that are longer than a day. */
 const MAX_PERIOD_DAYS = new Map<Rule['frequency'], number>([
   ['WEEKLY', 7],
   ['MONTHLY', 31],
   ['YEARLY', 366],
 ]);
 
-/** Yields all matching times or, with BYSETPOS, those of each period that it selects. */
+/** Yields all matching times. With BYSETPOS, yields only the times of each period that BYSETPOS selects. */
 function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
   const days = new RuleDays(rule, Math.floor(startMs / DAY_MS));
   const clock = new RuleClock(rule, startMs);
@@ -52,7 +53,7 @@ function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: ExpansionRang
   }
   let period: number[] = [];
   let currentPeriod: number | undefined;
-  // The last period is expanded to its end, also beyond the range: BYSETPOS can count from the end.
+  // The last period is expanded to its end, even beyond the range, because BYSETPOS can count from the end of a period.
   const lastMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
   for (const atMs of timesOfDays(days, clock, days.periodOf(firstDay), lastMs, take)) {
     const periodOfTime = clock.periodOf(atMs) ?? days.periodOf(Math.floor(atMs / DAY_MS));
@@ -88,26 +89,29 @@ function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: 
 
 const DAY_S = 86_400;
 
-/** Length in seconds of the frequencies shorter than a day. */
+/** Length in seconds of one unit of each frequency that is shorter than a day. */
 const UNIT_S = new Map<Rule['frequency'], number>([
   ['SECONDLY', 1],
   ['MINUTELY', 60],
   ['HOURLY', 3_600],
 ]);
 
-/** 0 to 59. */
+/** The numbers from 0 to 59: all minutes of an hour, or all seconds of a minute. */
 const NUMBERS: readonly number[] = Array.from({ length: 60 }, (_, number) => number);
 const HOURS = NUMBERS.slice(0, 24);
 
-/** Times of day of a rule: its units (hours, minutes, seconds, or the whole day) and the same times within each unit. */
+/**
+ * Computes the times of day of a rule. The rule selects units of a day (hours, minutes, seconds, or the whole day) and
+ * has the same times within each unit.
+ */
 class RuleClock {
   readonly #rule: Rule;
   readonly #unitS: number;
   readonly #startUnit: number;
   readonly #stride: number;
-  /** Hours, minutes and seconds that the rule allows, as far as they select units. */
+  /** Allowed hours, minutes and seconds that select units. A part that does not select units is `[0]`. */
   readonly #allowed: readonly (readonly number[])[];
-  /** Times within a unit, in milliseconds. */
+  /** Times within each unit, in milliseconds from its start. */
   readonly #within: readonly number[];
 
   constructor(rule: Rule, startMs: number) {
@@ -131,7 +135,9 @@ class RuleClock {
     this.#within = [...within].map((second) => second * SECOND_MS);
   }
 
-  /** Yields the times of a day, and `undefined` for each candidate that was rejected, so that it counts as work. */
+  /**
+   * Yields the times of a day. Yields `undefined` for each rejected candidate, so that the candidate counts as work.
+   */
   *timesOn(day: number): Generator<number | undefined> {
     for (const unit of this.#unitsOn(day)) {
       if (unit === undefined) yield undefined;
@@ -139,12 +145,17 @@ class RuleClock {
     }
   }
 
-  /** Identifies the second, minute or hour of a time; undefined for a frequency of days or longer. */
+  /**
+   * Returns a number that identifies the second, minute or hour of a time; undefined if the frequency is daily or
+   * longer.
+   */
   periodOf(atMs: number): number | undefined {
     return this.#unitS === DAY_S ? undefined : Math.floor(atMs / SECOND_MS / this.#unitS);
   }
 
-  /** Iterates over the units of the interval or over the allowed units, whichever are fewer. */
+  /**
+   * Yields the units of a day. Iterates over the units of the interval or over the allowed units, whichever are fewer.
+   */
   *#unitsOn(day: number): Generator<number | undefined> {
     const perDay = DAY_S / this.#unitS;
     const first = modulo(this.#startUnit - day * perDay, this.#stride);
@@ -167,7 +178,7 @@ class RuleClock {
   }
 }
 
-/** Combines hours, minutes and seconds to seconds of the day. */
+/** Yields the second of the day for each combination of hour, minute and second. */
 function* secondsOf([hours = [], minutes = [], seconds = []]: readonly (readonly number[])[]): Generator<number> {
   for (const hour of hours) {
     for (const minute of minutes) for (const second of seconds) yield hour * 3_600 + minute * 60 + second;
@@ -178,7 +189,7 @@ function sorted(numbers: ReadonlySet<number> | undefined): readonly number[] | u
   return numbers && [...numbers].sort((one, other) => one - other);
 }
 
-/** A work budget in steps, optionally part of a larger one: `take` consumes from both. */
+/** A work budget in steps. It can be part of a larger budget: `take` then consumes steps of both. */
 export class WorkBudget {
   readonly #parent: WorkBudget | undefined;
   #left: number;
@@ -192,7 +203,7 @@ export class WorkBudget {
     return this.#left < 0;
   }
 
-  /** Consumes steps; false if this budget or its parent is used up. */
+  /** Consumes steps. Returns false if this budget or its parent is used up. */
   readonly take = (count: number): boolean => {
     this.#left -= count;
     const isWithin = this.#parent?.take(count) ?? true;

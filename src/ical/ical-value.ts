@@ -14,38 +14,38 @@ import {
   type Written,
 } from './values.ts';
 
-/** A VEVENT of the file, parsed; `line` is its first line, from 1. */
+/** A parsed VEVENT of the file. `line` is the number of its first line, counted from 1. */
 export type IcalValue = {
   readonly line: number;
   readonly uid: string;
   /** The summary, trimmed. */
   readonly name: string;
-  /** SEQUENCE: of several versions the highest one counts. */
+  /** SEQUENCE: of several versions of an event, the one with the highest number is valid. */
   readonly sequence: number;
   readonly isCancelled: boolean;
-  /** Whether Microsoft's property marks it as all-day, regardless of how its times are written. */
+  /** Whether X-MICROSOFT-CDO-ALLDAYEVENT marks the event as all-day, regardless of how its times are written. */
   readonly isDays: boolean;
   readonly start: Written | undefined;
   readonly end: Written | Duration | undefined;
   readonly rules: readonly Rule[];
-  /** RDATE: times in addition to those of the rules. */
+  /** RDATE: times of the series in addition to those of the rules. */
   readonly more: readonly Period[];
   readonly exceptRules: readonly Rule[];
   readonly except: readonly Written[];
-  /** RECURRENCE-ID: the time of the series that it overrides, and whether it overrides all later ones as well. */
+  /** RECURRENCE-ID: the time of the series that this event overrides, and whether it also overrides all later times. */
   readonly replaces: { readonly at: Written; readonly isThisAndFuture: boolean } | undefined;
-  /** Names of properties and components that an event has no field for. */
+  /** Names of the properties and components that are not imported, because an event has no field for them. */
   readonly details: readonly string[];
 };
 
-/** Properties that are ignored without a report. */
+/** Properties that are ignored and not reported. */
 const BOOKKEEPING = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
 
-/** Properties that occur at most once; further ones are left out and reported. */
+/** Properties that may occur once in an event. Repeated ones are left out and reported. */
 const ONCE = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
 const LISTS = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 
-/** Real events have far fewer rules. */
+/** Maximum number of rules in an event. Real events have far fewer. */
 const MAX_RULES = 20;
 
 /** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
@@ -78,7 +78,7 @@ class EventReading {
     const start = this.#time('DTSTART');
     return {
       line,
-      // Without a UID, the contents identify the event.
+      // The contents identify an event that has no UID.
       uid: uid === '' ? `without ${lines.map(({ text }) => text).join('\n')}` : uid,
       name: this.#text('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
       sequence: Number(this.#text('SEQUENCE')) || 0,
@@ -128,7 +128,7 @@ class EventReading {
     return duration;
   }
 
-  /** The override of RECURRENCE-ID. If its time is unreadable, the start of the event is used. */
+  /** Parses RECURRENCE-ID. If its time cannot be parsed, the start of the event is used. */
   #replaces(start: Written | undefined): IcalValue['replaces'] {
     const property = this.#once.get('RECURRENCE-ID');
     const at = this.#time('RECURRENCE-ID') ?? start;
@@ -146,7 +146,7 @@ class EventReading {
     return parsed;
   }
 
-  /** The readable times of a list property; a line with an unreadable one is reported. */
+  /** Parses the times of a list property. A line with an invalid time is reported, and its valid times are used. */
   #many<T>(name: string, parse: (property: Property) => readonly (T | undefined)[]): readonly T[] {
     return (this.#lists.get(name) ?? []).flatMap((property) => {
       const all = parse(property);

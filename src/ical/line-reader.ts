@@ -1,6 +1,6 @@
 import type { SkippedLines } from './skipped.ts';
 
-/** A file that is not a calendar; `line` counts from 1. */
+/** Error of a file that is not a valid calendar. `line` is the number of the wrong line, counted from 1. */
 export class CalendarError extends Error {
   readonly line: number;
 
@@ -28,7 +28,10 @@ export type ComponentTree = { readonly components: readonly Component[]; readonl
 /** A component whose END has not been read yet. */
 type Open = { readonly name: string; readonly line: number; readonly lines: Line[]; readonly components: Component[] };
 
-/** Components that are only nested in a calendar. If one begins inside another component, that one's END is missing. */
+/**
+ * Components that can only be nested directly in a calendar. If one of them begins inside another component, the END of
+ * that other component is missing.
+ */
 const OUTERMOST: ReadonlySet<string> = new Set([
   ...['VCALENDAR', 'VEVENT', 'VTODO', 'VJOURNAL', 'VFREEBUSY', 'VTIMEZONE', 'VAVAILABILITY'],
 ]);
@@ -97,7 +100,7 @@ class Outliner {
     const last = this.#open.at(-1);
     if (last !== undefined)
       this.#firstError ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
-    // A component that is cut off may lack more than its END, so it is left out.
+    // A component that is still open at the end of the file may lack more than its END, so it is left out.
     for (const { name, line } of this.#open) this.#drops.add(name, 'truncated', line, '');
     this.#open.length = Math.min(this.#open.length, this.#depthOfCalendar());
     this.#closeDownTo(0);

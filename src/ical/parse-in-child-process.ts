@@ -8,38 +8,41 @@ import type { ReadCalendar } from './parse.ts';
 import type { ReadOptions } from './series.ts';
 
 /**
- * Limits for parsing a file, since a single recurrence rule can ask for unlimited work. Measured by the real clock, never
- * by a test's fake clock.
+ * Timeout for parsing a file, since a single recurrence rule can require unlimited work. It uses the real clock, never
+ * a test's fake clock.
  */
 const TIMEOUT_MS = 15_000;
+/** Maximum heap size of the child process, in MiB. */
 const MAX_MEMORY_MB = 384;
 
 const PARSER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
-/** The message to the child process, and its replies: progress, then the result. */
+/** The message to the child process. */
 export type Task = { readonly options: ReadOptions; readonly longestMs: number };
+/** The messages from the child process: the current line as progress, then the result or an error. */
 export type ParserReply =
   | { readonly line: number }
   | { readonly read: ReadCalendar }
   | { readonly fault: { readonly line: number; readonly message: string } }
-  /** An internal error. */
+  /** Stack or message of an internal error. */
   | { readonly broken: string };
 
 /**
- * Each parser uses a core and its own memory, so there are few of them. One account gets at most half of the parsers and a
- * quarter of the queue, so slow files only delay their own account.
+ * Limits of concurrent parsers; each parser uses a core and its own memory. One account gets at most half of the
+ * parsers and a quarter of the queue, so slow files only delay their own account.
  */
 export const READER_LIMITS: FairLimits = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
 
 const parsers = new FairSemaphore<number>(READER_LIMITS);
 
 /**
- * Parses a file in a child process, which keeps the event loop free and can be killed. A worker thread would not do: an
- * out-of-memory error in one ends the whole process.
+ * Parses a file in a child process, which keeps the event loop free and can be killed. A worker thread is not enough,
+ * because an out-of-memory error in a worker ends the whole process.
  *
- * @param fd an open UTF-8 file; the child process reads it, so that it takes no memory of this one
+ * @param fd an open UTF-8 file; the child process reads it, so that it takes no memory of this process
  * @param longestMs timeout in milliseconds
- * @throws CalendarError; the problem `overloaded` if too many files of the account, or of all, are waiting
+ * @throws CalendarError if the file is not a calendar or exceeds a limit; the problem `overloaded` if too many files of
+ *   the account, or of all accounts, are waiting
  */
 export function parseInChildProcess(
   accountId: number,
@@ -72,10 +75,10 @@ function parseInChild(fd: number, options: ReadOptions, longestMs: number): Prom
       else reject(new Error(reply.broken));
     });
     child.once('error', reject);
-    // Has no effect after a result was received.
+    // If a result was received, the promise is already settled, and rejecting it has no effect.
     child.once('close', (code) => {
       cancel();
-      // Out of memory, Node is ended by a signal; on systems without signals, with exit code 134.
+      // If Node runs out of memory, a signal ends it; on systems without signals, it exits with code 134.
       if (code === null || code === 134) end('takes too much memory to work out');
       else reject(new Error(`the calendar parser process ended with code ${code}`));
     });

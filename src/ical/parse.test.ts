@@ -26,7 +26,7 @@ const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }
 const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
 const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Skipped) => [reason, what, count]);
 
-/** Files in the styles of Google, Outlook and Apple. */
+/** A file as Google Calendar writes it. */
 const GOOGLE = calendar(
   'PRODID:-//Google Inc//Google Calendar 70.9054//EN',
   'METHOD:PUBLISH',
@@ -52,6 +52,7 @@ const GOOGLE = calendar(
   ...event('DTSTART;VALUE=DATE:20270201', 'DTEND;VALUE=DATE:20270204', 'UID:a2@google.com', 'SUMMARY:Fair'),
 );
 
+/** A file as Outlook writes it. */
 const OUTLOOK = calendar(
   'PRODID:-//Microsoft Corporation//Outlook 16.0 MIMEDIR//EN',
   ...['BEGIN:VTIMEZONE', 'TZID:W. Europe Standard Time'],
@@ -74,6 +75,7 @@ const OUTLOOK = calendar(
   ),
 );
 
+/** A file as Apple Calendar writes it. */
 const APPLE = calendar(
   'PRODID:-//Apple Inc.//macOS 15.0//EN',
   ...event('UID:B7A4', 'DTSTART;TZID=Europe/Zurich:20270131T140000', 'DURATION:PT45M', 'SUMMARY:Tuning'),
@@ -105,7 +107,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
 
   assert.deepEqual(spans(read(OUTLOOK)), [
     ['2027-03-18 09:00:00', '2027-03-18 09:30:00'],
-    // In summer time the last occurrence, given by UNTIL in UTC, is still at nine.
+    // The last occurrence is in summer time. It is still at nine, and UNTIL, which is in UTC, includes it.
     ['2027-04-01 09:00:00', '2027-04-01 09:30:00'],
     ['2027-04-08 09:00:00', '2027-04-08 09:30:00'],
     ['2027-04-01 00:00:00', '2027-04-01 00:00:00'],
@@ -131,11 +133,11 @@ test('X9 UTC times are converted to the requested zone, else to that of the file
   assert.deepEqual(starts(read(calendar('X-WR-TIMEZONE:America/New_York', ...utc))), ['2027-07-01 18:00:00']);
   const asked = read(calendar('X-WR-TIMEZONE:America/New_York', ...utc), { zone: 'Europe/Zurich' });
   assert.deepEqual(spans(asked), [['2027-07-02 00:00:00', '2027-07-02 01:00:00']]);
-  // An ambiguous hour and a skipped one stay as written.
+  // A time that is ambiguous, or that clocks skip, stays as it is written.
   const twice = event('UID:2', 'DTSTART;TZID=Europe/Zurich:20271031T023000', 'SUMMARY:x');
   const never = event('UID:3', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'SUMMARY:x');
   assert.deepEqual(starts(read(calendar(...twice, ...never))), ['2027-10-31 02:30:00', '2027-03-28 02:30:00']);
-  // It starts in one zone and ends in another: the end is converted to the zone of the start.
+  // The flight starts in one zone and ends in another. Its end is converted to the zone of its start.
   const flight = event(
     ...[
       'UID:4',
@@ -184,7 +186,7 @@ test('X9 a series has every time within the horizon, with overrides applied, eac
   assert.deepEqual(why(found), [['cancelled', 'VEVENT', 1]]);
   assert.equal(new Set(found.events.map(({ entryHash }) => entryHash)).size, 4);
 
-  // The same day is the same entry, even if its time has changed.
+  // An occurrence on the same day is the same entry, even if its time has changed.
   const later = read(
     calendar(...weekly.map((line) => line.replace('T090000', 'T100000').replace('T080000Z', 'T090000Z'))),
   );
@@ -227,20 +229,21 @@ test('X9 an override matches its time in any notation, and no file yields an eve
     assert.deepEqual(names(...weekly, ...moved(id)), ['W', 'Moved', 'W'], id);
     assert.deepEqual(names(...weekly.slice(0, -1), `EXDATE${id}`, 'END:VEVENT'), ['W', 'W'], id);
   }
-  // An override of a time that the series does not have is an additional event; of two versions the newest counts.
+  // An override of a time that the series does not have is an additional event. Of two versions of an override, the
+  // newest is used.
   assert.deepEqual(names(...weekly, ...moved(`;${zurich}:20270111T100000`)), ['W', 'W', 'W', 'Moved']);
   assert.deepEqual(
     names(...weekly, ...moved(ids[0] ?? '', 'New', 'SEQUENCE:2'), ...moved(ids[1] ?? '', 'Old', 'SEQUENCE:1')),
     ['W', 'New', 'W'],
   );
-  // Overrides without a series, and of an event that does not recur.
+  // An override without a series, or of an event that does not recur, is a separate event.
   assert.deepEqual(names(...moved(':20270111T100000Z', 'Second'), ...moved(':20270111T080000Z', 'First')), [
     'First',
     'Second',
   ]);
   const once = event('UID:w', 'DTSTART:20270104T090000', 'SUMMARY:Once');
   assert.deepEqual(names(...once, ...moved(':20270111T080000Z')), ['Once', 'Moved']);
-  // With RDATE only, the first date is the start; duplicates are merged.
+  // If an event recurs only by RDATE, DTSTART is its first date. Duplicates are merged.
   const dates = ['DTSTART;VALUE=DATE:20270104', 'RDATE;VALUE=DATE:20270110', 'RDATE:20270110,20270112', 'SUMMARY:D'];
   assert.deepEqual(starts(read(calendar(...event('UID:d', ...dates)))), [
     '2027-01-04 00:00:00',
@@ -338,7 +341,7 @@ const LONG = [
   'END:VCALENDAR',
 ];
 
-/** An open file with these lines. */
+/** Opens a file with these lines and returns its descriptor. */
 async function fileOf(t: TestContext, lines: readonly string[]): Promise<number> {
   const handle = await open(join(temporaryFolder(t), 'file.ics'), 'wx+');
   t.after(() => handle.close());
@@ -362,7 +365,7 @@ test('X9 ten files of one account leave a parser and most of the queue to other 
   );
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(refused, Array(7).fill('overloaded'), 'one is read and two wait');
-  // None of the slow files has finished, and other files are parsed.
+  // Other files are parsed, although none of the slow files has finished.
   for (const accountId of [2, 3, 2, 3]) assert.equal(await readers.run(accountId, async () => 'read'), 'read');
   endBombs();
   await Promise.all(bombs);

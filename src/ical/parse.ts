@@ -14,16 +14,18 @@ export type ReadCalendar = {
   readonly zone: string;
 };
 
-/** Maximum number of events, including expanded recurrences; a file with more is rejected. */
+/** Maximum number of events, including each occurrence of recurring events. A file with more events is rejected. */
 export const MAX_EVENTS = 50_000;
 
-/** Work budget for all recurrences of a file, a few seconds. */
+/** Work budget, in steps, for all recurring events of a file. Using it up takes a few seconds. */
 const MAX_STEPS = 8_000_000;
 
 /**
- * Parses a file into events and a report of what was left out. Throws a CalendarError if it is not a calendar.
+ * Parses a file into events and a report of the items that were left out. Throws a CalendarError if the file is not a
+ * calendar.
  *
- * @param atLine called with the line of each recurring event before it is expanded, for the error of a timeout
+ * @param atLine called with the line of each recurring event before the event is expanded; a timeout error names the
+ *   last of these lines
  */
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
   const drops = new SkippedLines();
@@ -51,7 +53,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
   return { events, dropped: drops.rows, zone: zone ?? 'UTC' };
 }
 
-/** The zone in X-WR-TIMEZONE. Also reports the calendar's lines that are not properties. */
+/** Returns the zone that X-WR-TIMEZONE names. Also reports the lines of the calendar that are not properties. */
 function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefined {
   const properties = lines.map((line) => {
     const property = propertyIn(line);
@@ -62,7 +64,7 @@ function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefi
   return names.find(isZone);
 }
 
-/** The events of a file by UID; other components are reported as left out. */
+/** Parses the events of a file and groups them by UID. Other components are reported as left out. */
 function eventsIn(components: readonly Component[], drops: SkippedLines): ReadonlyMap<string, IcalValue[]> {
   const byUid = new Map<string, IcalValue[]>();
   for (const component of components) {

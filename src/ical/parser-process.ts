@@ -4,15 +4,15 @@ import { CalendarError } from './line-reader.ts';
 import { readCalendar } from './parse.ts';
 import type { ParserReply, Task } from './parse-in-child-process.ts';
 
-// Child process that parses one file: receives the task, sends the result and exits.
+// This child process parses one file. It receives the task, sends the result and exits.
 process.once('message', (task: Task) => {
-  // The parent kills this process at the timeout. The timeout here is for the case that the parent has died.
+  // The parent kills this process at the timeout. The longer timeout here is for the case that the parent has died.
   const reply: ParserReply = runInNewContext('run()', { run: () => resultOf(task) }, { timeout: 2 * task.longestMs });
   // Disconnect only after the reply was sent.
   process.send?.(reply, undefined, undefined, () => process.disconnect?.());
 });
 
-/** Standard input is the file. */
+/** The parent passes the file as standard input. */
 const STDIN = 0;
 
 /** Reads a file from its start, independent of the shared file position. */

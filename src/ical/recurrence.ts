@@ -8,34 +8,36 @@ import { DAY_MS, type Duration, type Written } from './values.ts';
 /** First and last day, `YYYY-MM-DD`, for which recurring events are imported. */
 export type Horizon = { readonly from: string; readonly to: string };
 
-/** One occurrence of a series. `day` identifies it, the same in every version of the file. */
+/** One occurrence of a series. `day` identifies the occurrence, and is the same in every version of the file. */
 export type Repetition = {
   readonly day: string;
   readonly start: Written;
   readonly end: Written | undefined;
-  /** The event that defines it: the series or an override. */
+  /** The event that defines the occurrence: the series or an override. */
   readonly of: IcalValue;
 };
 
-/** Maximum number of times of one series: enough for daily throughout the horizon. */
+/** Maximum number of occurrences of one series: enough for daily occurrences throughout the horizon. */
 const MAX_TIMES = 1_100;
-/** Work budget of one series: every day of thirteen centuries, or every second of five days. */
+/**
+ * Work budget of one series, in steps: enough for every day of thirteen centuries, or for every second of five days.
+ */
 const MAX_STEPS = 500_000;
-/** Upper bound of the difference between two zones. */
+/** Upper bound of the difference between the offsets of two zones. */
 const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
 export type RepeatedPorts = {
   readonly times: Times;
   readonly horizon: Horizon;
   readonly steps: WorkBudget;
-  /** Called with the reason when something is left out. */
+  /** Called with the reason when occurrences are left out. */
   readonly drop: (reason: Reason) => void;
 };
 
-/** An event with a start. */
+/** An event that has a start. */
 export type StartedEvent = IcalValue & { readonly start: Written };
 
-/** Yields the times of a series within the horizon, with overrides applied. */
+/** Yields the occurrences of a series within the horizon, with overrides applied. */
 export function* repetitionsOf(
   master: StartedEvent,
   overrides: readonly StartedEvent[],
@@ -63,7 +65,7 @@ export function* repetitionsOf(
   if (count > MAX_TIMES || series.isSpent) dropReasons.add('repeated_too_often');
   else if (series.continues) dropReasons.add('repeated_after');
   for (const reason of dropReasons) drop(reason);
-  // Overrides of times that the series does not have.
+  // An override of a time that the series does not have is a separate occurrence.
   for (const of of overrides.filter((one) => !used.has(one))) {
     const day = nameOf((of.replaces?.at ?? of.start).wallMs);
     const end = times.endOf(of, of.start, of.end);
@@ -71,7 +73,7 @@ export function* repetitionsOf(
   }
 }
 
-/** Whether a rule has any time within eight years, the longest gap between two leap days. */
+/** Whether a rule has any time within eight years, which is the longest gap between two leap days. */
 export function hasTimes(rule: Rule, event: StartedEvent, times: Times, parentBudget: WorkBudget): boolean {
   const { take } = new WorkBudget(MAX_STEPS, parentBudget);
   const startMs = event.start.wallMs;
@@ -85,25 +87,26 @@ export function hasTimes(rule: Rule, event: StartedEvent, times: Times, parentBu
   return timesOfRule(rule, range).next().done !== true;
 }
 
-/** UNTIL of a rule in the event's local time; a date includes the whole day. */
+/** Converts UNTIL of a rule to the event's local time. A date includes the whole day. */
 function untilOf({ until }: Rule, { start }: StartedEvent, times: Times): number | undefined {
   if (until === undefined) return undefined;
   if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
   return until.zone === undefined ? until.wallMs : times.within(start, until);
 }
 
-/** The times of a series, in milliseconds of the local time of its zone. */
+/** Computes the times of a series, in milliseconds of local time in the zone of the series. */
 class Series {
   readonly #master: StartedEvent;
   readonly #times: Times;
   readonly #steps: WorkBudget;
   readonly #range: ExpansionRange;
-  /** Overrides of single times. */
+  /** Overrides of a single time, by that time. */
   readonly #exact = new Map<number, StartedEvent>();
   /** Overrides of a time and all later ones (THISANDFUTURE), latest first. */
   readonly #thisAndFuture: (readonly [number, StartedEvent])[] = [];
-  /** EXDATE: excluded times, and excluded days. */
+  /** Times that EXDATE excludes. */
   readonly #except = new Set<number>();
+  /** Days that EXDATE excludes. */
   readonly #exceptDays = new Set<number>();
   /** Ends of RDATE periods, by their start. */
   readonly #ends = new Map<number, Written | Duration>();
@@ -144,7 +147,7 @@ class Series {
     return this.#steps.areSpent;
   }
 
-  /** Whether there are times after the horizon. */
+  /** Whether the series has times after the horizon. */
   get continues(): boolean {
     return this.#continues;
   }
@@ -167,7 +170,7 @@ class Series {
     }
   }
 
-  /** The occurrence at a start, with overrides applied. */
+  /** Returns the occurrence at a start, with overrides applied. */
   at(wallMs: number): { of: IcalValue; start: Written; end: Written | undefined } {
     const exact = this.#exact.get(wallMs);
     if (exact !== undefined) return this.#occurrence(exact, exact.start, exact.end);
@@ -196,7 +199,7 @@ class Series {
   }
 }
 
-/** Merges sorted sequences, without duplicates. */
+/** Merges sorted sequences and leaves out duplicates. */
 function* merged(sources: readonly Iterator<number>[]): Generator<number> {
   const heads = sources.map((source) => source.next());
   for (let last: number | undefined; ; ) {
@@ -212,7 +215,10 @@ function* merged(sources: readonly Iterator<number>[]): Generator<number> {
   }
 }
 
-/** Names times by their day and a number within the day: the first time of a day is number 1. */
+/**
+ * Creates a function that numbers times within their day: the first time of a day is number 1. It returns a function
+ * that formats the name, which consists of day and number.
+ */
 export function numbering(): (wallMs: number) => () => string {
   const numbers = new Map<number, number>();
   return (wallMs) => {

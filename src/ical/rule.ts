@@ -5,7 +5,10 @@ export type Frequency = (typeof FREQUENCIES)[number];
 
 const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
-/** A weekday of a rule; `nth` of its month or year, counted from the end if negative, 0 for every one. */
+/**
+ * A weekday in BYDAY. `nth` counts this weekday within its month or year, from the end if negative; 0 means every such
+ * weekday.
+ */
 type RuleDay = { readonly weekday: number; readonly nth: number };
 
 type Numbers = ReadonlySet<number> | undefined;
@@ -61,7 +64,7 @@ class RuleParser {
       count: this.#count('COUNT'),
       until: this.#until(),
       weekStart: this.#weekStart(),
-      // A leap second becomes second 59.
+      // Second 60, a leap second, becomes second 59.
       seconds: this.#numbers('BYSECOND', 0, 60, 59),
       minutes: this.#numbers('BYMINUTE', 0, 59),
       hours: this.#numbers('BYHOUR', 0, 23),
@@ -106,7 +109,10 @@ class RuleParser {
     return weekday;
   }
 
-  /** A list of integers; 0 is invalid where negative numbers, which count from the end, are valid. `cap` limits the values. */
+  /**
+   * Parses a list of integers. If negative numbers, which count from the end, are valid, 0 is invalid. Values above
+   * `cap` become `cap`.
+   */
   #numbers(name: string, min: number, max: number, cap = max): Numbers {
     const text = this.#parts.get(name);
     if (text === undefined) return undefined;
@@ -133,22 +139,25 @@ class RuleParser {
   }
 }
 
-/** Modulo that is never negative, unlike `%`. */
+/** Computes a modulo that is never negative, unlike `%`. */
 export const modulo = (number: number, by: number): number => ((number % by) + by) % by;
 
-/** A day; `number` counts days since the epoch. */
+/** A day of the calendar. `number` counts the days since the epoch. */
 type Day = {
   readonly number: number;
   readonly year: number;
   readonly month: number;
   readonly date: number;
-  /** 0 for Sunday. */
+  /** Day of the week; 0 is Sunday. */
   readonly weekday: number;
 };
 
-/** Calculations use years that begin in March, so that a leap day is the last day of a year. */
+/**
+ * Number of days after which the calendar repeats. Calculations use years that begin in March, so that a leap day is
+ * the last day of a year.
+ */
 const DAYS_OF_400_YEARS = 146_097;
-/** Days from 1 March of the year 0 to 1 January 1970. */
+/** Number of days from 1 March of the year 0 to 1 January 1970. */
 const DAYS_TO_EPOCH = 719_468;
 
 /** Computes the date of a day in the Gregorian calendar, ten times as fast as with `Date`. */
@@ -170,7 +179,7 @@ function dayAt(number: number): Day {
   };
 }
 
-/** Day number of the first day of a month; `months` counts months since the year 0. */
+/** Returns the number of the first day of a month. `months` counts the months since the year 0. */
 function firstOfMonth(months: number): number {
   const year = Math.floor((months - 2) / 12);
   const era = Math.floor(year / 400);
@@ -185,12 +194,12 @@ const lengthOfMonth = (day: Day): number => firstOfMonth(monthsOf(day) + 1) - fi
 const firstOfYear = (year: number): number => firstOfMonth(year * 12);
 const lengthOfYear = (year: number): number => firstOfYear(year + 1) - firstOfYear(year);
 
-/** Whether a list has a position, counted from 1, or from the end as a negative number. */
+/** Whether a list contains a position. Positions count from 1; negative numbers in the list count from the end. */
 function includes(list: ReadonlySet<number>, position: number, length: number): boolean {
   return list.has(position) || list.has(position - length - 1);
 }
 
-/** The days of a rule; parts that the rule does not set are taken from its first day. */
+/** Computes the days of a rule. Parts that the rule does not set, such as the weekday, are taken from its first day. */
 export class RuleDays {
   readonly #rule: Rule;
   readonly #start: Day;
@@ -212,7 +221,7 @@ export class RuleDays {
     this.#days = isByWeekday ? [{ weekday: start.weekday, nth: 0 }] : days;
   }
 
-  /** The day itself if the rule has it; otherwise a later day, with no match in between. */
+  /** Returns the given day if the rule has it. Otherwise returns a later day; no day in between matches. */
   next(number: number): number {
     const day = dayAt(number);
     const inInterval = this.#nextInInterval(day);
@@ -221,7 +230,7 @@ export class RuleDays {
     return this.#has(day) ? number : number + 1;
   }
 
-  /** Identifies the period (day, week, month or year) of a day by its first day. */
+  /** Returns the first day of the period (day, week, month or year) that contains a day. */
   periodOf(number: number): number {
     const day = dayAt(number);
     if (this.#rule.frequency === 'YEARLY') return firstOfYear(day.year);
@@ -261,7 +270,10 @@ export class RuleDays {
     return weeks === undefined || this.#isInWeek(day, weeks);
   }
 
-  /** Whether a day matches BYDAY. The nth weekday counts in the month if the rule is monthly or has BYMONTH, else in the year. */
+  /**
+   * Whether a day matches BYDAY. The nth weekday is counted within the month if the rule is monthly or has BYMONTH,
+   * otherwise within the year.
+   */
   #matchesDay(day: Day, { weekday, nth }: RuleDay): boolean {
     if (day.weekday !== weekday) return false;
     const { frequency, months } = this.#rule;
@@ -272,7 +284,10 @@ export class RuleDays {
     return nth > 0 ? Math.floor(index / 7) + 1 === nth : Math.floor((length - 1 - index) / 7) + 1 === -nth;
   }
 
-  /** Whether a day is in one of these weeks. A week belongs to the year with at least four of its days. */
+  /**
+   * Whether a day is in a week with one of these numbers. A week belongs to the year that contains at least four of its
+   * days.
+   */
   #isInWeek(day: Day, weeks: ReadonlySet<number>): boolean {
     const fourth = dayAt(this.#firstOfWeek(day) + 3);
     const first = firstOfYear(fourth.year);

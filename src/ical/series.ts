@@ -9,7 +9,7 @@ import type { Written } from './values.ts';
 
 /** Options for parsing a file. */
 export type ReadOptions = Horizon & {
-  /** Zone to convert times to; undefined for the one that the file names. */
+  /** Zone to which times are converted; undefined for the zone that the file names. */
   readonly zone: string | undefined;
   /** Domain of the account. Events whose UID was issued by this account are skipped. */
   readonly domain: string;
@@ -17,9 +17,9 @@ export type ReadOptions = Horizon & {
 
 /** A parsed event, ready to be stored. */
 export type ReadEvent = StoredDates & {
-  /** Hash of UID and, if recurring, day: the same in every version of the file. */
+  /** Hash of the UID and, for recurring events, of the day. It is the same in every version of the file. */
   readonly entryHash: string;
-  /** Hash of name and dates, to detect changes. */
+  /** Hash of name and dates, which is used to detect changes. */
   readonly contentHash: string;
   readonly event_name: string;
 };
@@ -34,7 +34,7 @@ export type ReadingPorts = {
   readonly events: ReadEvent[];
 };
 
-/** Converts the events of one UID, a series with its overrides or a single event. */
+/** Converts the events that have the same UID: a series with its overrides, or a single event. */
 export class SeriesConverter {
   readonly #ports: ReadingPorts;
 
@@ -65,7 +65,7 @@ export class SeriesConverter {
     return found.start !== undefined;
   }
 
-  /** Removes and reports rules without any time. */
+  /** Removes rules that have no times, and reports them. */
   #withTimes(found: StartedEvent): StartedEvent {
     const { times, steps } = this.#ports;
     const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
@@ -73,7 +73,7 @@ export class SeriesConverter {
     return { ...found, rules };
   }
 
-  /** The newest override of each time, in the order of the overridden times. */
+  /** Returns the newest override of each time, in the order of the overridden times. */
   #overrides(found: readonly StartedEvent[], master: StartedEvent | undefined): readonly StartedEvent[] {
     const byTime = new Map<string, StartedEvent[]>();
     for (const one of found) {
@@ -89,7 +89,10 @@ export class SeriesConverter {
     return times.flatMap(([, same]) => this.#newest(same) ?? []);
   }
 
-  /** The version with the highest SEQUENCE, or else the last one; the others are reported. */
+  /**
+   * Returns the version with the highest SEQUENCE; of equal ones, the last in the file. The other versions are
+   * reported.
+   */
   #newest(versions: readonly StartedEvent[]): StartedEvent | undefined {
     const [newest, ...others] = [...versions].sort(
       (one, other) => other.sequence - one.sequence || other.line - one.line,

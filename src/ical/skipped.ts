@@ -1,4 +1,4 @@
-/** Why an item of the file was left out or changed, as sentences for the report. */
+/** Reasons why an item of the file was left out or changed, as sentences for the report. */
 export const reasons = {
   not_an_event: 'Only events are imported.',
   no_field: 'Events have no field for it.',
@@ -28,7 +28,10 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons;
 
-/** Items left out for one reason: their type (`VTODO`, `LOCATION`), their number, and the first ones as examples. */
+/**
+ * Items that were left out for one reason: their type (`VTODO`, `LOCATION`), their number, and the first ones as
+ * examples.
+ */
 export type Skipped = {
   readonly what: string;
   readonly reason: Reason;
@@ -39,10 +42,10 @@ export type Skipped = {
 const MAX_EXAMPLES = 5;
 const MAX_EXAMPLE_LENGTH = 120;
 
-/** Maximum number of report rows; real files have far fewer. */
+/** Maximum number of rows in the report. Real files need far fewer. */
 const MAX_ROWS = 200;
 
-/** Collects what was left out, grouped by reason and item. */
+/** Collects the items that were left out, grouped by reason and type. */
 export class SkippedLines {
   readonly #rows = new Map<string, { what: string; reason: Reason; count: number; examples: string[] }>();
 
@@ -66,7 +69,7 @@ export class SkippedLines {
   }
 }
 
-/** Truncates a text without splitting a character. */
+/** Truncates a text to a maximum number of characters without splitting a character. */
 export function shortened(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : [...text.slice(0, 2 * maxLength)].slice(0, maxLength).join('');
 }

@@ -6,9 +6,9 @@ import { DAY_MS, type Property, periodsOf, propertyIn, SECOND_MS, timeOf } from 
 import { windowsZones } from './windows-zones.ts';
 import { isZone, offsetAt } from './zone.ts';
 
-/** A time zone of a file. */
+/** A time zone that a file uses. */
 export type SourceZone = {
-  /** Offset from UTC at a time, milliseconds; positive is ahead of UTC. */
+  /** Returns the offset from UTC at a time, in milliseconds. It is positive for zones ahead of UTC. */
   offsetAt(utcMs: number): number;
 };
 
@@ -18,8 +18,8 @@ export function toLocal(zone: SourceZone, utcMs: number): number {
 }
 
 /**
- * Converts a local time of a zone to UTC. Of an ambiguous time (clocks go back) the first is taken; a skipped time
- * (clocks go forward) moves later by the length of the gap.
+ * Converts a local time of a zone to UTC. If the time is ambiguous (clocks go back), the first of the two times is
+ * taken. If clocks skip the time (clocks go forward), it is moved later by the length of the gap.
  */
 export function toUtc(zone: SourceZone, wallMs: number): number {
   const before = zone.offsetAt(wallMs - DAY_MS);
@@ -30,7 +30,7 @@ export function toUtc(zone: SourceZone, wallMs: number): number {
 
 export const UTC_ZONE: SourceZone = { offsetAt: () => 0 };
 
-/** A zone of the runtime's time zone database, by its IANA name. */
+/** Creates a zone from the time zone database of the runtime, by its IANA name. */
 export function intlZone(name: string): SourceZone {
   const offsets = new Map<number, number>();
   const exactOffset = (utcMs: number) => offsetAt(name, utcMs) * SECOND_MS;
@@ -52,11 +52,12 @@ export function intlZone(name: string): SourceZone {
 /** A change of the offset from UTC, in milliseconds. */
 type Change = { readonly atMs: number; readonly from: number; readonly to: number };
 
-/** Range in which the rules of a VTIMEZONE are expanded; before and after it the offset is constant. */
+/** Start of the range in which the rules of a VTIMEZONE are expanded. Before the range, the offset is constant. */
 const FROM_MS = Date.UTC(1970, 0);
+/** End of the range in which the rules of a VTIMEZONE are expanded. After the range, the offset is constant. */
 const TO_MS = Date.UTC(2100, 0);
 
-/** A zone from a VTIMEZONE of the file; undefined if it has no offset. */
+/** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
 export function describedZone({ components }: Component, take: (steps: number) => boolean): SourceZone | undefined {
   const changes = components.flatMap((one) => changesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
   const [first] = changes;
@@ -74,7 +75,7 @@ export function describedZone({ components }: Component, take: (steps: number) =
   };
 }
 
-/** The changes that a STANDARD or DAYLIGHT component describes. */
+/** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
 function changesOf({ lines }: Component, take: (steps: number) => boolean): Change[] {
   const properties = lines.map(propertyIn).filter((one) => one !== undefined);
   const named = (name: string) => properties.filter((one) => one.name === name);
@@ -102,13 +103,16 @@ function offsetIn({ value }: Property): number | undefined {
   return (sign === '-' ? -total : total) * SECOND_MS;
 }
 
-/** Work budget for the changes of one zone; a yearly rule takes a few thousand steps. */
+/** Work budget, in steps, for the changes of one zone. A yearly rule takes a few thousand steps. */
 const MAX_STEPS = 100_000;
 
 /** Maximum number of zone names looked up per file. */
 const MAX_ZONES = 500;
 
-/** Resolves the TZIDs of a file: IANA name, VTIMEZONE of the file, or a known non-IANA name. */
+/**
+ * Finds the zones for the TZIDs of a file. A TZID is an IANA name, names a VTIMEZONE of the file, or is a known
+ * non-IANA name.
+ */
 export class SourceZones {
   readonly #described: ReadonlyMap<string, Component>;
   readonly #drops: SkippedLines;
@@ -124,7 +128,7 @@ export class SourceZones {
     this.#steps = steps;
   }
 
-  /** The zone of a TZID; undefined if it is unknown, which is reported with its line. */
+  /** Finds the zone of a TZID. For an unknown TZID, reports its line and returns undefined. */
   find(tzid: string, line: number): SourceZone | undefined {
     if (this.#found.has(tzid)) return this.#found.get(tzid);
     const zone = this.#found.size < MAX_ZONES ? this.#look(tzid) : undefined;
@@ -151,12 +155,14 @@ function tzidsOf({ lines }: Component): string[] {
 
 const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
-/** The IANA zone for a non-IANA name that a program uses; undefined if it is unknown. */
+/** Finds the IANA zone for a name that programs use instead of an IANA name; undefined if the name is unknown. */
 function ianaZoneOf(name: string): string | undefined {
   return windowsZones.get(name.toLowerCase()) ?? zoneInPath(name) ?? zoneOfDisplayName(name);
 }
 
-/** Some programs prefix the IANA name with a path: `/mozilla.org/20050126_1/Europe/Berlin`. */
+/**
+ * Finds the IANA name at the end of a path, such as `/mozilla.org/20050126_1/Europe/Berlin`, which some programs write.
+ */
 function zoneInPath(name: string): string | undefined {
   if (!name.startsWith('/')) return undefined;
   const segments = name.split('/').slice(-3);
@@ -165,7 +171,10 @@ function zoneInPath(name: string): string | undefined {
 
 const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe', 'Indian', 'Pacific'];
 
-/** Windows display names: `(UTC+01:00) Amsterdam, Berlin, Bern`, `(UTC-05:00) Eastern Time (US & Canada)`. */
+/**
+ * Finds the zone of a Windows display name, such as `(UTC+01:00) Amsterdam, Berlin, Bern` or
+ * `(UTC-05:00) Eastern Time (US & Canada)`.
+ */
 function zoneOfDisplayName(name: string): string | undefined {
   const [, offset, label = ''] =
     /^(?:\((?:UTC|GMT) ?([+-]\d\d[:.]\d\d)?\) ?)?([^()]{2,100})(?: \(US (?:&|and) Canada\))?$/i.exec(name) ?? [];
@@ -182,7 +191,7 @@ function zoneOfDisplayName(name: string): string | undefined {
     .find((zone) => isZone(zone) && (offset === undefined || isAhead(zone, offset)));
 }
 
-/** Whether a zone has this offset in standard time, to tell cities of the same name apart. */
+/** Whether a zone has this offset in standard time. This distinguishes cities of the same name. */
 function isAhead(zone: string, offset: string): boolean {
   const [hours = 0, minutes = 0] = offset.slice(1).split(/[:.]/).map(Number);
   const seconds = (hours * 60 + minutes) * 60 * (offset.startsWith('-') ? -1 : 1);

@@ -1,19 +1,22 @@
 /** Maximum length of a line in octets, without the line break (RFC 5545, 3.1). */
 const MAX_LINE_BYTES = 75;
 
-/** Maximum length in UTF-8 of a UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Everything that a parser may take for a line break; it must not occur in a value. */
+/** Matches everything that a parser may take for a line break. A value must not contain it. */
 const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
 
-/** Control characters except tab; a value must not contain them (RFC 5545, 3.1). */
+/** Matches control characters except tab. A value must not contain them (RFC 5545, 3.1). */
 const CONTROLS = /[^\P{Cc}\t]/gu;
 
-/** A character that `escaped` may change. Most texts have none, and one search is faster than four. */
+/**
+ * Matches a character that `escapeText` may change. Most texts contain none, and one search is faster than four
+ * replacements.
+ */
 const SPECIAL = /[\\;,\p{Cc}\u2028\u2029\ud800-\udfff]/u;
 
-/** Escapes a text as a TEXT value, so that it can end neither its value nor its line. */
+/** Escapes a text as a TEXT value, so that the text can end neither the value nor its line. */
 export function escaped(text: string): string {
   if (!SPECIAL.test(text)) return text;
   return text
@@ -23,12 +26,12 @@ export function escaped(text: string): string {
     .replace(CONTROLS, '');
 }
 
-/** Cleans a text for a value type without escaping, such as a URI. */
+/** Removes line breaks and control characters from a text, for a value type without escaping, such as a URI. */
 export function plain(text: string): string {
   return text.toWellFormed().replace(LINE_ENDS, '').replace(CONTROLS, '');
 }
 
-/** A line with its line break, folded if it is too long. Folds never split a character. */
+/** Adds the line break to a line, and folds the line if it is too long. Folds never split a character. */
 export function folded(line: string): string {
   if (line.length * MAX_BYTES_PER_UNIT <= MAX_LINE_BYTES) return `${line}\r\n`;
   const bytes = Buffer.byteLength(line);
@@ -38,7 +41,7 @@ export function folded(line: string): string {
 
 function foldedAscii(line: string): string {
   let all = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
-  // Each of the other lines begins with a space.
+  // Each continuation line begins with a space.
   for (let begin = MAX_LINE_BYTES; begin < line.length; begin += MAX_LINE_BYTES - 1) {
     all += ` ${line.slice(begin, begin + MAX_LINE_BYTES - 1)}\r\n`;
   }

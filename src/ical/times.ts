@@ -3,7 +3,9 @@ import type { IcalValue } from './ical-value.ts';
 import { intlZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
-/** Formats a time as `YYYY-MM-DD HH:MM:SS`; years outside 0 to 9999 get another form, see `isWithinYears`. */
+/**
+ * Formats a time as `YYYY-MM-DD HH:MM:SS`. A year outside 0 to 9999 gets another format, which `isWithinYears` rejects.
+ */
 function formatted(wallMs: number): string {
   const date = new Date(wallMs);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, -5).replace('T', ' ');
@@ -18,7 +20,7 @@ export function isWithinYears(dated: StoredDates): boolean {
   return [dated.start_date, dated.due_date].every((time) => /^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(time));
 }
 
-/** Converts the times of a file to one zone, or leaves them unchanged without a target zone. */
+/** Converts the times of a file to one target zone. Without a target zone, the times stay unchanged. */
 export class Times {
   readonly #zones: Pick<SourceZones, 'find'>;
   readonly #targetName: string | undefined;
@@ -32,12 +34,12 @@ export class Times {
     this.#target = target === undefined ? undefined : intlZone(target);
   }
 
-  /** The zones used by the file, each with the line of its first use. */
+  /** The zones that the file uses, each with the line of its first use. */
   get zoned(): ReadonlyMap<string, number> {
     return this.#zoned;
   }
 
-  /** The zone of a time; undefined for dates, floating times and unknown zones. */
+  /** Returns the zone of a time; undefined for dates, floating times and unknown zones. */
   zoneOf({ zone, isDate, line }: Written): SourceZone | undefined {
     if (zone === undefined || isDate) return undefined;
     const found = zone === 'UTC' ? UTC_ZONE : this.#zones.find(zone, line);
@@ -45,15 +47,15 @@ export class Times {
     return found;
   }
 
-  /** The local time in the target zone. */
+  /** Converts a time to local time in the target zone, in milliseconds. */
   converted(time: Written): number {
     const zone = this.zoneOf(time);
-    // In the same zone a time stays unchanged, even one that is skipped when clocks go forward.
+    // A time in the target zone itself stays unchanged, even if clocks skip it.
     if (zone === undefined || this.#target === undefined || time.zone === this.#targetName) return time.wallMs;
     return toLocal(this.#target, toUtc(zone, time.wallMs));
   }
 
-  /** A time in the local time of a series, to match EXDATE and RECURRENCE-ID with its times. */
+  /** Converts a time to the local time of a series, so that EXDATE and RECURRENCE-ID can be matched with its times. */
   within(series: Written, time: Written): number {
     if (series.isDate) return midnightOf(time.wallMs);
     if (time.isDate) return time.wallMs + (series.wallMs - midnightOf(series.wallMs));
@@ -62,7 +64,7 @@ export class Times {
     return toLocal(to, toUtc(from, time.wallMs));
   }
 
-  /** The end of an occurrence that begins at `start`; undefined if none is given. */
+  /** Returns the end of an occurrence that begins at `start`; undefined if the event has no end. */
   endOf(found: IcalValue, start: Written, end: Written | Duration | undefined): Written | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
     if ('days' in end) return this.#plus(start, end);
@@ -79,7 +81,7 @@ export class Times {
     return this.#plus(start, { days: 0, ms });
   }
 
-  /** Adds a duration: days in calendar days, the rest in exact time (RFC 5545, 3.3.6). */
+  /** Adds a duration to a time. Days are calendar days, and the rest is exact time (RFC 5545, 3.3.6). */
   #plus(start: Written, { days, ms }: Duration): Written {
     const wallMs = start.wallMs + days * DAY_MS;
     if (start.isDate) return { ...start, wallMs: wallMs + Math.ceil(ms / DAY_MS) * DAY_MS };
@@ -87,15 +89,15 @@ export class Times {
     return { ...start, wallMs: zone === undefined ? wallMs + ms : toLocal(zone, toUtc(zone, wallMs) + ms) };
   }
 
-  /** Converts start and end to stored dates. Dates are never converted between zones. */
+  /** Converts start and end of an event to stored dates. Dates without a time are never converted between zones. */
   dated(found: IcalValue, start: Written, end: Written | undefined): StoredDates {
     const { isDays } = found;
     if (!isDays && !(start.isDate && end?.isDate !== false)) {
       const [first, last] = [start, end].map((time) => time && formatted(this.converted(time)));
       return datedOf({ isAllDay: false, start: first ?? '', end: last });
     }
-    // All-day events written as midnights: local midnights are days as they are; UTC midnights are assumed to be local
-    // midnights of the account's zone.
+    // All-day events may be written as midnights. A local midnight is the day that it begins. A UTC midnight is assumed
+    // to be a local midnight in the target zone, so it is converted first.
     const dayOf = (time: Written) => dayShown(time.zone === 'UTC' ? this.converted(time) : time.wallMs);
     return datedOf({ isAllDay: true, start: dayOf(start), end: dayOf(end ?? start) });
   }

@@ -5,7 +5,7 @@ export const DAY_MS = 86_400_000;
 
 /** A date or time as written in a file. */
 export type Written = {
-  /** Local time, in milliseconds since the epoch as if it were UTC. A date is its midnight. */
+  /** Local time, in milliseconds since the epoch as if the time were in UTC. A date is represented by its midnight. */
   readonly wallMs: number;
   readonly isDate: boolean;
   /** `UTC` or a TZID of the file; undefined for dates and floating times. */
@@ -13,19 +13,19 @@ export type Written = {
   readonly line: number;
 };
 
-/** Context of a time: its line and parameters. */
+/** The line of a time, and the parameters of its property. */
 type Context = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
 
-/** A duration: calendar days, and exact time for the rest (RFC 5545, 3.3.6). */
+/** A duration. `days` are calendar days, and `ms` is exact time (RFC 5545, 3.3.6). */
 export type Duration = { readonly days: number; readonly ms: number };
 
-/** A time of RDATE, with its own end if given. */
+/** A time of RDATE, with an end if RDATE gives a period. */
 export type Period = { readonly start: Written; readonly end: Written | Duration | undefined };
 
-/** The Z after a date is accepted, since some programs write it. */
+/** Matches a date or a time. A Z after a date is accepted, because some programs write it. */
 const TIME = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d{1,9})?)?(Z)?$/i;
 
-/** Midnight of a date, milliseconds; undefined for a date that does not exist. */
+/** Returns midnight of a date, in milliseconds since the epoch; undefined if the date does not exist. */
 function midnightOf(year: number, month: number, day: number): number | undefined {
   const atMs = new Date(0).setUTCFullYear(year, month - 1, day);
   const date = new Date(atMs);
@@ -40,18 +40,18 @@ export function timeIn(text: string, { line, zone, isDate = false }: Context): W
   if (midnight === undefined) return undefined;
   if (hour === undefined || isDate) return { wallMs: midnight, isDate: true, zone: undefined, line };
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  // A leap second becomes second 59.
+  // Second 60, a leap second, becomes second 59.
   const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
   return { wallMs: midnight + seconds * SECOND_MS, isDate: false, zone: utc === undefined ? zone : 'UTC', line };
 }
 
-/** A T before weeks and days is accepted, since some programs write it. */
+/** Matches a duration. A T before weeks and days is accepted, because some programs write it. */
 const DURATION = /^([+-])?P((?:T?\d{1,11}[WDHMS])+)$/i;
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600 * SECOND_MS, M: 60 * SECOND_MS, S: SECOND_MS };
 const UNIT_DAYS: Readonly<Record<string, number>> = { W: 7, D: 1 };
 
-/** The years 1 to 9999. */
+/** Maximum length of a duration in days: the years 1 to 9999. */
 const MAX_DAYS = 3_652_059;
 
 /** Parses a duration; undefined if it is invalid or too long. */
@@ -67,7 +67,7 @@ export function durationIn(text: string): Duration | undefined {
   return sign === '-' ? { days: -days, ms: -ms } : { days, ms };
 }
 
-/** The time of a property with a single value. */
+/** Parses the time of a property that has a single value. */
 export function timeOf(property: Property): Written | undefined {
   const { value } = property;
   const context = contextOf(property);
@@ -83,13 +83,13 @@ function contextOf({ line, parameters }: Property): Context {
   return { line, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
 }
 
-/** The times of a list, with `undefined` for each invalid one. */
+/** Parses the times of a list. The result contains `undefined` for each invalid time. */
 export function timesOf(property: Property): readonly (Written | undefined)[] {
   const context = contextOf(property);
   return property.value.split(',').map((text) => timeIn(text, context));
 }
 
-/** Like `timesOf`, for a list that may contain periods, `start/end` or `start/duration`. */
+/** Parses a list like `parseTimes`. Its values may also be periods, `start/end` or `start/duration`. */
 export function periodsOf(property: Property): readonly (Period | undefined)[] {
   const context = contextOf(property);
   return property.value.split(',').map((text) => {
@@ -128,7 +128,10 @@ export function propertyIn({ number, text }: Line): Property | undefined {
   return { line: number, name: name.toUpperCase(), parameters, value: text.slice(at + 1) };
 }
 
-/** End of a parameter: the next `;` or `:` outside of quotes. An unclosed quote is taken literally. */
+/**
+ * Returns the index of the end of a parameter: the next `;` or `:` outside of quotes. An unclosed quote is taken
+ * literally.
+ */
 function endOfParameter(text: string, from: number, knowsQuotes = true): number {
   let isQuoted = false;
   for (let at = from; at < text.length; at += 1) {
@@ -143,7 +146,7 @@ function unquoted(value: string): string {
   return value.trim().replace(/^"/, '').replace(/"$/, '');
 }
 
-/** The value of type TEXT, unescaped. */
+/** Unescapes a value of type TEXT. */
 export function textOf({ value }: Property): string {
   return value.replace(/\\([\\;,nN])/g, (_all, character: string) => (/n/i.test(character) ? '\n' : character));
 }

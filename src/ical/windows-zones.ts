@@ -1,6 +1,6 @@
 /**
- * Windows time zone names, also used by Outlook and Exchange, and their IANA zones by the Unicode CLDR (territory 001,
- * the world).
+ * Windows time zone names, which Outlook and Exchange also use, with their IANA zones according to the Unicode CLDR
+ * (territory 001, the world).
  */
 const NAMES = `
 AUS Central Standard Time=Australia/Darwin
@@ -148,7 +148,7 @@ Yakutsk Standard Time=Asia/Yakutsk
 Yukon Standard Time=America/Whitehorse
 `;
 
-/** IANA names by Windows names in lower case. */
+/** IANA zone names by Windows zone names in lower case. */
 export const windowsZones: ReadonlyMap<string, string> = new Map(
   NAMES.trim()
     .split('\n')

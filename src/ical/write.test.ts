@@ -76,14 +76,14 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
   const forms: [Partial<Entry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
-    // Dates are clamped, since some programs reject a calendar with the first or last year.
+    // Dates are clamped, because some programs reject a calendar with dates near the year 1 or 9999.
     [{ start_date: '0001-01-01 00:00:00', due_date: '9999-12-31 00:00:00' }, ['19000101', '22000101']],
     [{ start_date: '0001-01-01 09:00:00', due_date: '9999-12-31 23:59:59' }, ['19000101T090000', '22000101T000000']],
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 11:30:00' }, ['20270131T100000', '20270131T113000']],
-    // To the end of the day, as the console writes it.
+    // The event lasts to the end of the day, as the console writes it.
     [{ start_date: '2027-01-31 22:00:00', due_date: '2027-01-31 23:59:59' }, ['20270131T220000', '20270201T000000']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:30:00' }, ['20270131T000000', '20270131T003000']],
-    // A start time without an end time.
+    // The event has a start time and no end time.
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131T100000']],
   ];
   for (const [given, wanted] of forms) {
@@ -94,7 +94,7 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
   }
   const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
-  // A skipped start time is read as an hour later, so DTEND could be before it.
+  // Clients read a start that clocks skip as an hour later, so DTEND could be before the start.
   const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DTEND'), []);
@@ -118,7 +118,8 @@ test('X9 a changed entry has a later stamp and a higher sequence; an unchanged o
 });
 
 test('X9 another program computes the same times from a written zone, at and around every offset change', () => {
-  // Zones with and without summer time, in the southern hemisphere, with half-hour changes, and with an exceptional month.
+  // These zones have summer time or none, are in the southern hemisphere, change by half an hour, or have an
+  // exceptional month.
   const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
   let changes = 0;
   for (const zone of zones) {

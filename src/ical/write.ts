@@ -2,12 +2,12 @@ import { dayOf, type StoredDates, spanOf } from './days.ts';
 import { escaped, folded, plain } from './text.ts';
 import type { Zone } from './zone.ts';
 
-/** Properties of a calendar. */
+/** Properties of a calendar file. */
 export type Calendar = {
   readonly name: string;
-  /** Description; empty for none. */
+  /** Description of the calendar; empty for none. */
   readonly description: string;
-  /** Zone of its times; undefined for floating times. */
+  /** Zone of the written times; undefined for floating times. */
   readonly zone: Zone | undefined;
 };
 
@@ -19,9 +19,9 @@ export type Entry = StoredDates & {
   readonly description: readonly string[];
   /** Category; empty for none. */
   readonly category: string;
-  /** Its page in the console. */
+  /** URL of the record's page in the console. */
   readonly url: string;
-  /** Whether it blocks time in free/busy views. */
+  /** Whether the entry blocks time in free/busy views. */
   readonly isBusy: boolean;
   readonly createdAt: number;
   readonly modifiedAt: number | null;
@@ -30,7 +30,10 @@ export type Entry = StoredDates & {
 /** Suggested polling interval. More frequent polls get 304 unless something has changed. */
 const REFRESH_INTERVAL = 'PT1H';
 
-/** The text before the entries. Clients read name and zone from `X-WR-…` properties or from RFC 7986. */
+/**
+ * Writes the text before the entries. Some clients read name and description from `X-WR-…` properties, others from
+ * those of RFC 7986.
+ */
 export function beginning({ name, description, zone }: Calendar): string {
   const lines = [
     'BEGIN:VCALENDAR',
@@ -49,7 +52,9 @@ export function beginning({ name, description, zone }: Calendar): string {
 
 export const ENDING = folded('END:VCALENDAR');
 
-/** The text of one entry. It depends only on the record, so that an unchanged record has the same bytes. */
+/**
+ * Writes the text of one entry. The text depends only on the record, so that an unchanged record has the same bytes.
+ */
 export function entryText(entry: Entry, zone: Zone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
   const changed = utcTimestamp(changedAt);
@@ -59,7 +64,8 @@ export function entryText(entry: Entry, zone: Zone | undefined): string {
     `DTSTAMP:${changed}`,
     `CREATED:${changedAt === entry.createdAt ? changed : utcTimestamp(entry.createdAt)}`,
     `LAST-MODIFIED:${changed}`,
-    // SEQUENCE must increase with changes, which are not counted; the seconds from creation to the last change increase.
+    // SEQUENCE must increase with each change. Changes are not counted, so the number of seconds from creation to the
+    // last change is written.
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
     ...timeLines(entry, zone),
     `SUMMARY:${escaped(entry.name)}`,
@@ -83,13 +89,14 @@ function timeLines(dated: StoredDates, zone: Zone | undefined): string[] {
   if (end === undefined) return [startLine];
   // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
   if (end === start) return [startLine, 'DURATION:PT0S'];
-  // Clients move a start in a clock-change gap forward, possibly past DTEND, so a duration is written instead.
+  // If clocks skip the start, clients move it forward, possibly past DTEND. A duration is written instead.
   const isSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
   return [startLine, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${inZone(end, zone)}`];
 }
 
-/** Dates are clamped to this range: some programs reject a whole calendar because of dates near the year 1 or 9999. */
+/** Earlier dates are written as this day, because some programs reject a calendar with dates near the year 1. */
 const FIRST_DAY = '1900-01-01';
+/** Later dates are written as this day, because some programs reject a calendar with dates near the year 9999. */
 const LAST_DAY = '2199-12-31';
 
 function withinYears({ start_date, due_date }: StoredDates): StoredDates {
@@ -107,7 +114,7 @@ function secondsBetween(start: string, end: string): number {
   return ((to ?? 0) - (from ?? 0)) / 1_000;
 }
 
-/** Parameters and value of a time: in UTC, in a zone, or floating. */
+/** Formats the parameters and the value of a time: in UTC, in a zone, or floating. */
 function inZone(time: string, zone: Zone | undefined): string {
   if (zone === undefined) return `:${packed(time)}`;
   return zone.name === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone.name}:${packed(time)}`;

@@ -1,8 +1,8 @@
 import { folded } from './text.ts';
 
-// Time zones by their IANA names, from the runtime's database (Intl).
+// Time zones are identified by their IANA names and read from the time zone database of the runtime (Intl).
 
-/** Cache by name in lower case, so that different spellings of a zone use no extra memory. */
+/** Cache of formats by zone name in lower case, so that different spellings of a zone share one format. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -15,7 +15,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Whether a text is a zone name; offsets such as +01:00 are not. */
+/** Whether a text is the IANA name of a zone. Offsets such as +01:00 are not zone names. */
 export function isZone(text: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(text)) return false;
   try {
@@ -26,7 +26,7 @@ export function isZone(text: string): boolean {
   }
 }
 
-/** Offset of a zone from UTC at a time, seconds; positive is ahead of UTC. */
+/** Returns the offset of a zone from UTC at a time, in seconds. It is positive for zones ahead of UTC. */
 export function offsetAt(zone: string, atMs: number): number {
   const parts = formatOf(zone).formatToParts(atMs);
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
@@ -36,7 +36,7 @@ export function offsetAt(zone: string, atMs: number): number {
   return sign === '-' ? -total : total;
 }
 
-/** The local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
+/** Returns the local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
 export function localAt(zone: string, atMs: number): string {
   return formatted(atMs, offsetAt(zone, atMs));
 }
@@ -45,10 +45,12 @@ type Change = { readonly atMs: number; readonly from: number; readonly to: numbe
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** Last result per zone: computing it takes milliseconds, and all calendars of a day need the same range. */
+/**
+ * The last result for each zone. Computing a result takes milliseconds, and all calendars of a day need the same range.
+ */
 const cache = new Map<string, { fromMs: number; untilMs: number; changes: readonly Change[] }>();
 
-/** Offset changes of a zone in a range. */
+/** Returns the offset changes of a zone in a range of time. The result is cached. */
 function changesIn(zone: string, fromMs: number, untilMs: number): readonly Change[] {
   const key = zone.toLowerCase();
   const cached = cache.get(key);
@@ -58,7 +60,7 @@ function changesIn(zone: string, fromMs: number, untilMs: number): readonly Chan
   return changes;
 }
 
-/** Samples the offset once a week: no zone changes it twice within a week. */
+/** Finds offset changes by sampling the offset once a week. No zone changes its offset twice within a week. */
 function findChanges(zone: string, fromMs: number, untilMs: number): readonly Change[] {
   const changes: Change[] = [];
   let before = offsetAt(zone, fromMs);
@@ -70,7 +72,7 @@ function findChanges(zone: string, fromMs: number, untilMs: number): readonly Ch
   return changes;
 }
 
-/** Binary search for the first second whose offset is not `before`. */
+/** Finds the first second whose offset is not `before`, by binary search; returns it in milliseconds. */
 function changeIn(zone: string, fromMs: number, untilMs: number, before: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
@@ -81,16 +83,16 @@ function changeIn(zone: string, fromMs: number, untilMs: number, before: number)
   return high * 1_000;
 }
 
-/** A zone as written to a calendar. */
+/** A time zone as it is written to a calendar. */
 export type Zone = {
   readonly name: string;
-  /** Its VTIMEZONE; empty for UTC, which needs none. */
+  /** The VTIMEZONE of the zone; empty for UTC, which needs none. */
   readonly text: string;
-  /** Local times skipped when clocks go forward; `until` is exclusive. */
+  /** Ranges of local time that clocks skip when they go forward. `until` is exclusive. */
   readonly gaps: readonly { readonly from: string; readonly until: string }[];
 };
 
-/** A zone for a range of time, in whole seconds. */
+/** Creates the zone for a range of time. The range begins and ends at whole seconds. */
 export function zoneAround(name: string, fromMs: number, untilMs: number): Zone {
   if (name === 'UTC') return { name, text: '', gaps: [] };
   const forward = changesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
@@ -98,16 +100,16 @@ export function zoneAround(name: string, fromMs: number, untilMs: number): Zone 
   return { name, text: zoneText(name, fromMs, untilMs), gaps };
 }
 
-/** Formats a time with an offset from UTC in seconds. */
+/** Formats the local time at an offset from UTC, which is given in seconds. */
 function formatted(atMs: number, offset: number): string {
   return new Date(atMs + offset * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /**
- * A VTIMEZONE that is exact for a range of time. Each offset change is listed, instead of a rule that would also apply to
- * years for which the law may change.
+ * Writes a VTIMEZONE that is exact for a range of time. It lists each offset change. A recurrence rule would also apply
+ * to years for which the law may change.
  *
- * @param fromMs a whole second
+ * @param fromMs a whole second, in milliseconds since the epoch
  */
 export function zoneText(zone: string, fromMs: number, untilMs: number): string {
   const changes = changesIn(zone, fromMs, untilMs);

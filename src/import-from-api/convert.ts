@@ -8,11 +8,11 @@ import { type ResourceType, type ResourceTypeName, storedTypes } from './resourc
 import { type ConvertedRow, RowBuilder, type RowPorts } from './rows.ts';
 import { Lines, type StoredRecord, type Work } from './work-file.ts';
 
-/** Counts of one resource type. */
+/** Counts for one resource type. */
 export type Count = {
   leftOut: number;
   /**
-   * Rows without a record at the source: placeholders, and users who could not be imported and became deleted
+   * Number of rows without a record at the source: placeholders, and users who could not be imported and became deleted
    * users.
    */
   made: number;
@@ -21,21 +21,22 @@ export type Count = {
 export type Converted = {
   readonly sha256: string;
   readonly counts: Readonly<Partial<Record<ResourceTypeName, Count>>>;
-  /** Records that were left out, and records that were changed or created by the import. */
+  /** Number of records that were left out. */
   readonly leftOut: number;
+  /** Number of records that the import changed or created. */
   readonly changed: number;
-  /** The first of the left-out records. */
+  /** The first records that were left out, at most MAX_SKIPPED_LISTED. */
   readonly skipped: readonly Skipped[];
 };
 
-/** A record that was left out, and why. */
+/** A record that was left out, with the reasons. */
 export type Skipped = {
   readonly resource: ResourceTypeName;
   readonly id: string;
   readonly left_out: readonly FieldError[];
 };
 
-/** Left-out records listed on the screen; the report lists all. */
+/** Maximum number of left-out records that are listed on the screen. The report lists all of them. */
 const MAX_SKIPPED_LISTED = 100;
 
 export type ConvertPorts = RowPorts & {
@@ -44,7 +45,10 @@ export type ConvertPorts = RowPorts & {
   readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
 };
 
-/** Writes the records as an export file, like `carillon export`. Records that are left out are listed in the report. */
+/**
+ * Writes the records as an export file, like `carillon export`. Records that cannot be imported are left out and listed
+ * in the report.
+ */
 export function convert(ports: ConvertPorts): Converted {
   const conversion = new Conversion(ports);
   try {
@@ -120,7 +124,7 @@ class Conversion {
     }
   }
 
-  /** Records without an id are left out, since they cannot be identified. */
+  /** Reports records without an id. They are left out, because they cannot be identified. */
   #reportWithoutId({ name, id: field }: ResourceType, count: Count): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
@@ -153,8 +157,8 @@ class Conversion {
   }
 
   #reportChanges(resourceType: ResourceTypeName, { id, origin }: StoredRecord, changes: ConvertedRow['changes']): void {
-    // For a created record only differences from the source count. The account always exists, so it is not
-    // reported as created.
+    // For a record that the import created, only differences from the source are reported as changes. The account
+    // always exists, so it is not reported as created.
     const isPlaceholder = origin === 'made' && resourceType !== 'company';
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isPlaceholder && changed.length === 0) return;

@@ -65,7 +65,7 @@ for (const { test, database, testService } of stores) {
         ['1415893856', 'Y', '1'],
       ],
     );
-    // Recurring records recur here.
+    // A recurring record of the source also recurs at this service.
     await tasks.complete('502');
     assert.equal((await tasks.list({ status: 'open', order: 'latest' })).data[0]?.due_date, '2014-09-22 00:00:00');
   });

@@ -12,7 +12,7 @@ import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from '
 import type { Source } from './source.ts';
 import type { Work } from './work-file.ts';
 
-/** Opens the database, runs `work`, and closes it. */
+/** Opens the database, runs `work`, and closes the database. */
 export type Opening = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 
 export type MovePorts = {
@@ -25,7 +25,7 @@ export type MovePorts = {
   readonly clock: Clock;
   readonly progress: Progress;
   readonly print: (line: string) => void;
-  /** The account's domain here. */
+  /** Domain of the account at this service. */
   readonly domain: string;
   readonly ownerEmail: string | undefined;
   readonly readings: number;
@@ -34,16 +34,19 @@ export type MovePorts = {
   readonly paths: { readonly report: string; readonly idMap: string };
 };
 
-/** The comparison of one resource type: the number of records at the source and here. */
+/** The comparison of one resource type: the number of its records at the source and at this service. */
 export type Compared = {
   readonly resourceType: ResourceTypeName;
-  /** The total as reported by the source; undefined if it reports none. */
+  /** The total that the source reports; undefined if it reports none. */
   readonly there: number | undefined;
-  /** Whether `there` was queried after the import; else it is from reading, because the source no longer responds. */
+  /**
+   * Whether `there` was queried after the import. Otherwise, the source no longer responds, and `there` is the last
+   * known total.
+   */
   readonly isQueried: boolean;
   readonly here: number;
   readonly leftOut: number;
-  /** Rows without a record at the source. */
+  /** Number of rows without a record at the source. */
   readonly placeholders: number;
   readonly isSame: boolean;
 };
@@ -64,8 +67,8 @@ type Written = Converted & {
 };
 
 /**
- * Imports an account from another service: reads it through the API, writes an export file, imports that, and
- * compares the counts. After an interruption the next run continues where this one stopped.
+ * Imports an account from another service: reads it through the API, writes an export file, imports that file, and
+ * compares the counts. After an interruption, the next run continues where this run stopped.
  */
 export async function moveIn(ports: MovePorts): Promise<MoveResult> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
@@ -96,7 +99,10 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
   });
 }
 
-/** Completes an import that an earlier run has started, or returns its result; undefined if there is none. */
+/**
+ * Completes an import that an earlier run has started. If it is complete, returns its result. Returns undefined if
+ * there is no such import.
+ */
 async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
   const { work, withExclusiveStore } = ports;
   const written = work.stored<Written>('written');
@@ -149,7 +155,10 @@ async function importFile({ work, clock, progress }: MovePorts, store: Store, re
   await importFrom({ store, path: fileOf(work), clock, progress, resume });
 }
 
-/** Compares with the current total of the source, or with the last known one if the source no longer responds. */
+/**
+ * Compares the number of imported records with the current total of the source, or with the last known total if the
+ * source no longer responds.
+ */
 async function compare(
   { source, work, withStore, print }: MovePorts,
   resourceType: ResourceTypeName,

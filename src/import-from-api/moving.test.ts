@@ -14,7 +14,7 @@ import { Work } from './work-file.ts';
 const LISTS = ['users', 'clients', 'projects', 'tasks', 'subtasks', 'events'];
 const KEY = { key: 'k', domain: 'acme.test' };
 
-/** Every list of an account, as returned by the API. */
+/** Fetches every list of an account, as the API returns it. */
 async function listsOf(service: TestService, person: Pick<Person, 'headers'>): Promise<Record<string, string>> {
   const answers: Record<string, string> = {};
   for (const resourceType of LISTS)
@@ -22,7 +22,7 @@ async function listsOf(service: TestService, person: Pick<Person, 'headers'>): P
   return answers;
 }
 
-/** Records of every type with all kinds of references, some of a deleted user, with gaps in the ids. */
+/** Creates records of every type with all kinds of references, some by a deleted user, and with gaps in the ids. */
 async function furnish(service: TestService): Promise<Person> {
   const owner = await service.account('acme.test');
   const [member, gone] = [await service.user(owner, 'member'), await service.user(owner, 'admin')];
@@ -95,7 +95,7 @@ for (const { test: testOn, database, testService } of stores) {
         ],
       );
       assert.deepEqual([moved.leftOut, moved.reading, moved.missing], [0, { readings: 2, changed: 0 }, []]);
-      // A deleted user is still the creator of records, but in no list.
+      // A deleted user is still the creator of records but is in no list, so the import creates the user.
       assert.deepEqual(
         linesOf(`${work}.report`).map(({ resource: resourceType, made }) => [resourceType, typeof made]),
         [['users', 'string']],
@@ -115,7 +115,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       const company = async (one: TestService, who: Person) => (await one.call(who, 'GET', '/v2/company')).text;
       assert.equal(await company(here, person), await company(there, owner));
-      // Nothing was sent, and the feed starts here.
+      // The import sends no notifications, and the feed of the imported account is empty.
       assert.deepEqual((await here.call(person, 'GET', '/v2/notifications?scope=account')).json.data, []);
       const made = await person.carillon.events.create({
         event_name: 'x',
@@ -286,7 +286,7 @@ for (const { test: testOn, database, testService } of stores) {
         '2026-01-01 10:00:00',
         '2026-01-01 10:00:00',
       ]);
-      // The events of a project that is not readable keep a common project.
+      // Events that belong to a project that is not readable get one placeholder project.
       assert.deepEqual(
         (await person.carillon.projects.list()).data.map(({ project_name }) => project_name),
         ['Project 12'],
@@ -310,7 +310,7 @@ for (const { test: testOn, database, testService } of stores) {
         before(url) {
           if (!url.pathname.startsWith('/v2/events')) return false;
           page += 1;
-          // A record has moved from the second page to the first; then one is added and one is changed.
+          // A deletion moves a record from the second page to the first. Then records are added, and one is changed.
           if (page === 2) lists.events.splice(0, 1);
           if (page === 3) lists.events.push(bare(11), bare(10_000));
           if (page === 4) lists.events[4] = bare(6, { event_name: 'another' });
@@ -436,7 +436,7 @@ for (const { test: testOn, database, testService } of stores) {
     ];
     for (const [stage, rows] of moments) assert.equal(await moveKilled(order, stage, rows), 'SIGKILL', stage);
     const offsets = requests.map(({ address }) => address).filter((address) => address.includes('events?limit=1000'));
-    // The first run ended after two pages, and the second continues after them.
+    // The first run ended after two pages, and the second run continues after these pages.
     assert.deepEqual(
       offsets.slice(0, 4).map((address) => address.split('offset=')[1]),
       ['0', '10', '20', '30'],

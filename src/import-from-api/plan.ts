@@ -7,8 +7,8 @@ import { validateRecord } from './validate-record.ts';
 import { idText, type Work } from './work-file.ts';
 
 /**
- * Whether the ids of a resource type are kept, or renumbered because `inUse` are in use here or `invalid` are
- * not ids.
+ * Whether the ids of a resource type are kept or renumbered. They are renumbered if some are in use at this service
+ * (`inUse` counts them) or are not valid ids (`invalid` counts them).
  */
 export type Numbering =
   | { readonly kept: true }
@@ -16,21 +16,24 @@ export type Numbering =
 
 export type Plan = {
   readonly accountId: number;
-  /** The owner of the account, who gets the API key: the id in the work file. */
+  /** Id, in the work file, of the owner of the account, who gets the API key. */
   readonly owner: string;
-  /** Whether the owner gets the role regardless of the source: named by the operator, or there is no other owner. */
+  /**
+   * Whether the owner gets the role regardless of the source, because the operator has named the owner or there is no
+   * other owner.
+   */
   readonly isPromoted: boolean;
   readonly numbering: Readonly<Partial<Record<ResourceTypeName, Numbering>>>;
 };
 
 const QUERY_BATCH_SIZE = 1_000;
 
-/** The id in the work file of an owner who does not exist at the source. */
+/** The id, in the work file, of an owner who does not exist at the source. */
 const NEW_OWNER = 'owner';
 
 /**
- * Chooses the owner of the account, creates placeholders for records that others refer to and the source does
- * not list, and assigns ids. Discards the results of an earlier plan.
+ * Chooses the owner of the account, assigns ids, and creates placeholders for records that the source does not list
+ * although other records refer to them. Discards the results of an earlier plan.
  */
 export async function plan(work: Work, store: Store, ownerEmail: string | undefined): Promise<Plan> {
   work.inOne(() => {
@@ -55,7 +58,7 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
   return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !hasOwner(work), numbering };
 }
 
-/** Whether an owner at the source can be imported. */
+/** Whether the source has an owner who can be imported. */
 function hasOwner(work: Work): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
   return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
@@ -66,7 +69,10 @@ function make(work: Work, resourceType: ResourceTypeName, id: string, record: Re
   work.put(resourceType, { id, reading: 0, origin: 'made', json });
 }
 
-/** The user named by `--owner-email`, else the user of the API key at the source; created if not in the list. */
+/**
+ * Returns the id of the user named by `--owner-email`, or else of the user of the API key at the source. A user who is
+ * not in the list is created.
+ */
 function findOwner(work: Work, email: string | undefined): string {
   if (email !== undefined) {
     const [listed] = work.all(
@@ -89,7 +95,7 @@ function findOwner(work: Work, email: string | undefined): string {
   return id;
 }
 
-/** The only user that records refer to, if the source has no list of users; undefined if there are several. */
+/** If the source has no list of users, returns the only user that records refer to; undefined if there are several. */
 function onlyUser(work: Work): string | undefined {
   if (work.list('users').state === 'read') return undefined;
   const ids = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
@@ -124,7 +130,7 @@ function exists(work: Work, resourceType: ResourceTypeName, id: string): boolean
   return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
 }
 
-/** Creates users that records refer to and the source does not list, as deleted users. */
+/** Creates, as deleted users, the users that records refer to but the source does not list. */
 function makeMissingUsers(work: Work): void {
   const named = work.all(
     `select json ->> 'user_id' as id, '' as name from records where noun <> 'user' and origin <> 'nameless'
@@ -142,7 +148,10 @@ function makeMissingUsers(work: Work): void {
   }
 }
 
-/** Keeps the ids of a type if all are valid and none is in use here; else renumbers all its records, in their order. */
+/**
+ * Keeps the ids of a type if all of them are valid and none is in use at this service. Otherwise, renumbers all records
+ * of the type in their order.
+ */
 async function number(
   work: Work,
   read: Queries,
@@ -154,7 +163,7 @@ async function number(
     ...[resourceType.name, NEW_OWNER],
   );
   const inUse = await countTaken(work, read, resourceType);
-  // Above every id issued by either service, so that an old id never names another record.
+  // New ids are above every id that either service has issued, so that an old id never names another record.
   const minNewId = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
   const [which, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
   work.inOne(() => {

@@ -46,7 +46,7 @@ test('a list ends with a page that is not full, whatever its total; the next pag
   });
   await behind.reading;
   assert.equal(behind.kept(), 2_500);
-  // A source that repeats the same full page forever: reading ends.
+  // Reading ends even if a source repeats the same full page forever.
   const same = await read(t, {
     before(url, answer) {
       if (!url.pathname.endsWith('events')) return false;
@@ -115,7 +115,7 @@ test('a record that cannot be stored is rejected in one line', async (t) => {
 const NOW = Date.UTC(2027, 0, 1, 12);
 const DEADLINE_MS = 90_000;
 
-/** A clock whose timers fire immediately, except deadlines; records the delays. */
+/** A clock that fires timers immediately, except request deadlines, and records their delays. */
 function eagerClock(): Clock & { readonly waits: number[] } {
   let passed = 0;
   const waits: number[] = [];
@@ -141,7 +141,7 @@ const status =
     respond(answer, code, { message: 'later' }, headers);
 const good: Turn = (answer) => respond(answer, 200, { data: [] });
 
-/** A source with scripted responses, then 200. */
+/** Creates a client of a source that sends the scripted responses first, and then always 200. */
 async function answering(t: Cleanup, ...turns: Turn[]) {
   const { base, requests } = await scriptedSource(t, {
     lists: {},
@@ -185,7 +185,7 @@ test('transient errors are retried: after Retry-After in seconds or as a date, e
   });
   const [first = 0, second = 0, ...grown] = waits();
   assert.equal(first, 30_000);
-  // The date has whole seconds, and the clock has advanced by the first delay.
+  // The date in Retry-After has whole seconds, and the clock has advanced by the first delay.
   assert.ok(second > 64_000 && second <= 65_000, String(second));
   assert.deepEqual(grown, [4_000, 8_000, 16_000, 32_000, 60_000]);
   assert.equal(requests.at(-1)?.address, '/v2/events?limit=1000&offset=2000');

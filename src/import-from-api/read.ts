@@ -15,13 +15,13 @@ export type ReadPorts = {
   readonly readings: number;
 };
 
-/** The number of passes, and of records changed in the last one; undefined after a single pass. */
+/** The number of passes, and the number of records that changed in the last pass; undefined after a single pass. */
 export type PassResult = { readonly readings: number; readonly changed: number | undefined };
 
 /**
- * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others
- * write, and lists do not tell what has changed. Continues where an earlier run stopped; if that had finished a
- * pass, starts another one.
+ * Reads all lists completely, in several passes, until a pass finds no change. Several are necessary because offsets
+ * shift when the source changes meanwhile, and lists do not report changes. Continues where an earlier run stopped. If
+ * that run has finished a pass, starts another pass.
  */
 export async function readAll(ports: ReadPorts): Promise<PassResult> {
   const { work, print } = ports;
@@ -40,7 +40,10 @@ export async function readAll(ports: ReadPorts): Promise<PassResult> {
   }
 }
 
-/** Drops placeholders of an earlier run, and retries lists that were not readable: the key may be another one. */
+/**
+ * Drops the placeholders of an earlier run. Also resets lists that were not readable, because this run may use another
+ * key.
+ */
 function forget(work: Work): void {
   work.run(`delete from records where origin = 'made'`);
   for (const { name } of resourceTypes) {
@@ -89,8 +92,8 @@ async function readList(
     const fresh = work.take(resourceType, { reading, next, total, records });
     progress.advance(records.length);
     limit = page.limit;
-    // A source without a total ends with an empty page, or repeats the last one forever. After a full page there may be
-    // another one, whatever the total is.
+    // A source without a total ends with an empty page, or repeats the last page forever. After a full page another
+    // page may follow, whatever the total is.
     const isEnd = fresh === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
     if (records.length > 0 && !isEnd) continue;
     progress.end();
@@ -101,7 +104,7 @@ async function readList(
 type PageRequest = { readonly offset: number; readonly total: number | null; readonly limit: number };
 type Page = { total: number | null; records: readonly unknown[]; limit: number; isFull: boolean };
 
-/** The page at an offset; retries with a smaller page if the response is too large. */
+/** Fetches the page at an offset. If the response is too large, retries with a smaller page. */
 async function nextPage(
   source: Source,
   resourceType: ResourceType,
@@ -123,8 +126,8 @@ async function nextPage(
 }
 
 /**
- * Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between
- * two pages.
+ * Fetches, one by one, the records that an earlier pass has read and this pass has not. They were deleted, or skipped
+ * between two pages.
  */
 async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
   for (
@@ -137,7 +140,7 @@ async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceTy
     const list = work.list(resourceType.name);
     if (reply.state === 'refused') throw lost(`${resourceType.name} ${id}`, reply.status);
     if (reply.state === 'found') work.take(resourceType, { ...list, reading, records: [recordOf(reply.body)] });
-    // Still unseen: it is gone, or the source has returned another record than the requested one.
+    // The record is still unseen. It was deleted, or the source has returned a record other than the requested one.
     if (work.unseen(resourceType.name, reading) !== id) continue;
     work.inOne(() => {
       work.drop(resourceType.name, id);
@@ -155,7 +158,7 @@ function hasRecords(work: Work, resourceType: ResourceTypeName): boolean {
 }
 
 /**
- * Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been
+ * Throws unless the key can read at least one list. If the key was refused for any list, checks that it has not been
  * revoked.
  */
 async function requireReadable({ source, work }: ReadPorts): Promise<void> {
@@ -175,13 +178,16 @@ async function requireReadable({ source, work }: ReadPorts): Promise<void> {
 
 const ONE = { limit: 1, offset: 0 } as const;
 
-/** The total of a list as reported by the source; undefined if it reports none. */
+/** Fetches the total of a list that the source reports; undefined if it reports none. */
 export async function totalOf(source: Source, resourceType: ResourceType): Promise<number | undefined> {
   const reply = await source.get([resourceType.name], ONE);
   return reply.state === 'found' ? (pageOf(reply.body, resourceType.name).total ?? undefined) : undefined;
 }
 
-/** Parses a page. `total`: records in the list as reported by the source; `most`: its maximum page size. */
+/**
+ * Parses a page of a list. `total` is the number of records that the source reports, and `maxPageSize` its maximum page
+ * size.
+ */
 export function pageOf(
   body: unknown,
   name: string,
@@ -197,7 +203,7 @@ function countIn(paging: unknown, name: string): number | null {
   return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-/** Extracts a single record: the specification does not define its envelope. */
+/** Extracts a single record. The specification does not define its envelope, so several forms are accepted. */
 function recordOf(body: unknown): unknown {
   const data = fieldOf(body, 'data') ?? body;
   return Array.isArray(data) ? data[0] : data;

@@ -8,16 +8,18 @@ import { taskFields } from '../resources/tasks/tasks.ts';
 import { userFields } from '../resources/users/users.ts';
 import type { MovedTable } from '../transfer/exported-tables.ts';
 
-/** The resource types that are imported, in an order in which records come after the records that they refer to. */
+/**
+ * The resource types that are imported, in the order of the import: records come after the records that they refer to.
+ */
 export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
 
 /** A field that refers to a record of another type. */
 export type Reference = {
   readonly field: string;
   readonly to: 'clients' | 'projects' | 'tasks';
-  /** The field with the name of that record, if there is one. */
+  /** The field that contains the name of the referenced record, if there is one. */
   readonly shownAs?: string;
-  /** A record whose reference cannot be resolved is left out. */
+  /** If this reference cannot be resolved, the record is left out. */
   readonly required?: true;
 };
 
@@ -25,14 +27,14 @@ export type ResourceType = {
   readonly name: ResourceTypeName;
   /** `/v2/{name}` returns a single record instead of a list. */
   readonly single?: true;
-  /** The id field at the source. */
+  /** Name of the id field at the source. */
   readonly id: string;
   /** The table that its records are written to; undefined if they are only read. */
   readonly table?: MovedTable;
   /** The fields, with the validation rules of this service. */
   readonly fields: Fields;
   readonly references: readonly Reference[];
-  /** `resource_type` in `assignments`, if users can be assigned. */
+  /** The `resource_type` of its assignments; undefined if users cannot be assigned. */
   readonly assignable?: 'project' | 'task' | 'subtask';
 };
 
@@ -100,7 +102,7 @@ export const resourceTypes: readonly ResourceType[] = [
   { name: 'events', id: 'event_id', table: 'events', fields: own(eventFields), references: [named('project')] },
 ];
 
-/** Resource types with a list, whose counts can be compared after the import. */
+/** Resource types that have a list. Their counts can be compared after the import. */
 export const listedTypes = resourceTypes.filter(({ single }) => single === undefined);
 
 /** Resource types that are written to a table. */

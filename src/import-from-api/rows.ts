@@ -7,10 +7,10 @@ import type { Source } from './source.ts';
 import { type Change, isRaw, type Raw, validateRecord } from './validate-record.ts';
 import { idText, type StoredRecord, type Work } from './work-file.ts';
 
-/** A row for its table, with the columns in any order, and its differences from the source. */
+/** A row for its table, with the columns in any order, and its differences from the record at the source. */
 export type ConvertedRow = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
 
-/** A record that cannot be imported; `instead` is a placeholder row for the records that refer to it. */
+/** A record that cannot be imported. `instead` is a placeholder row, for other records that refer to the record. */
 export type SkippedRow = { readonly faults: readonly FieldError[]; readonly instead?: ConvertedRow };
 
 export type RowPorts = {
@@ -74,7 +74,7 @@ export class RowBuilder {
     return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
   }
 
-  /** A user who cannot be imported becomes a deleted user, so that their records keep their creator. */
+  /** Converts a user who cannot be imported to a deleted user, so that the user's records keep their creator. */
   toFormerUser(record: StoredRecord, raw: Raw, faults: readonly FieldError[]): SkippedRow {
     if (record.id === this.#ports.plan.owner)
       throw new TransferError(
@@ -121,8 +121,8 @@ export class RowBuilder {
   }
 
   /**
-   * Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is
-   * left out.
+   * Resolves the references of a record to ids of this service. If a reference cannot be resolved, it becomes 0 if it
+   * is optional; otherwise, the record is left out.
    */
   #resolveReferences(resourceType: ResourceType, raw: Raw) {
     const { work } = this.#ports;
@@ -155,10 +155,10 @@ function asRaw(value: unknown): Raw {
 /** A hook at the source. */
 export type ForeignHook = { readonly event: string; readonly target_url: string };
 
-/** Upper bound for a source whose list grows or never ends. */
+/** Maximum number of hooks read from a source, in case its list grows or never ends. */
 const MAX_HOOKS = 10_000;
 
-/** The live hooks of the key's user at the source; undefined if it has no list of hooks (X1). */
+/** Lists the live hooks of the key's user at the source; undefined if the source has no list of hooks (X1). */
 export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | undefined> {
   const found: ForeignHook[] = [];
   for (let offset = 0; ; ) {

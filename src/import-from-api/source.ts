@@ -1,13 +1,16 @@
 import type { Clock } from '../clock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 
-/** A client of another service with this API: one request at a time, rate-limited, with retries. */
+/** A client of another service that has the same API. It sends one request at a time, limits its rate, and retries. */
 export type Source = {
-  /** A GET below `/v2`. Throws `TransferError` if the service cannot be read. */
+  /** Sends a GET request for a path below `/v2`. Throws `TransferError` if the service cannot be read. */
   get(path: readonly string[], query?: Readonly<Record<string, number>>): Promise<Reply>;
 };
 
-/** The reply: found; absent (no such resource); or refused (the key may not read it). */
+/**
+ * The reply of the source: found; absent (the source has no such resource); or refused (the key may not read the
+ * resource).
+ */
 export type Reply = { readonly state: 'found'; readonly body: unknown } | Missing;
 export type Missing = { readonly state: 'absent' | 'refused'; readonly status: number };
 
@@ -24,24 +27,32 @@ export type SourceOptions = {
 
 const REQUEST_TIMEOUT_MS = 90_000;
 
-/** Maximum size of a decompressed response: a thousand records of the largest kind that this service accepts. */
+/**
+ * Maximum size of a decompressed response, in bytes. A thousand of the largest records that this service accepts fit
+ * into it.
+ */
 const MAX_RESPONSE_BYTES = 64 << 20;
 
-/** The response is too large; a smaller page may not be. */
+/** Error of a response that exceeds MAX_RESPONSE_BYTES. The response with a smaller page may fit. */
 export class TooLarge extends TransferError {}
 
 /**
- * Backoff of 1, 2, 4, … seconds, nearly four minutes in all. Only 3 tries before the first response: the URL
- * may be wrong.
+ * Maximum number of attempts of a request. The backoff between them is 1, 2, 4, … seconds, about three minutes in
+ * total.
  */
 const MAX_ATTEMPTS = 9;
+/** Maximum number of attempts before the first response. It is lower because the URL may be wrong. */
 const MAX_FIRST_ATTEMPTS = 3;
+/** Maximum backoff between two attempts. */
 const MAX_WAIT_MS = 60_000;
+/** Maximum `Retry-After` that is waited for; a longer one is an error. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
-/** Statuses that are retried. */
+/** HTTP statuses of responses that are retried. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+/** HTTP statuses that mean that the source has no such resource. */
 const ABSENT: ReadonlySet<number> = new Set([404, 405, 410, 501]);
+/** HTTP statuses that mean that the key may not read the resource. */
 const REFUSED: ReadonlySet<number> = new Set([401, 403]);
 
 type HttpResponse = {
@@ -88,7 +99,7 @@ export function createSource(options: SourceOptions): Source {
   };
 }
 
-/** Interprets a response; undefined: to be retried. */
+/** Interprets a response. Returns undefined if the request must be retried. */
 function replyOf(response: HttpResponse | Failed, url: string): Reply | undefined {
   if ('failed' in response || RETRYABLE.has(response.status)) return undefined;
   const { status, isJson, text = '', location } = response;
@@ -102,7 +113,7 @@ function replyOf(response: HttpResponse | Failed, url: string): Reply | undefine
   if (response.text === undefined) throw new TooLarge(`${url} returned more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
   const body = parsed(text);
   if (body !== undefined) return { state: 'found', body };
-  // Truncated JSON: a retry may return all of it.
+  // The JSON is truncated. A retry may return all of it.
   if (isJson) return undefined;
   throw new TransferError(`${url} returned something other than JSON: --from-api must be the address of the service.`);
 }
@@ -112,7 +123,7 @@ function reasonOf(response: HttpResponse | Failed): string {
   return response.status === 200 ? 'the response was truncated' : `the response is ${response.status}`;
 }
 
-/** `Retry-After` if there is one, else exponential backoff. */
+/** Returns the delay before the next attempt: `Retry-After` if the response has it, otherwise exponential backoff. */
 function waitAfter(response: HttpResponse | Failed, tries: number): number {
   const requestedMs = 'failed' in response ? undefined : response.waitMs;
   return requestedMs ?? Math.min(1_000 * 2 ** (tries - 1), MAX_WAIT_MS);
@@ -157,7 +168,7 @@ async function textOf({ body }: Response): Promise<string | undefined> {
   return text + decoder.decode();
 }
 
-/** The message of `fetch` is always "fetch failed"; the reason is in its cause. */
+/** Returns why a request has failed. The message of `fetch` is always "fetch failed"; the reason is in its cause. */
 function failureOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);

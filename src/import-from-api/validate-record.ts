@@ -5,7 +5,7 @@ import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { Input, ResourceType, ResourceTypeName } from './resource-types.ts';
 
-/** A field that differs from the source, and why. */
+/** A field that differs from the source, and the reason. */
 export type Change = FieldError & { readonly was: unknown };
 
 export type RecordTimes = {
@@ -50,7 +50,7 @@ const specs = new Map<ResourceTypeName, BodySpec<Input>>();
 
 type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
-/** Whether a record can be imported without a field: then an invalid value drops the field, not the record. */
+/** Whether a record can be imported without a field. If so, an invalid value drops only the field, not the record. */
 const isOptional = ({ fields }: ResourceType, field: string) =>
   fields[field] !== undefined && fields[field].default !== undefined;
 
@@ -76,7 +76,7 @@ function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
   }
 }
 
-/** As `readBody`; also drops or rejects a due date before the start date. */
+/** Reads a body like `readBody`, and also drops or rejects a due date before the start date. */
 function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
   const read = readBody(resourceType, record, body);
   if ('faults' in read) return read;
@@ -87,7 +87,7 @@ function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
   return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
 }
 
-/** The writable fields in a form that their rules can validate; empty ones are left out. */
+/** Converts the writable fields to a form that their rules can validate. Empty fields are left out. */
 function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; changes: readonly Change[] } {
   const fields: Record<string, unknown> = {};
   const changes: Change[] = [];
@@ -100,10 +100,10 @@ function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; cha
   return resourceType.name === 'users' ? asPerson(record, fields) : { fields, changes };
 }
 
-/** A value as text; empty for lists and objects. */
+/** Converts a value to text; the text is empty for lists and objects. */
 const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
 
-/** Rounds a number to the precision of its field: other services keep more decimals. */
+/** Rounds a number to the precision of its field, because other services keep more decimals. */
 function rounded({ inputSchema }: Field, value: unknown): unknown {
   const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
   if (decimals === undefined) return value;
@@ -115,14 +115,14 @@ function normalizedValue({ inputSchema }: Field, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   const { type, format } = inputSchema;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
-  // An empty string is no value of a flag or a number.
+  // For a flag or a number, an empty string means that there is no value.
   if (value === '' && (inputSchema.enum !== undefined || 'x-max' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(',') : value;
 }
 
-/** Converts 20260131, 2026-01-31 and 2026-01-31T09:30:00; anything else is left to the rule of the field. */
+/** Normalizes 20260131, 2026-01-31 and 2026-01-31T09:30:00. The rule of the field validates all other values. */
 function calendarText(value: unknown): unknown {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return text;
@@ -130,7 +130,10 @@ function calendarText(value: unknown): unknown {
   return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)$/, '$1 $2');
 }
 
-/** Maps unknown roles to `member`, the one with the fewest permissions; a single name becomes the first name. */
+/**
+ * Normalizes a user. An unknown role becomes `member`, the role with the fewest permissions. A single name becomes the
+ * first name.
+ */
 function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; changes: readonly Change[] } {
   const changes: Change[] = [];
   const role = plain(record.role ?? 'member').toLowerCase();
@@ -144,7 +147,7 @@ function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; 
   };
 }
 
-/** Texts that the rules of this service have changed, usually by trimming. */
+/** Lists the texts that the rules of this service have changed, usually by trimming. */
 function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   const values: Readonly<Record<string, unknown>> = input;
   const texts = Object.entries(fields).filter(
@@ -157,7 +160,7 @@ function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   });
 }
 
-/** A price that was replaced by fixed_price (C42). */
+/** Reports a price that was replaced by fixed_price (C42). */
 function changedPrice({ price: was }: Raw, input: Input): Change[] {
   const { price }: { readonly price?: unknown } = input;
   const isOther = price !== undefined && Number(plain(was ?? '')) !== 0 && Number(plain(was)) !== Number(price);
@@ -193,7 +196,10 @@ function readTimestamps(record: Raw, now: number): ReadTimestamps {
 /** The range of timestamps with a four-digit year. */
 const [MIN_TIMESTAMP, MAX_TIMESTAMP] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** A timestamp, milliseconds since the epoch; null for none, undefined for an invalid value. */
+/**
+ * Parses a timestamp and checks its range. Returns milliseconds since the epoch, null for an empty value, or undefined
+ * for an invalid value.
+ */
 function timestampIn(value: unknown): number | null | undefined {
   const at = parseTimestamp(value);
   return at && (at < MIN_TIMESTAMP || at > MAX_TIMESTAMP) ? undefined : at;

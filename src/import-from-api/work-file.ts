@@ -7,12 +7,12 @@ import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './resource-types.ts';
 
 /**
- * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`:
- * created by the import because other records refer to it.
+ * The origin of a record. `source`: the source lists it. `nameless`: the source lists it, but without an id. `made`:
+ * the import has created it because other records refer to it.
  */
 export type Origin = 'source' | 'nameless' | 'made';
 
-/** A record as read, and its id at this service. */
+/** A record as it was read from the source, and its id at this service. */
 export type StoredRecord = {
   readonly id: string;
   readonly json: string;
@@ -39,10 +39,13 @@ type FetchedPage = {
 
 type Named = { readonly name: ResourceTypeName; readonly id: string };
 
-/** Higher ids are renumbered: they would leave too little of the id range. */
+/** Maximum id that is kept. Higher ids are renumbered, because they would leave too few ids for new records. */
 const MAX_KEPT_ID = 2 ** 52;
 
-/** `application_id` of work files, with the version of their schema: a file of another version is not continued. */
+/**
+ * SQLite's `application_id` of work files. It contains the version of their schema, so that a file of another version
+ * is not continued.
+ */
 const APPLICATION_ID = 0x43_6d_76_01;
 
 const SCHEMA = `
@@ -59,8 +62,8 @@ const SCHEMA = `
     primary key (noun, record_id, user_id)) strict, without rowid;`;
 
 /**
- * The work file: the records read so far and the progress, stored together in one transaction per page, so that an
- * interrupted import continues where it stopped. It contains the records of the account, but no API key.
+ * The work file of an import. It stores the records read so far and the progress, in one transaction per page, so that
+ * an interrupted import continues where it stopped. It contains the records of the account, but no API key.
  */
 export class Work {
   readonly path: string;
@@ -87,7 +90,10 @@ export class Work {
     }
   }
 
-  /** Throws if the file is anything else, such as a database of Carillon: it must not be overwritten or removed. */
+  /**
+   * Throws if the file is not a work file, such as a database of Carillon. Such a file must not be overwritten or
+   * removed.
+   */
   #requireWorkFile(): void {
     const { application_id } = this.#db.prepare('pragma application_id').get() ?? {};
     if (application_id === APPLICATION_ID) return;
@@ -144,7 +150,10 @@ export class Work {
     });
   }
 
-  /** `changed`: the record is new or differs from an earlier pass. `seen`: it was already read in this pass. */
+  /**
+   * Stores a record. Returns `changed` if the record is new or differs from an earlier pass, `same` if it equals that
+   * of an earlier pass, and `seen` if this pass has already read it.
+   */
   #putIfChanged(resourceType: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
     const id = idIn(record, resourceType.id) ?? `?${hash('sha256', json)}`;
@@ -170,7 +179,7 @@ export class Work {
     );
   }
 
-  /** The id of a record that an earlier pass has read and this one has not; undefined if there is none. */
+  /** Returns the id of a record that an earlier pass has read and this pass has not; undefined if there is none. */
   unseen(resourceType: ResourceTypeName, reading: number): string | undefined {
     const [row] = this.all(
       'select id from records where noun = ? and reading < ? order by reading limit 1',
@@ -184,13 +193,16 @@ export class Work {
     this.run('delete from records where noun = ? and id = ?', resourceType, id);
   }
 
-  /** Resolves a reference: the id here of an imported record; undefined if it is not imported. */
+  /**
+   * Resolves a reference: returns the id of an imported record at this service; undefined if the record is not
+   * imported.
+   */
   newId(resourceType: ResourceTypeName, id: string): number | undefined {
     const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', resourceType, id);
     return typeof row?.new_id === 'number' ? row.new_id : undefined;
   }
 
-  /** The records of a type in pages, in the order of their ids here. */
+  /** Yields the records of a type in pages, in the order of their ids at this service. */
   *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly StoredRecord[]> {
     for (let last = -1; ; ) {
       const rows = this.all(
@@ -203,7 +215,7 @@ export class Work {
     }
   }
 
-  /** The assignments in pages, in the order of an export. */
+  /** Yields the assignments in pages, in the order of an export. */
   *assignments(): Generator<readonly Readonly<Record<string, unknown>>[]> {
     for (let last: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
       const rows = this.all(
@@ -240,7 +252,7 @@ export class Work {
     return this.#statement(query).all(...values);
   }
 
-  /** The first column of the first row, as a number; 0 if there is none. */
+  /** Returns the first column of the first row as a number; 0 if there is no row. */
   count(query: string, ...values: readonly SQLInputValue[]): number {
     return Number(Object.values(this.#get(query, ...values) ?? {})[0] ?? 0);
   }
@@ -264,7 +276,7 @@ function cannotUse(path: string, error: unknown): TransferError {
   return new TransferError(`${path} cannot be used: ${why}. Is another import using it?`);
 }
 
-/** An id, given as number or text, as text; undefined if there is none. */
+/** Converts an id, which is a number or a text, to text; undefined if the value is not an id. */
 export function idText(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -17,16 +17,16 @@ import {
 } from './queue.ts';
 import type { Post } from './smtp.ts';
 
-/** How often due mails are polled. */
+/** Interval of the poll for due mails. */
 const POLL_INTERVAL_MS = 10_000;
 
-/** Mails sent concurrently. */
+/** Maximum number of mails that are sent concurrently. */
 const SEND_CONCURRENCY = 4;
 
 /** Timeout for sending one mail, including name resolution. */
 const SEND_TIMEOUT_MS = 25_000;
 
-/** Delay before storing a result is retried. */
+/** Delay before a failed write of a result is retried. */
 const WRITE_RETRY_DELAY_MS = 500;
 
 export type MailerPorts = {
@@ -56,7 +56,7 @@ export class Mailer {
     this.#ports = ports;
   }
 
-  /** Polls immediately, then periodically. */
+  /** Polls immediately, then every POLL_INTERVAL_MS. */
   start(): void {
     this.#polling = this.#poll().then(() => {
       if (!this.#stopping) this.#cancelPoll = this.#ports.clock.after(POLL_INTERVAL_MS, () => this.start());
@@ -64,7 +64,7 @@ export class Mailer {
   }
 
   /**
-   * Stops claiming mails. Mails that are being sent may finish within `graceMs`; the others are sent after the
+   * Stops claiming mails. Mails that are being sent may finish within `graceMs`. Aborted mails are sent again after the
    * next start.
    */
   async stop(graceMs: number): Promise<void> {
@@ -111,7 +111,7 @@ export class Mailer {
     await this.#write(() => this.#complete(mail, decision));
   }
 
-  /** Runs work with an abort signal that fires on timeout or when a stop takes too long. */
+  /** Runs `work` with an abort signal that fires after the timeout, or when `stop` has waited long enough. */
   async #withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const cancel = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
@@ -137,7 +137,10 @@ export class Mailer {
     }
   }
 
-  /** Retries until the database is available, so that a mail that the server has accepted is not sent again. */
+  /**
+   * Stores a result. Retries until the database is available, so that a mail that the server has accepted is not sent
+   * again.
+   */
   async #write(work: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
@@ -161,7 +164,7 @@ export class Mailer {
   }
 }
 
-/** A globally unique Message-ID. The timestamp is part of it because ids start again in a new database. */
+/** Returns a globally unique Message-ID. It contains the creation time, because ids start again in a new database. */
 function messageIdOf({ mailId, createdAt }: Mail, baseUrl: string): string {
   return `<carillon.${mailId}.${createdAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
 }

@@ -1,19 +1,19 @@
 import type { AlertKind } from '../delivery/outbox/end-hooks.ts';
 import { maskTarget } from '../log.ts';
 
-/** A hook that failed or ended. */
+/** An alert about a hook that is failing or has ended. */
 export type HookAlert = {
   readonly what: AlertKind;
   readonly hookId: number;
   readonly kind: string;
   readonly target: string;
   readonly lastOutcome: string;
-  /** When a failing hook is retried; milliseconds since the epoch. */
+  /** When a failing hook is retried, milliseconds since the epoch. */
   readonly dueAt: number | null;
   readonly endedAt: number | null;
 };
 
-/** The account of the hooks, and the service. */
+/** Values for the text of a mail: the domain of the account, and the address of the service. */
 export type MailContext = {
   readonly domain: string;
   readonly baseUrl: string;
@@ -29,7 +29,7 @@ type Part =
   | { readonly is: 'title' | 'hook' | 'paragraph' | 'call'; readonly text: string }
   | { readonly is: 'link'; readonly text: string; readonly url: string };
 
-/** Beyond this, hooks are only counted. */
+/** Maximum number of hooks that a mail lists. Further hooks are only counted. */
 const MAX_LISTED = 200;
 
 /** Renders the mail to the owner of at least one failing or ended hook. */

@@ -11,7 +11,7 @@ export const BATCH_DELAY_MS = 30_000;
 /** Minimum interval between two mails to a user. */
 export const MIN_INTERVAL_MS = 5 * 60_000;
 
-/** Users per poll; the next poll continues. */
+/** Maximum number of users per poll. The next poll continues with the others. */
 const USERS_PER_SCAN = 500;
 
 /** A mail that this node has claimed. */
@@ -23,7 +23,7 @@ export type Mail = {
   readonly tries: number;
 };
 
-/** Creates a mail for each user who has alerts and no mail. */
+/** Creates a mail for each user who has alerts and no mail yet. */
 export async function makeMails(store: Store, now: number): Promise<void> {
   const rows = await store.read
     .selectFrom('hook_alerts')
@@ -46,15 +46,15 @@ export async function makeMails(store: Store, now: number): Promise<void> {
 }
 
 /**
- * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: its content does not
- * change until it is known that the server has not accepted it.
+ * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: its content does not change as
+ * long as the mail server may have accepted it.
  */
 export async function claimMails(store: Store, holder: LeaseOwner, now: number, max: number): Promise<readonly Mail[]> {
   const due = (queries: Queries) =>
     queries
       .selectFrom('mails')
       .selectAll()
-      // Due later than the maximum wait: the mail was postponed while the clock was ahead, so it counts as due.
+      // A mail that is due later than the maximum delay was postponed while the clock was ahead, so it counts as due.
       .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_WAIT_MS)]))
       .where(holder.isFree(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
@@ -162,7 +162,9 @@ function alertOf(row: AlertRow): HookAlert {
   };
 }
 
-/** Deletes a mail and its alerts. If it was sent, the next mail to its user is delayed by QUIET_MS. */
+/**
+ * Deletes a mail and its alerts. If the mail was sent, the next mail to its user is delayed by MIN_MAIL_INTERVAL_MS.
+ */
 export async function closeMail(store: Store, mail: Mail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
@@ -191,12 +193,15 @@ export async function postponeMail(
   );
 }
 
-/** Outcome of sending a mail. */
+/** The outcome of sending a mail: accepted by the server (`taken`), rejected, or failed. */
 export type Outcome =
   | { readonly is: 'taken' }
-  /** Permanent rejection of this mail or its recipient. */
+  /** The server has permanently rejected this mail or its recipient. */
   | { readonly is: 'refused'; readonly reason: string }
-  /** Any other failure. `untaken`: the server certainly has not accepted the mail, so its content may change. */
+  /**
+   * Any other failure. `untaken` is true if the server has certainly not accepted the mail, so that its content may
+   * change.
+   */
   | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
 
 export type Decision =
@@ -204,18 +209,20 @@ export type Decision =
   | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
+/** Delay after the first failed try. It doubles with each further one. */
 const FIRST_WAIT_MS = 60_000;
-/** Maximum backoff: no stored mail is due later than this. */
+/** Maximum delay between two tries. No stored mail is due later than after this delay. */
 export const MAX_WAIT_MS = 3_600_000;
 
 /**
- * Maximum number of tries, about three days. After that the alert is outdated. Tries are counted instead of
+ * Maximum number of tries, which take about three days; after that the alert is outdated. Tries are counted instead of
  * time, so that a clock that is set ahead does not give up mails.
  */
 const MAX_TRIES = 78;
 
 /**
- * Exponential backoff from a minute to an hour; gives up after MAX_TRIES.
+ * Decides what follows from the outcome of a try: retry with exponential backoff from a minute to an hour, or give up
+ * after MAX_TRIES.
  *
  * @param tries number of previous tries
  */

@@ -6,23 +6,23 @@ import type { Outcome } from './queue.ts';
 /** A message with its recipient, Message-ID and date. */
 export type Addressed = Message & {
   readonly to: { readonly name: string; readonly address: string };
-  /** The same for every try, so that mail programs detect duplicates. */
+  /** The same for every try of a mail, so that mail programs detect duplicates. */
   readonly messageId: string;
   readonly date: Date;
 };
 
 /** A client for the operator's mail server. */
 export type Post = {
-  /** Never rejects. */
+  /** Sends a mail. Never rejects: a failure is an outcome. */
   send(letter: Addressed, signal: AbortSignal): Promise<Outcome>;
-  /** Connects and signs in; returns the error message, or undefined on success. */
+  /** Checks the connection and the login. Returns the error message, or undefined on success. */
   check(): Promise<string | undefined>;
 };
 
-/** Timeout of each SMTP step; the caller of `send` limits the whole. */
+/** Timeout of each SMTP step. The caller of `send` limits the total time. */
 const STEP_TIMEOUT_MS = 10_000;
 
-/** The longest possible timer: no timeout. */
+/** The longest delay of a Node timer, which means no timeout. */
 const NEVER_MS = 2 ** 31 - 1;
 
 /** Creates the SMTP client, which only connects to the configured server. */
@@ -38,13 +38,13 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_TIMEO
     connectionTimeout: stepMs,
     greetingTimeout: stepMs,
     dnsTimeout: stepMs,
-    // How long closing a connection may take.
+    // Timeout for closing the connection.
     socketCloseTimeout: 1_000,
     disableFileAccess: true,
     disableUrlAccess: true,
   };
   // No inactivity timeout: after a pause of this process, nodemailer would give up before it reads the response. The
-  // caller's signal limits the whole.
+  // caller's signal limits the total time.
   const transport = createTransport({ ...options, socketTimeout: NEVER_MS });
   return {
     async send({ to, messageId, date, subject, text, html }, signal) {
@@ -69,7 +69,7 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_TIMEO
   };
 }
 
-/** Error codes before the mail was transmitted. */
+/** Codes of errors that happen before the mail is transmitted. */
 const BEFORE_TRANSMISSION: readonly unknown[] = [
   'EDNS',
   'ETLS',
@@ -79,10 +79,12 @@ const BEFORE_TRANSMISSION: readonly unknown[] = [
   'UPGRADE_TIMEOUT',
 ];
 
-/** System calls on an established connection; with any other one, ESOCKET means that connecting or TLS failed. */
+/**
+ * System calls on an established connection. ESOCKET with any other system call means that connecting or TLS failed.
+ */
 const CONNECTION_PHASES: readonly unknown[] = ['read', 'write'];
 
-/** A rejection of the sender, not of the recipient (RFC 3463, 3.8). */
+/** Matches SMTP responses that reject the sender, not the recipient (RFC 3463, 3.8). */
 const NOT_FOR_US = /^5\d\d[ -]5\.7\./;
 
 function outcomeOf(error: NodemailerError): Outcome {
@@ -101,7 +103,7 @@ function outcomeOf(error: NodemailerError): Outcome {
 export type MailServer = {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte, required STARTTLS, or no TLS. */
+  /** `implicit`: TLS from the first byte; `starttls`: STARTTLS is required; `none`: no TLS. */
   readonly tls: 'implicit' | 'starttls' | 'none';
   readonly login: { readonly user: string; readonly password: string } | undefined;
 };
@@ -148,7 +150,7 @@ function loginIn({ username, password }: URL): MailServer['login'] | 'unreadable
   }
 }
 
-/** A mail server for logs and status output, without user name and password. */
+/** Formats a mail server for logs and status output, without user name and password. */
 export function showMailServer(server: MailServer | undefined): string {
   if (server === undefined) return '';
   const { host, port, tls, login } = server;
@@ -157,12 +159,12 @@ export function showMailServer(server: MailServer | undefined): string {
   return `${scheme}://${userInfo}${host.includes(':') ? `[${host}]` : host}:${port}${tls === 'none' ? '?tls=off' : ''}`;
 }
 
-/** Addresses without quotes, comments, lists and routes, which programs parse differently. */
+/** A pattern for e-mail addresses without quotes, comments, lists and routes, which programs parse differently. */
 const ADDRESS = String.raw`[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+@[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+`;
 const PLAIN = new RegExp(`^${ADDRESS}$`);
 const NAMED = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS})>$`);
 
-/** Whether an address is unambiguously one mailbox. */
+/** Whether a text is unambiguously the address of one mailbox. */
 export function isPlainAddress(text: string): boolean {
   return PLAIN.test(text);
 }

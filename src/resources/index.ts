@@ -39,13 +39,13 @@ export type RoutePorts = {
   readonly random: Random;
   readonly log: Log;
   readonly baseUrl: () => string;
-  /** Mails hook alerts to the owners of hooks; no mails without it. */
+  /** Mails hook alerts to the owners of hooks. Without it, no alerts are mailed. */
   readonly notices?: HookAlerts;
-  /** Quotas of an account; no limits without them. */
+  /** Quotas of each account. Without them, there are no limits. */
   readonly quotas?: Quotas;
 };
 
-/** All routes of the API group, in the order of the documentation. */
+/** Creates all routes of the API group, in the order of the documentation. */
 export function allRoutes(ports: RoutePorts): readonly Route[] {
   const routes = [
     ...eventRoutes,
@@ -70,16 +70,16 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
   return ports.quotas?.pending === undefined ? routes : routes.map(withPendingQuota);
 }
 
-/** Adds the problem of the pending quota to a route that may enqueue deliveries. */
+/** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
 function withPendingQuota(route: Route): Route {
   const mayEnqueue = route.records.some((kind) => kinds[kind as Kind].hooks);
   return mayEnqueue ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
-/** Further dependencies of the console's routes. */
+/** Dependencies of the console's routes, including those of the API's routes. */
 export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
 
-/** Routes of the console group only; it serves the API's routes as well. */
+/** Creates the routes that only the console group serves. The console group also serves the API's routes. */
 export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
   return [
     ...sessionRoutes,
@@ -92,7 +92,7 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
   ];
 }
 
-/** Public routes of the console: sign-in, sign-out and invitations. */
+/** Creates the public routes of the console: sign-in, sign-out and invitations. */
 export function publicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
   return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

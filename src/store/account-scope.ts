@@ -34,17 +34,14 @@ export class AccountView {
     this.now = now;
   }
 
-  /**
-   * An identity for caches of committed reads; undefined inside a transaction, which sees its own uncommitted
-   * changes.
-   */
+  /** A cache key for committed reads. Undefined inside a transaction, which sees its own uncommitted changes. */
   get committed(): object | undefined {
     return this.#queries;
   }
 
   /**
-   * A prepared query over an account (see `prepared`). `build` runs once, with placeholders for the values, the account
-   * and the timestamp; it must pass them on and never inspect them.
+   * Prepares a query over an account (see `prepared`). `build` runs once, with placeholders for the values, the account
+   * and the timestamp. It must pass the placeholders on and never inspect them.
    */
   static prepared<Values extends Readonly<Record<string, unknown>>, Row>(
     build: (view: AccountView, values: Values) => Compilable<Row>,
@@ -58,7 +55,7 @@ export class AccountView {
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
-  /** A prepared query of records by id, in any order (see `preparedByIds`). */
+  /** Prepares a query of records by id, in any order (see `preparedByIds`). */
   static preparedByIds<Row>(
     build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
   ): (view: AccountView, ids: readonly number[]) => Promise<Row[]> {
@@ -79,9 +76,9 @@ export class AccountView {
 
 /** Tenant isolation for writes: one transaction, restricted to the caller's account. */
 export class AccountWrite extends AccountView {
-  /** The actor in the audit log. */
+  /** The actor of this write, for the audit log. */
   readonly by: Actor;
-  /** False if the account has reached its quota of pending deliveries: writes that enqueue more are rejected. */
+  /** Whether the account is below its quota of pending deliveries. If not, writes that enqueue more are rejected. */
   mayEnqueue = true;
   readonly #tx: Tx;
 
@@ -89,7 +86,7 @@ export class AccountWrite extends AccountView {
    * Locks the account, so it must be created before the first query of the transaction.
    *
    * @param lockMode account lock mode
-   * @param by the actor; default: the command line
+   * @param by the actor for the audit log; default: the command line
    */
   constructor(tx: Tx, accountId: number, now: number, lockMode: LockMode = 'exclusive', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
@@ -112,7 +109,7 @@ export class AccountWrite extends AccountView {
     this.#tx.events.addAccessChange();
   }
 
-  /** The unrestricted transaction: only for `delivery/`, which works across accounts; enforced by a test. */
+  /** Returns the unrestricted transaction. Only for `delivery/`, which works across accounts; a test enforces this. */
   static transactionOf(write: AccountWrite): Tx {
     return write.#tx;
   }
@@ -128,7 +125,7 @@ export class AccountWrite extends AccountView {
   }
 
   /**
-   * Inserts one row and returns it as stored. The query is compiled once per table and set of columns, since every
+   * Inserts one row and returns it as stored. The query is compiled only once per table and set of columns, since every
    * creation uses it.
    */
   async insertRow<T extends AccountTable>(table: T, row: NewRow<T>): Promise<Selectable<Tables[T]>> {

@@ -51,7 +51,10 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
   }
 
-  /** Ignored for a hook that `addPending` has marked as to be read. */
+  /**
+   * Adds new deliveries. They are ignored for a hook that `addPending` has added: its deliveries have to be read
+   * anyway.
+   */
   addNewPending(rows: readonly NewPendingDeliveries[]): void {
     for (const row of rows) {
       this.#pending ??= new Map();
@@ -84,7 +87,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.#access = true;
   }
 
-  /** Merges the events of another write of the same commit. */
+  /** Adds the events of another write of the same commit. */
   add(events: CommitEvents): void {
     for (const [hookId, rows] of events.pending) {
       if (rows === undefined) this.addPending([hookId]);
@@ -108,8 +111,8 @@ function withAll(set: Set<number> | undefined, items: Iterable<number>): Set<num
 }
 
 /**
- * Adds a query to those that are awaited with the commit. Its error surfaces there, or nowhere if the work
- * fails first.
+ * Sends a query that is awaited with the commit. Its error rejects the commit; it is ignored if the write has failed
+ * before.
  */
 export function addPipelined(
   trailing: Promise<unknown>[],
@@ -136,7 +139,7 @@ export class Listeners {
   }
 }
 
-/** The `beforeCommit` items of a write or of a commit group, by action. */
+/** The `beforeCommit` actions of a write or of a commit group, with the items for each action. */
 export class BeforeCommit {
   #items: Map<AtCommit<never>, unknown[]> | undefined;
 
@@ -147,12 +150,12 @@ export class BeforeCommit {
     else items.push(item);
   }
 
-  /** Merges the items of another write of the same commit. */
+  /** Adds the items of another write of the same commit. */
   addAll(other: BeforeCommit): void {
     for (const [act, items] of other.#items ?? []) for (const item of items) this.add(act as AtCommit<unknown>, item);
   }
 
-  /** Runs each action once with its items. */
+  /** Runs each action once, with all its items. */
   async act(tx: Tx): Promise<void> {
     await Promise.all([...(this.#items ?? [])].map(([act, items]) => (act as AtCommit<unknown>)(tx, items)));
   }

@@ -2,14 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
-/** The parsed `--database`. */
+/** The parsed value of the option `--database`. */
 export type Location =
   | { readonly scheme: 'sqlite'; readonly path: string }
   | { readonly scheme: 'postgres'; readonly url: string };
 
 export type OpenOptions<L extends Location = Location> = {
   readonly database: L;
-  /** A service locks an SQLite file against a second service; a command runs concurrently with it. */
+  /** A service locks an SQLite file against a second service. A command runs concurrently with a service. */
   readonly as: 'service' | 'command';
   /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
   readonly onFatal: (error: unknown) => void;
@@ -33,13 +33,13 @@ export function parseDatabase(text: string): { value: Location } | { fault: stri
       : { fault: 'must be an address such as postgres://user:password@host:5432/name' };
   }
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length).trim() : '';
-  // SQLite gives `:memory:` and `file:` a special meaning: not a single persistent file.
+  // For SQLite, `:memory:` and `file:` have a special meaning: they do not name a single persistent file.
   return path === '' || path === ':memory:' || path.startsWith('file:')
     ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db, or postgres://…' }
     : { value: { scheme: 'sqlite', path } };
 }
 
-/** A location without its password, for display. */
+/** Formats a location for display, without its password. */
 export function showDatabase(database: Location): string {
   if (database.scheme === 'sqlite') return `sqlite:${database.path}`;
   const url = new URL(database.url);

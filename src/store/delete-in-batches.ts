@@ -3,12 +3,12 @@ import type { AppendOnlyTable, Store, Tx } from './store.ts';
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** Rows before `before` are dropped. Both in milliseconds since the epoch. */
+/** Rows older than `before` are deleted. Both times are milliseconds since the epoch. */
 type Cutoff = { readonly before: number; readonly now: number };
 
 /**
- * Deletes old rows of an append-only table in batches, oldest first, one transaction each; for tables, or parts
- * of tables, that are not partitioned by time. Returns the number of rows.
+ * Deletes old rows of an append-only table in batches, oldest first, with one transaction each. Used for tables, or
+ * parts of tables, that are not partitioned by time. Returns the number of rows.
  */
 export async function deleteInBatches(
   write: Store['write'],
@@ -28,8 +28,8 @@ export async function deleteInBatches(
 type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
 
 const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
-  // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was
-  // wrong. Attempts from the future are skipped, so that they do not block the deletion of others.
+  // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.
+  // Attempts with a time in the future are skipped, so that they do not block the deletion of other attempts.
   attempts:
     ({ before, now }) =>
     async ({ queries }) => {
@@ -83,7 +83,7 @@ const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
           .where('account_id', '=', account_id)
           .where('position', '<=', last.position)
           .execute();
-        // More old rows may follow, in this account or another: reports a full batch, so that the caller continues.
+        // Report a full batch, so that the caller continues: more old rows may follow, in this account or another.
         return DELETE_BATCH_SIZE;
       }
       return 0;

@@ -7,7 +7,7 @@ import type { Inspection } from './inspection.ts';
  * @param now the time on this machine, milliseconds since the epoch
  */
 export async function inspect(database: Location, now: () => number): Promise<Inspection | undefined> {
-  // Loads only the driver that is needed.
+  // Dynamic imports load only the driver that is needed.
   switch (database.scheme) {
     case 'sqlite':
       return (await import('./sqlite/inspect.ts')).inspect(database);

@@ -4,21 +4,26 @@ import type { Queries } from './store.ts';
 export type Inspection = {
   /** Name and version of the database engine. */
   readonly engine: string;
-  /** The last applied migration (0: empty), and the newest that this version of Carillon knows. */
+  /** Number of the last applied migration; 0 for an empty database. */
   readonly version: number;
+  /** Number of the newest migration that this version of Carillon knows. */
   readonly newest: number;
-  /** Settings that may lose acknowledged writes; empty for none. */
+  /** Settings with which acknowledged writes may be lost; empty for none. */
   readonly weak: readonly string[];
   /** Findings of the engine's integrity check; empty for none, or if the engine has no check. */
   readonly problems: readonly string[];
+  /** Size of the database in bytes. */
   readonly bytes: number;
   /** Free disk space, bytes; undefined if the database is on another machine. */
   readonly freeBytes: number | undefined;
-  /** Problems of its location, such as a network file system; empty for none. */
+  /** Problems of the place where the database is stored, such as a network file system; empty for none. */
   readonly place: readonly string[];
-  /** How far its clock is ahead of this machine's, milliseconds; undefined if it is the same clock. */
+  /**
+   * How far the clock of the database is ahead of this machine's clock, milliseconds; undefined if they are the same
+   * clock.
+   */
   readonly clockAheadMs: number | undefined;
-  /** Whether a service is running on it. */
+  /** Whether a service is running on the database. */
   readonly isServed: boolean;
   readonly queries: Queries;
   close(): Promise<void>;

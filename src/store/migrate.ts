@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store.ts';
 
-/** The differences between databases in migrations: each replaces the words in braces, such as `{id}`. */
+/**
+ * The differences between databases in migrations. Each word in braces, such as `{id}`, is replaced by its value in
+ * `words`.
+ */
 export type Dialect = { readonly name: string; readonly words: Readonly<Record<string, string>> };
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string };
@@ -10,8 +13,8 @@ type Migration = { readonly version: number; readonly name: string; readonly sql
 const folder = new URL('./migrations/', import.meta.url);
 
 /**
- * The migrations in order, for one database. Numbered from 1 without a gap; forward only. A file
- * `NNNN_name.{database}.sql` contains what only that database needs, and runs right after `NNNN_name.sql`.
+ * Returns the migrations for one database, in order. They are numbered from 1 without a gap, and forward only. A file
+ * `NNNN_name.{database}.sql` contains SQL that only this database needs, and runs right after `NNNN_name.sql`.
  */
 export function migrations(dialect: Dialect): Migration[] {
   const files = readdirSync(folder).sort();
@@ -30,7 +33,7 @@ export function migrations(dialect: Dialect): Migration[] {
   });
 }
 
-/** The number of the newest migration. */
+/** Returns the number of the newest migration. */
 export function newestVersion(): number {
   return readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
@@ -70,7 +73,7 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
   }
 }
 
-/** The number of the last applied migration; 0 for an empty database. */
+/** Returns the number of the last applied migration; 0 for an empty database. */
 export function versionOf(database: DatabaseSync): number {
   const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get();
   if (table === undefined) return 0;

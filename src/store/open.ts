@@ -4,7 +4,7 @@ import type { Store } from './store.ts';
 /** Opens and migrates the database. Throws `StoreError` with one line for the operator. */
 export async function openStore(options: OpenOptions): Promise<Store> {
   const { database } = options;
-  // Loads only the driver that is needed.
+  // Dynamic imports load only the driver that is needed.
   switch (database.scheme) {
     case 'sqlite':
       return (await import('./sqlite/open.ts')).openStore({ ...options, database });

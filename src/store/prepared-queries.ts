@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 import type { Queries } from './store.ts';
 
-/** A parameter of a compiled query, by name; `item` is the index in the list of `preparedOver`. */
+/** A parameter of a compiled query, by name. `item` is the index in the list of `preparedForItems`. */
 class Placeholder {
   readonly name: string;
   readonly item: number | undefined;
@@ -28,17 +28,17 @@ class Placeholder {
  */
 export type StatementMode = 'prepared' | 'unprepared' | 'batched';
 
-/** Runs SQL on one connection and returns its rows. */
+/** Function that runs SQL on one connection and returns its rows. */
 export type Run = (sql: string, parameters: readonly unknown[], mode: StatementMode) => unknown[] | Promise<unknown[]>;
 
 const runners = new WeakMap<Queries, Run>();
 
-/** Registers how compiled queries run on a connection, bypassing the query builder. */
+/** Registers the function that runs compiled queries on a connection without the query builder. */
 export function runDirectly(queries: Queries, run: Run): void {
   runners.set(queries, run);
 }
 
-/** Sends a query of the query builder to the database. */
+/** Function that sends a query of the query builder to the database. */
 export type SendQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>;
 
 /** A driver of the query builder over one function. The store manages connections and transactions itself. */
@@ -73,20 +73,20 @@ export class StatementDriver implements Driver {
   async destroy(): Promise<void> {}
 }
 
-/** Whether the database has concurrent writers (PostgreSQL). SQLite has one writer at a time. */
+/** Whether the database has several concurrent writers (PostgreSQL). SQLite has one writer at a time. */
 export function isShared(queries: Queries): boolean {
   return !(queries.getExecutor().adapter instanceof SqliteAdapter);
 }
 
 type Lockable = { forNoKeyUpdate(): unknown; skipLocked(): unknown };
 
-/** Locks the rows that a query finds until the transaction ends (`for no key update`). */
+/** Adds `for no key update` to a query, which locks the rows that it finds until the transaction ends. */
 export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
-  // With a single writer the rows need no lock.
+  // With a single writer, rows need no lock.
   return isShared(queries) ? (query.forNoKeyUpdate() as Q) : query;
 }
 
-/** As `locked`, but skips rows that another transaction has locked instead of waiting. */
+/** Like `withRowLocks`, but the query skips rows that another transaction has locked instead of waiting for them. */
 export function lockedOrSkipped<Q extends Lockable>(queries: Queries, query: Q): Q {
   return isShared(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
@@ -95,7 +95,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 type Built<Row> = { compile(queries: Queries): CompiledQuery<Row> };
 
-/** A query compiled once per database, run with the values of each call. */
+/** A query that is compiled once per database and runs with the values of each call. */
 type Compiled<Row> = (queries: Queries, values: Values, items: readonly Values[]) => Promise<Row[]>;
 
 function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: StatementMode): Compiled<Row> {
@@ -119,8 +119,8 @@ function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Sta
 }
 
 /**
- * A query for the hot path: built and compiled once per database, then run with the values of each call. `build` gets
- * placeholders instead of values; it must pass them to the builder and never inspect them.
+ * Prepares a query for the hot path: it is built and compiled once per database, and runs with the values of each call.
+ * `build` gets placeholders instead of values. It must pass them to the builder and never inspect them.
  */
 export function prepared<Given extends Values, Row>(
   build: (queries: Queries, values: Given) => Built<Row>,
@@ -130,11 +130,13 @@ export function prepared<Given extends Values, Row>(
   return (queries, values) => run(queries, values, []);
 }
 
-/** Longest list of one statement. Each length is a statement of its own, and their number is kept small. */
+/**
+ * Maximum length of the list of one statement. Each length is a statement of its own, and their number is kept small.
+ */
 const MAX_PIECE_LENGTH = 128;
 
 /**
- * As `prepared`, for a list of items: the list is split into pieces whose lengths are powers of two, so that a few
+ * Like `prepared`, for a list of items. The list is split into pieces whose lengths are powers of two, so that a few
  * statements serve lists of any length. All pieces are pipelined, in the order of the list.
  */
 export function preparedOver<Item extends Values, Given extends Values, Row>(
@@ -147,12 +149,12 @@ export function preparedOver<Item extends Values, Given extends Values, Row>(
   };
 }
 
-/** Ids per statement. */
+/** Maximum number of ids per statement. */
 const MAX_IDS = 1_024;
 
 /**
- * As `prepared`, for records by id, in any order. Up to MAX_IDS ids are one statement: the last id is repeated
- * until the length is a power of two.
+ * Like `prepared`, for records by id, in any order. Up to MAX_IDS_PER_STATEMENT ids are one statement: the last id is
+ * repeated until the length is a power of two.
  */
 export function preparedByIds<Given extends Values, Row>(
   build: (queries: Queries, ids: readonly number[], values: Given) => Built<Row>,
@@ -201,7 +203,7 @@ function piecesOf<Item>(items: readonly Item[]): (readonly Item[])[] {
   return pieces;
 }
 
-/** Compiles and sends a query immediately, so that it runs before everything that is sent later. */
+/** Compiles and sends a query immediately, so that it runs before all queries that are sent later. */
 export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
   const run = runners.get(queries);
   if (run === undefined) throw new Error('this connection takes no compiled queries');

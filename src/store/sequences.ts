@@ -11,10 +11,10 @@ export type Sequence = {
   readonly last: number;
 };
 
-/** Access to the id sequences of a database. Each implementation exports one as `sequences`. */
+/** Access to the id sequences of a database. Both databases export it as `sequences`. */
 export type Sequences = {
-  /** The sequences of all tables with generated ids, from the database's catalog. */
+  /** Returns the sequences of all tables with generated ids, from the catalog of the database. */
   all(queries: Queries): Promise<readonly Sequence[]>;
-  /** Raises the sequence to at least `last`; the next id is higher. */
+  /** Raises a sequence to at least `last`. The next id is higher. */
   raise(queries: Queries, sequence: Sequence, last: number): Promise<void>;
 };

@@ -11,21 +11,29 @@ export type NewPendingDeliveries = Pick<
   'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
 >;
 
-/** Events published when a transaction commits, for the dispatcher, in-memory caches and other nodes. Hooks by id. */
+/**
+ * Events that are published when a transaction commits, for the dispatcher, in-memory caches and other nodes. Hooks and
+ * accounts are given by id.
+ */
 export type CommitEvents = {
   /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read. */
   readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly manualAttempts: ReadonlySet<number>;
-  /** Ended hooks and the reason: nothing may be sent to them any more. */
+  /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
   readonly ended: ReadonlyMap<number, string>;
   /** Hooks whose signing secrets have changed. */
   readonly changedSecrets: ReadonlySet<number>;
   /** Accounts with new occurrences. */
   readonly accountsWithOccurrences: ReadonlySet<number>;
-  /** A key was revoked, or a user changed or deleted: cached callers may no longer be valid. */
+  /**
+   * Whether permissions have changed: a key was revoked, or a user was changed or deleted. Cached callers may no longer
+   * be valid.
+   */
   readonly access: boolean;
-  /** Origin of the commit: this process, another delivering node, or an API-only node. */
+  /**
+   * Origin of the commit: this process (`here`), another delivering node (`deliverer`), or an API-only node (`other`).
+   */
   readonly origin: 'here' | 'deliverer' | 'other';
 };
 
@@ -45,8 +53,8 @@ export type Tx = {
   readonly queries: Queries;
   readonly events: CommitEventSink;
   /**
-   * Locks an account until the transaction ends. `exclusive`: no other write of the account runs; `shared`:
-   * only exclusive ones wait. Call it before any query.
+   * Locks an account until the transaction ends. `exclusive`: no other write of the account runs. `shared`: only
+   * exclusive writes wait. Call it before the first query.
    */
   lockAccount(accountId: number, lockMode: LockMode): void;
   /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
@@ -56,19 +64,19 @@ export type Tx = {
    * prepared query, which was sent when it was called.
    */
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
-  /** Commits only after `condition` has resolved; rolls back if it rejects. */
+  /** Commits only after `condition` has resolved. Rolls back if it rejects. */
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `act`, which runs once per commit, after all writes of the commit group. */
   beforeCommit<Item>(act: AtCommit<Item>, item: Item): void;
   /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
   dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
-  /** The permission cache may be stale in this transaction; re-read permissions. */
+  /** Whether cached permissions may be stale in this transaction, so that they must be read again. */
   readonly mayHaveStaleAccess: boolean;
 };
 
 /**
- * Runs once per commit, right before it, with the items that the writes have added, in their order. It must
- * send all its queries before it awaits any of them.
+ * An action that runs once per commit, right before it, with the items that the writes have added, in their order. It
+ * must send all its queries before it awaits any of them.
  */
 export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
@@ -76,8 +84,8 @@ export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 export type Writer = { readonly accountId: number; readonly how: LockMode };
 
 /**
- * Account lock mode. `exclusive`: no other write of the account runs. `shared`: concurrent with
- * other inserts.
+ * Account lock mode. `exclusive`: no other write of the account runs. `shared`: the write runs concurrently with other
+ * shared writes of the account.
  */
 export type LockMode = 'exclusive' | 'shared';
 
@@ -100,25 +108,25 @@ export type Store = {
    */
   write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T>;
   /**
-   * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes, may take long, and may await
-   * anything.
+   * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes and may take long. `work` may
+   * await other promises than queries.
    */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** As `write`, but never queued behind API requests: for leases, completions and maintenance. */
+  /** Like `write`, but never queued behind API requests: for leases, completions and maintenance. */
   writeInBackground<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Subscribes to commits. The writes of a commit resolve after the listeners' promises. */
   onCommitted(listener: (events: CommitEvents) => Promise<void> | void): void;
-  /** A number that changes when another process has changed the database, for cache invalidation. */
+  /** Returns a number that changes when another process has changed the database, for cache invalidation. */
   externalVersion(): number;
-  /** Starts a new read snapshot. Returns whether the previous one may have been stale. */
+  /** Starts a new read snapshot. Returns whether the previous snapshot may have been stale. */
   refreshSnapshot(): boolean;
   /** Health check: rejects unless the database accepts writes. */
   probe(): Promise<void>;
   /** Waits for running writes and closes all connections. */
   close(): Promise<void>;
-  /** Cluster session of this node; undefined if the database has a single process. */
+  /** The cluster session of this node; undefined if only one process uses the database. */
   readonly sessions: Sessions | undefined;
-  /** The id sequences, for the start of a new epoch. */
+  /** The id sequences of the database, needed to begin a new epoch. */
   readonly sequences: Sequences;
   /**
    * Drops old rows of an append-only table: whole partitions where there are any, else in batches. Returns the
@@ -143,17 +151,17 @@ export type AppendOnlyTable = keyof typeof appendOnlyTables;
 
 /** The session of a node in a cluster: one dedicated connection. */
 export type Sessions = {
-  /** Whether this node claims the hooks of its own commits; published with its commit events. */
+  /** Whether this node claims the hooks of its own commits. Other nodes learn it with its commit events. */
   delivers: boolean;
   /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
   /** Takes an advisory lock that shows the peers that this node's connection is open. */
   hold(nodeId: number): Promise<void>;
-  /** The ids of nodes whose connections are open. */
+  /** Returns the ids of the nodes whose connections are open. */
   held(): Promise<ReadonlySet<number>>;
 };
 
-/** A store that cannot be opened; the message is one line for the operator. */
+/** Thrown if a store cannot be opened. The message is one line for the operator. */
 export class StoreError extends Error {
   constructor(message: string) {
     super(message);
@@ -161,7 +169,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The files of an open database were removed or replaced: further writes would be lost at the next start. */
+/** Thrown if the files of an open database were removed or replaced: further writes would be lost at the next start. */
 export class DatabaseLost extends Error {
   constructor(message: string) {
     super(message);

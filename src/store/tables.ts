@@ -12,9 +12,11 @@ const text = column<string>('text');
 const numberOrNull = column<number | null>('number or null');
 const textOrNull = column<string | null>('text or null');
 
-/** A column that an insert may omit: a generated id, or one with a default. */
+/** A generated id, which an insert may omit. */
 const issued = column<Generated<number>>('number');
+/** A number column with a default, which an insert may omit. */
 const numberOrDefault = column<Generated<number>>('number');
+/** A text column with a default, which an insert may omit. */
 const textOrDefault = column<Generated<string>>('text');
 const textOrNullOrDefault = column<Generated<string | null>>('text or null');
 
@@ -360,7 +362,7 @@ export const columns = {
 
 type TypeOf<C> = C extends Column<infer Type> ? Type : never;
 
-/** Every table as one type. */
+/** The row types of all tables, for the query builder. */
 export type Tables = {
   [T in keyof typeof columns]: { [C in keyof (typeof columns)[T]]: TypeOf<(typeof columns)[T][C]> };
 };

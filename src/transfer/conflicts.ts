@@ -8,13 +8,13 @@ import { rowOf, type ValidatedFile } from './validate-file.ts';
 const MAX_LISTED = 5;
 const QUERY_BATCH_SIZE = 1_000;
 
-/** A column whose imported values must not exist in the database yet; `description` names them in the error. */
+/** A column whose imported values must not exist in the database yet. `description` names these values in the error. */
 type Unique = { readonly in: MovedTable; readonly column: string; readonly description: string };
 
 function uniques(table: MovedTable): readonly Unique[] {
   const { idsOf, key } = exportRules[table];
   const [column = ''] = key;
-  // A delivery keeps its id when it moves from pending to finalized.
+  // A delivery keeps its id when it moves from pending to finalized, so both tables are checked.
   const idTables: readonly MovedTable[] =
     idsOf === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
   const ids =
@@ -32,9 +32,9 @@ function uniques(table: MovedTable): readonly Unique[] {
 }
 
 /**
- * Throws if a file cannot be imported here: a whole service requires an empty database; an account requires
- * that its ids, keys, targets and its domain are not in use. One line for each conflict; nothing has been
- * written.
+ * Throws if a file cannot be imported into this database, with one line for each conflict. A whole service requires an
+ * empty database. An account requires that its ids, keys, targets and domain are not in use. Nothing has been written
+ * yet.
  */
 export async function refuseCollisions(read: Queries, file: ValidatedFile): Promise<void> {
   const existing = await findExisting(read);
@@ -55,7 +55,7 @@ export async function refuseCollisions(read: Queries, file: ValidatedFile): Prom
   throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
 }
 
-/** Describes what is in the database; undefined if it is empty. */
+/** Describes the contents of the database; undefined if it is empty. */
 async function findExisting(read: Queries): Promise<string | undefined> {
   const accounts = await read.selectFrom('accounts').select('domain').orderBy('account_id').limit(3).execute();
   if (accounts.length > 0) return `it has ${accounts.map(({ domain }) => domain).join(', ')}`;

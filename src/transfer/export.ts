@@ -8,14 +8,14 @@ import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** Destination of the lines; `write` resolves when it accepts more (backpressure). */
+/** Destination of the exported lines. `write` resolves when the destination accepts more (backpressure). */
 export type Sink = { write(text: string): Promise<void> };
 
 /**
- * Exports one account, or the whole service, from a consistent snapshot, while services go on running. Memory use is
- * constant. Throws `TransferError` if there is no such account.
+ * Exports one account, or the whole service, from a consistent snapshot, while services continue to run. Memory use is
+ * constant. Throws `TransferError` if the account does not exist.
  *
- * @param domain the account; null for the whole service
+ * @param domain domain of the account; null for the whole service
  */
 export async function exportTo(
   sink: Sink,

@@ -5,7 +5,7 @@ import { stores } from '../../test/kit/service/stores.ts';
 import { columns } from '../store/tables.ts';
 import { columnsOf, tables, tablesNotExported } from './exported-tables.ts';
 
-/** Tables that belong to the database, or are not valid at another service. */
+/** Tables that are not exported, because they belong to the database or their rows are not valid at another service. */
 const NOT_MOVED: readonly string[] = [
   'migrations',
   'nodes',
@@ -19,7 +19,7 @@ for (const store of stores) {
   store.test('every table of the database is exported, with every column, except the listed ones', async (t) => {
     const { read } = await openAt(t, await store.database(t));
     const all = await read.introspection.getTables();
-    // Partitions are named after their table and an underscore.
+    // The name of a partition begins with the name of its table and an underscore.
     const isRange = (name: string) =>
       tables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
     const found = all.filter(({ name, isView }) => !isView && !isRange(name));

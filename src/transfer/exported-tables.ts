@@ -1,9 +1,9 @@
 import { type AccountTable, type Cell, type Column, columns, type Tables } from '../store/tables.ts';
 
 /**
- * The tables of an account that are exported. Not exported are: sessions and invitations, which are only valid at the
- * service that created them; read receipts, which are kept for 30 days and are noted again by the other service; alerts
- * and mails, whose links lead to the old service. The state of the hooks is exported.
+ * The tables of an account that are exported, including the state of its hooks. Sessions and invitations are not
+ * exported, because they are valid only at the service that created them; read receipts, because they are kept for 30
+ * days and the new service records them again; hook alerts and mails, because their links lead to the old service.
  */
 export type MovedTable = Exclude<AccountTable, LeftTable>;
 
@@ -17,18 +17,20 @@ export const tablesNotExported = [
 
 type LeftTable = (typeof tablesNotExported)[number];
 
-/** How a table is exported: all its columns, in the order of `columns`, except those left out. */
+/**
+ * Rule for the export of a table. All its columns are exported in the order of `columns`, except those in `leftOut`.
+ */
 type ExportRule<Name extends string> = {
   /** A unique key, which defines the order of the rows. */
   readonly key: readonly Name[];
-  /** The table that generates its ids; usually the table itself. */
+  /** The table that issues the ids of this table; usually the table itself. */
   readonly idsOf?: MovedTable;
   readonly leftOut?: readonly Name[];
 };
 
 /**
- * All exported tables, in an order in which rows come after the rows that they refer to. Hooks, deliveries and
- * credentials come last. The type requires every table.
+ * Export rules of all exported tables. Rows come after the rows that they refer to; hooks, deliveries and credentials
+ * come last. The type requires a rule for every table.
  */
 export const exportRules: { readonly [T in MovedTable]: ExportRule<keyof Tables[T] & string> } = {
   accounts: { key: ['account_id'], idsOf: 'accounts' },
@@ -48,7 +50,7 @@ export const exportRules: { readonly [T in MovedTable]: ExportRule<keyof Tables[
   team_assignments: { key: ['account_id', 'resource_type', 'record_id', 'team_id'] },
   occurrences: { key: ['account_id', 'position'] },
   audit: { key: ['audit_id'], idsOf: 'audit' },
-  // Leases are not exported: at the other service no node has the lease yet.
+  // Leases are not exported, because no node of the new service has the lease yet.
   hooks: { key: ['hook_id'], idsOf: 'hooks', leftOut: ['lease_owner', 'unacknowledged'] },
   targets: { key: ['target_hash'] },
   finalized_deliveries: { key: ['delivery_id'], idsOf: 'pending_deliveries' },
@@ -61,14 +63,14 @@ export const exportRules: { readonly [T in MovedTable]: ExportRule<keyof Tables[
   idempotency: { key: ['key_id', 'idempotency_key'] },
 };
 
-/** The exported tables in order. */
+/** The exported tables, in the order of the export. */
 export const tables = Object.keys(exportRules) as readonly MovedTable[];
 
 export function isTable(name: string): name is MovedTable {
   return Object.hasOwn(exportRules, name);
 }
 
-/** A row as exported. */
+/** A row as it is exported: values by column name. */
 export type Row = Readonly<Record<string, string | number | null>>;
 
 const moved = new Map(
@@ -79,12 +81,12 @@ const moved = new Map(
   }),
 );
 
-/** The exported columns of a table, in the order of a line. */
+/** Returns the exported columns of a table, in the order in which a line contains them. */
 export function columnsOf(table: MovedTable): readonly string[] {
   return (moved.get(table) ?? []).map(([column]) => column);
 }
 
-/** The error of a row, as text that follows the table's name; undefined if it is valid. */
+/** Validates a row. Returns the error as text that follows the name of the table; undefined if the row is valid. */
 export function rowError(table: MovedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
   const cells = moved.get(table) ?? [];

@@ -2,35 +2,39 @@ import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { MovedTable, Row } from './exported-tables.ts';
 
-// The export format: JSON Lines.
-//   {"carillon":2,"schema":14,…,"crc":"…"}              header
+// An export is a file in JSON Lines format. It has three types of lines:
+//   {"carillon":2,"schema":14,…,"crc":"…"}              header, the first line
 //   {"table":"events","row":{…},"crc":"…"}             a row
 //   {"end":{"rows":…,"tables":{…},"sha256":"…"},"crc":"…"}   totals; without this line, the file is incomplete
-// crc is the CRC-32 of everything before it, from the first line on, so that the first damaged line is known.
+// The value of `crc` is the CRC-32 of the text before it, continued from line to line. It shows which damaged line is
+// the first.
 
-/** The version of the file format. `format-1.ts` reads the one before it. */
+/** The current version of the file format. The functions at the end of this file convert format 1. */
 export const FORMAT = 2;
 
-/** The first line. */
+/** The header, which is the first line of an export. */
 export type Header = {
   readonly carillon: number;
-  /** The last migration of the exported database. */
+  /** Number of the last migration of the exported database. */
   readonly schema: number;
-  /** The version of Carillon that wrote it. */
+  /** The version of Carillon that wrote the export. */
   readonly version: string;
   readonly exported_at: string;
   /** The domain of the exported account; null for a whole service. */
   readonly domain: string | null;
-  /** The highest id issued by each table, so that none is issued again after an import. */
+  /** The highest id that each table has issued, so that no id is issued again after an import. */
   readonly issued: Readonly<Record<string, number>>;
 };
 
-/** Row count of one table, and the SHA-256 of its rows, each as in its line and followed by a line feed. */
+/**
+ * Row count of one table, and the SHA-256 of its rows. Each row is hashed as it is in its line, followed by a line
+ * feed.
+ */
 export type Tally = { readonly rows: number; readonly sha256: string };
 
 export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
 
-/** The last line. */
+/** The totals, which are the last line of an export. */
 export type Totals = {
   readonly rows: number;
   readonly tables: Tallies;
@@ -38,11 +42,11 @@ export type Totals = {
   readonly sha256: string;
 };
 
-/** The end of each line: `,"crc":"0123abcd"}`. */
+/** Matches the end of each line: `,"crc":"0123abcd"}`. */
 const CHECK = /,"crc":"([0-9a-f]{8})"\}$/;
 export const CHECK_LENGTH = ',"crc":"0123abcd"}'.length;
 
-/** Appends the checksum to a line; `crc` is that of the previous line. */
+/** Appends the checksum to a line. `crc` is the checksum of the previous line. */
 export function checked(body: string, crc: number): { line: string; crc: number } {
   const next = crc32(body, crc);
   return { line: `${body},"crc":"${next.toString(16).padStart(8, '0')}"}\n`, crc: next };
@@ -54,7 +58,7 @@ export function checkOf(tail: string): number | undefined {
   return crc === undefined ? undefined : Number.parseInt(crc, 16);
 }
 
-/** The start of the line of a row. */
+/** Returns the start of the line of a row, up to the row itself. */
 export function rowPrefix(table: MovedTable): string {
   return `{"table":"${table}","row":`;
 }
@@ -119,7 +123,7 @@ export class LineWriter {
 
 // Format 1 uses the names of tables and columns from before migration 0014. Everything else is as in format 2.
 
-/** Only format 1 exports with this schema can be imported: the last one before the names changed. */
+/** The schema of format 1 files that can be imported. It is the last one before the names changed. */
 const SCHEMA = 13;
 
 const tables: Readonly<Record<string, MovedTable>> = {
@@ -139,16 +143,16 @@ const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, strin
 
 export const isFormat1 = ({ carillon, schema }: Header): boolean => carillon === 1 && schema === SCHEMA;
 
-/** The current name of a table of format 1. */
+/** Returns the current name of a table of format 1. */
 export const currentTableName = (name: string): string => tables[name] ?? name;
 
-/** Converts a header to the current names. */
+/** Converts a header of format 1 to the current names of tables. */
 export function convertHeader(header: Header): Header {
   const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [currentTableName(name), id]));
   return { ...header, issued };
 }
 
-/** Converts a row, as JSON, to the current names. */
+/** Converts a row of format 1, as JSON, to the current names of columns. */
 export function convertRow(table: MovedTable, json: string): string {
   const renamed = columns[table];
   if (renamed === undefined) return json;
@@ -156,7 +160,7 @@ export function convertRow(table: MovedTable, json: string): string {
   return JSON.stringify(Object.fromEntries(row));
 }
 
-/** The totals under the table names of format 1, as in the end of such a file. */
+/** Returns totals under the table names of format 1, as the last line of such a file has them. */
 export function tallyNames(tallies: Tallies): Readonly<Record<string, unknown>> {
   const oldNames = new Map(Object.entries(tables).map(([old, name]) => [String(name), old]));
   return Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [oldNames.get(name) ?? name, tally]));

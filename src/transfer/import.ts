@@ -18,7 +18,7 @@ import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { checkFile, rowOf, type ValidatedFile, verify } from './validate-file.ts';
 
-/** Rows per transaction. */
+/** Number of rows per transaction. */
 const ROWS_PER_COMMIT = 5_000;
 
 export type ImportPorts = {
@@ -32,8 +32,8 @@ export type ImportPorts = {
 };
 
 /**
- * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared
- * with it. From the first row to the end of that comparison no service can start on the database. An
+ * Imports an export and keeps its ids. The whole file is validated first, and the database is compared with it
+ * afterwards. No service can start on the database from the first imported row to the end of that comparison. An
  * interrupted import continues after its last commit. Throws `TransferError`.
  */
 export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
@@ -118,17 +118,17 @@ function addAdvice(error: unknown): never {
   );
 }
 
-/** Rows per statement: far below the databases' limits of parameters. */
+/** Number of rows per statement. It is far below the parameter limits of both databases. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Bulk inserts; each statement is compiled once. */
+/** Inserts rows in bulk. Each statement is compiled once. */
 export class Inserter {
   readonly #compiled = new Map<string, CompiledQuery>();
 
   async insert(queries: Queries, table: MovedTable, rows: readonly Row[]): Promise<void> {
     for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
       const batch = rows.slice(begin, begin + ROWS_PER_STATEMENT);
-      // Validated rows have their values in the order of the columns.
+      // The values of a validated row are in the order of the columns.
       const parameters = batch.flatMap((row) => Object.values(row));
       await queries.executeQuery({ ...this.#statement(queries, table, batch.length), parameters });
     }

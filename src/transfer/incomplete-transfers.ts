@@ -4,7 +4,7 @@ import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** An interrupted import or removal. A database has at most one. */
+/** An interrupted import of an export, or an interrupted removal of an account. A database has at most one. */
 export type Unfinished = Selectable<Tables['transfers']>;
 
 const ONLY = 1;
@@ -13,14 +13,16 @@ export async function findUnfinished(read: Queries): Promise<Unfinished | undefi
   return read.selectFrom('transfers').selectAll().where('transfer_id', '=', ONLY).executeTakeFirst();
 }
 
-/** Explains to the operator why no service can start on the database, and what to do. One line. */
+/** Explains to the operator, in one line, why no service can start on the database and how to continue. */
 export function unfinishedText({ work }: Pick<Unfinished, 'work'>): string {
   return work === 'import'
     ? 'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.'
     : 'The removal of an account from this database is incomplete: carillon import --undo completes it.';
 }
 
-/** Marks the database as incomplete: no service can start on it. Throws if a transfer or a service is running. */
+/**
+ * Marks the database as incomplete, so that no service can start on it. Throws if a transfer or a service is running.
+ */
 export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer_id' | 'line'>): Promise<void> {
   await store.write(async ({ queries }) => {
     const inserted = await queries
@@ -30,14 +32,15 @@ export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer
       .executeTakeFirstOrThrow();
     if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
   });
-  // Checked again after the mark is committed: if a service starts at the same time, one of the two sees the other.
+  // Check again after the mark is committed. If a service starts at the same time, either it sees the mark, or this
+  // check sees the service.
   await requireNoService(store).catch(async (error: unknown) => {
     await store.write(finish);
     throw error;
   });
 }
 
-/** Marks that a removal has started to delete rows. Until then it has changed nothing. */
+/** Marks that a removal has started to delete rows. Before this mark, the removal has changed nothing. */
 export async function beginRemoving(store: Store): Promise<void> {
   await store.write(async ({ queries }) => {
     await queries.updateTable('transfers').set({ work: 'removal', line: 1 }).where('transfer_id', '=', ONLY).execute();
@@ -48,7 +51,7 @@ export function hasNotStarted({ work, line }: Unfinished): boolean {
   return work === 'removal' && line === 0;
 }
 
-/** Stores that the lines up to `to` are imported, in the transaction that imports them. */
+/** Stores that all lines up to `to` are imported, in the same transaction that imports them. */
 export async function advance({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
   const { numUpdatedRows } = await queries
     .updateTable('transfers')
@@ -63,17 +66,17 @@ export async function advance({ queries }: Tx, checksum: string, from: number, t
 
 const ANOTHER = 'Another import is running on this database.';
 
-/** Removes the mark: services can start again. */
+/** Removes the mark of an incomplete transfer, so that services can start again. */
 export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
   await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
 }
 
-/** Several heartbeat intervals of a node. */
+/** Time between two reads of the heartbeats, several heartbeat intervals of a node. */
 const HEARTBEAT_CHECK_MS = 1_000;
 
 /**
- * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of
- * killed nodes are ignored. On SQLite the file lock has already excluded other services.
+ * Throws if a node is running on the database: its connection is open, or its heartbeat changes. Rows of killed nodes
+ * are ignored. On SQLite, the file lock has already excluded other services.
  */
 export async function requireNoService({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;

@@ -2,17 +2,17 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
 import { columnsOf, exportRules, type MovedTable, type Row } from './exported-tables.ts';
 
-/** An account id, or null for the whole service. */
+/** The scope of a transfer: an account id, or null for the whole service. */
 export type Scope = number | null;
 
-/** Rows per page. */
+/** Number of rows per page. */
 const PAGE_SIZE = 2_000;
 
 const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
- * Keyset pagination over the rows of a table within a scope, in the order of its key: each page starts after
- * the last row of the previous one. Memory use is constant.
+ * Yields the rows of a table within a scope in pages, in the order of the key. Each page starts after the last row of
+ * the previous page (keyset pagination). Memory use is constant.
  */
 export async function* pagesOf(
   queries: Queries,
@@ -34,23 +34,23 @@ export async function* pagesOf(
   }
 }
 
-/** The number of rows of a table within a scope. */
+/** Counts the rows of a table within a scope. */
 export async function countOf(queries: Queries, table: MovedTable, scope: Scope): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from ${sql.table(table)} where ${within(table, scope)}`.execute(queries);
   return rows[0]?.count ?? 0;
 }
 
-/** SQL condition: the row belongs to the scope. */
+/** Builds the SQL condition that a row belongs to the scope. */
 export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
-  // If the key does not begin with the account, an index by account would require a sort for each page: `+ 0`
-  // prevents it.
+  // If the key does not begin with the account, `+ 0` prevents the use of an index by account, which would require a
+  // sort for each page.
   const leads = exportRules[table].key[0] === 'account_id';
   return leads ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
 }
 
-/** SQL condition: the key of the row is between those of two rows, inclusive. */
+/** Builds the SQL condition that the key of a row is between the keys of two rows, inclusive. */
 export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
   const key = list(exportRules[table].key);
   return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;

@@ -1,6 +1,6 @@
 /** Receives the progress of a transfer. */
 export type Progress = {
-  /** A stage of `rows` rows begins; 0: unknown. */
+  /** A stage begins. `rows` is its number of rows; 0 if the number is unknown. */
   begin(stage: string, rows: number): void;
   advance(rows: number): void;
   end(): void;

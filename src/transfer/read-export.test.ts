@@ -12,7 +12,7 @@ import { checked, type Header, LineWriter, TableHasher } from './format.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { checkFile } from './validate-file.ts';
 
-// Validation of a file does not depend on the database.
+// Validation of a file does not depend on the database, so these tests use only SQLite.
 const folder = temporaryFolder({ after });
 const path = join(folder, 'good.jsonl');
 const other = join(folder, 'other.jsonl');
@@ -26,13 +26,13 @@ before(async () => {
 
 const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
 
-/** Checks that a changed file is rejected with this line, and nothing is imported. */
+/** Asserts that a changed file is rejected with this error. */
 async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
   writeFileSync(other, bytes);
   await assert.rejects(checkFile(other, silentProgress), { name: 'TransferError', message: fault });
 }
 
-/** Changed lines with correct checksums. */
+/** Changes lines and recomputes their checksums. */
 function forged(lines: readonly string[], change: (body: string, line: number) => string): string {
   let crc = 0;
   let text = '';
@@ -55,7 +55,7 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
   let line = 1;
   for (let at = 0; at < good.length; at += 1) {
     const bytes = Buffer.from(good);
-    // Another character of the same kind, so that only the checksum detects it.
+    // The changed byte is a similar character, so that only the checksum detects the change.
     bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
     if (at % 23 === 0 && good.readUInt8(at) !== 10) {
       const expected = line === 1 ? /^(?:Line 1 is damaged|.* is not an export of Carillon)/ : faultIn(line);
@@ -189,7 +189,7 @@ test('rows that the database rejects are reported with their lines, and no servi
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
     const tallier = new TableHasher();
-    // With a matching end line.
+    // A row of `events` is duplicated, and the end line matches the duplicate.
     text += writer.rows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
     writer.close(table, tallier);
   }

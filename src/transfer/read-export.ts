@@ -24,10 +24,10 @@ import { TransferError } from './transfer-error.ts';
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
 
-/** Far more than any row has: a longer line means that the file is not an export. */
+/** Maximum length of a line, far above that of any row. A file with a longer line is not an export. */
 const MAX_LINE_BYTES = 64 << 20;
 
-/** A row of a file: its line number, from 1, and the row as JSON. */
+/** A row of a file: the number of its line, from 1, and the row as JSON. */
 export type FileRow = { readonly line: number; readonly json: string };
 
 export type Visitor = {
@@ -36,12 +36,12 @@ export type Visitor = {
   rows(table: MovedTable, rows: readonly FileRow[]): Promise<void> | void;
 };
 
-/** Header and end of a complete file. */
+/** Header and totals of a complete export. */
 export type ExportSummary = { readonly header: Header; readonly end: Totals };
 
 /**
- * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at
- * its end. Throws `TransferError` with the line that is wrong.
+ * Reads an export and checks that it is undamaged: the checksum of every line, and the counts and checksums in its last
+ * line. Throws `TransferError` with the number of the wrong line.
  */
 export async function readExport(path: string, visitor: Visitor): Promise<ExportSummary> {
   const file = await open(path).catch((error: unknown) => {
@@ -56,7 +56,7 @@ export async function readExport(path: string, visitor: Visitor): Promise<Export
   }
 }
 
-/** The row count from the end of a file, for progress; 0 if there is none. */
+/** Reads the row count from the last line of a file, to show the progress; 0 if the last line has no totals. */
 export async function declaredRows(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return 0;
@@ -70,7 +70,7 @@ export async function declaredRows(path: string): Promise<number> {
   }
 }
 
-/** Passes complete lines to the reader, one chunk at a time. */
+/** Reads a file in chunks and passes its complete lines to the reader. */
 async function eachChunk(file: FileHandle, path: string, reader: Reader): Promise<void> {
   let kept = Buffer.alloc(0);
   for (;;) {
@@ -92,7 +92,7 @@ class Reader {
   readonly #sha256 = createHash('sha256');
   readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
   #tallier = new TableHasher();
-  /** For format 1: the totals of the converted rows. */
+  /** Totals of the converted rows, for a file in format 1. */
   readonly #converted: Partial<Record<MovedTable, Tally>> = {};
   #convertedTallier = new TableHasher();
   #isFormat1 = false;
@@ -100,7 +100,7 @@ class Reader {
   #end: Totals | undefined;
   #crc = 0;
   #rows = 0;
-  /** Index in `tables` of the current table. */
+  /** Index of the current table in `exportedTables`. */
   #tableIndex = 0;
   #prefix = rowPrefix('accounts');
   #waiting: FileRow[] = [];
@@ -112,7 +112,7 @@ class Reader {
     this.#visitor = visitor;
   }
 
-  /** @param bytes whole lines */
+  /** @param bytes complete lines of the file */
   async take(bytes: Buffer): Promise<void> {
     let begin = 0;
     while (begin < bytes.length) {
@@ -141,7 +141,7 @@ class Reader {
     return { header: this.#header, end: this.#end };
   }
 
-  /** Verifies the checksum of a line; returns the line without it. */
+  /** Verifies the checksum of a line. Returns the line without its checksum. */
   #check(line: Buffer): string {
     const length = line.length - CHECK_LENGTH;
     const expected = length < 0 ? undefined : checkOf(line.toString('latin1', length));
@@ -223,7 +223,7 @@ class Reader {
     this.#end = this.#isFormat1 ? { ...expected, tables: this.#converted } : expected;
   }
 
-  /** Describes how the end line differs from the lines before it. */
+  /** Describes how the last line differs from the lines before it. */
   #endFaults(end: unknown, found: Tallies): string[] {
     const { rows, tables: tallies } = endOf(end);
     const faults = tables.flatMap((table) => {

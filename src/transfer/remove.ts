@@ -20,7 +20,7 @@ const ROWS_PER_COMMIT = 2_000;
 
 type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: Progress };
 
-/** Undoes an interrupted import, or completes an interrupted removal; returns the number of removed rows. */
+/** Undoes an interrupted import, or completes an interrupted removal. Returns the number of removed rows. */
 export async function undoImport({ store, progress }: Ports): Promise<number> {
   await requireNoService(store);
   const unfinished = await findUnfinished(store.read);
@@ -33,7 +33,7 @@ export async function undoImport({ store, progress }: Ports): Promise<number> {
 }
 
 /**
- * Removes an account that was exported, if the export still matches the database row for row, so that nothing is lost.
+ * Removes an account that was exported, if the export still matches the database row for row, so that no data is lost.
  * Returns the number of removed rows. Throws `TransferError`.
  */
 export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
@@ -51,7 +51,7 @@ export async function removeMoved({ store, clock, progress }: Ports, path: strin
   return remove(store, scope, progress);
 }
 
-/** If the database differs from the file, removes the mark of the transfer and throws. */
+/** Compares the database with the export. If they differ, removes the mark of the transfer and throws. */
 async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: ValidatedFile): Promise<void> {
   try {
     await store.snapshot((queries) => verify(queries, scope, end, progress));
@@ -65,7 +65,10 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
   }
 }
 
-/** Rows of tables that are not exported refer to exported rows, so they are deleted first. They are not counted. */
+/**
+ * Deletes the rows of tables that are not exported. They refer to exported rows, so they are deleted first. They are
+ * not counted.
+ */
 async function removeNotExported(store: Store, scope: Scope): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of tablesNotExported) {
@@ -75,7 +78,10 @@ async function removeNotExported(store: Store, scope: Scope): Promise<void> {
   });
 }
 
-/** Deletes in reverse order of the export: referenced rows go last. */
+/**
+ * Deletes all rows of a scope in the reverse order of the export, so that rows are deleted before the rows that they
+ * refer to.
+ */
 async function remove(store: Store, scope: Scope, progress: Progress): Promise<number> {
   await beginRemoving(store);
   let total = 0;

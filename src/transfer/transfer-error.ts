@@ -1,4 +1,4 @@
-/** An export or import that failed: one line for each reason, for the operator. */
+/** Error of an export or import that failed, with one line for each reason, for the operator. */
 export class TransferError extends Error {
   readonly lines: readonly string[];
 

@@ -13,19 +13,19 @@ import { exportRules, type Row, tables } from './exported-tables.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { removeMoved, undoImport } from './remove.ts';
 
-/** Written by `carillon export` in format 1. */
+/** A file that `carillon export` has written in format 1. */
 const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));
 
 const ACME: Ids = { accountId: 1, first: 2_001, count: 9 };
 const OTHER: Ids = { accountId: 2, first: 7_001, count: 6 };
 
-/** Two accounts with rows in every table. */
+/** Fills a database with two accounts, which have rows in every table. */
 async function fill(store: Store): Promise<void> {
   await fillAccount(store, 'acme.test', ACME);
   await fillAccount(store, 'other.test', OTHER);
 }
 
-/** The expected state after an import: all exported rows, without leases. */
+/** Returns the expected rows after an import: all exported rows, without leases. */
 async function movedRows(store: Store): ReturnType<typeof allRows> {
   const rows = await allRows(store);
   return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unacknowledged: 0 })) };
@@ -53,7 +53,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(rows.manual_attempts, named(manual, { ask_id: 'manual_attempt_id' }));
     assert.deepEqual(rows.assignments, named(assigned, { noun: 'resource_type' }));
     assert.equal(rows.hooks?.length, hooks?.length);
-    // A new export is in format 2 and can be imported.
+    // A new export of the imported data is in format 2, and it can be imported.
     const again = join(temporaryFolder(t), 'again.jsonl');
     const end = await exported(destination, again);
     assert.equal(JSON.parse(linesIn(again)[0] ?? '').carillon, 2);

@@ -6,12 +6,12 @@ import type { Progress } from './progress.ts';
 import { declaredRows, type ExportSummary, type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** A validated export: header, end, and the account that it contains (null: a whole service). */
+/** A validated export: header, totals, and the account that it contains (`scope`; null for a whole service). */
 export type ValidatedFile = ExportSummary & { readonly path: string; readonly scope: Scope };
 
 /**
- * Validates a whole export before any of it is imported: the checksum of every line, the columns of every row,
- * and, in the export of one account, that every row belongs to it. Throws `TransferError` with line and field.
+ * Validates a whole export before any row is imported: the checksum of every line, the columns of every row and, in the
+ * export of one account, that every row belongs to the account. Throws `TransferError` with line and field.
  */
 export async function checkFile(path: string, progress: Progress): Promise<ValidatedFile> {
   progress.begin('checking the file', await declaredRows(path));
@@ -27,7 +27,7 @@ export async function checkFile(path: string, progress: Progress): Promise<Valid
   return { ...contentsOfFile, path, scope: validator.scope };
 }
 
-/** Parses a row that was validated before. */
+/** Parses a row that was already validated. */
 export function rowOf({ json }: FileRow): Row {
   return JSON.parse(json) as Row;
 }

@@ -16,7 +16,7 @@ test('X9 a subscription URL is created, shown once and revoked; an .ics file is 
   const url = (await page.getByRole('figure', { name: 'The address' }).locator('pre').textContent()) ?? '';
   assert.equal((await fetch(url)).status, 200);
   const [calendar] = (await owner.carillon.calendars.list()).data;
-  // The time zone of the browser, so that Google shows the intended times.
+  // The calendar has the time zone of the browser, so that Google shows the intended times.
   const zone = await page.evaluate('new Intl.DateTimeFormat().resolvedOptions().timeZone');
   assert.deepEqual([calendar?.label, calendar?.scope, calendar?.time_zone], ['Telephone', 'account', zone]);
   assert.deepEqual(await axeFindings(page, 'exchange'), []);

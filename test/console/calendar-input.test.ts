@@ -41,7 +41,7 @@ function parse(line: string, today = '2026-04-20', isMonthFirst = false): string
   return parts.join(' | ').replace(/( \| )+$/, '');
 }
 
-/** Test cases by name: lines with expected results. */
+/** Test cases by name: quick-add lines, each with the expected result of `parseToText`. */
 const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'the example of the specification': {
     'Release v27 20 Apr – 24 Apr #Node 27': 'Release v27 | 2026-04-20..2026-04-24 |  | Node 27',
@@ -237,7 +237,7 @@ test('isDay accepts only existing days', () => {
   }
 });
 
-/** Events, and the time span displayed for them; `end` is exclusive. */
+/** Stored events, each with the time span that the calendar displays; `end` is exclusive. */
 const timeCases: readonly [event: EventDates, start: string, end: string, isAllDay: boolean][] = [
   [event('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
   [event('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
@@ -336,7 +336,7 @@ test('an event repeats daily, weekly, every two weeks or monthly, including the 
   assert.deepEqual(offsets(['2026-01-31', '2026-02-28']), [0, 28]);
 });
 
-/** Four weeks, from a Monday. */
+/** Displayed days of the tests below: four weeks from a Monday. */
 const days = { from: '2027-02-01', to: '2027-02-28' };
 
 function entry(id: string, start: string, due = start): GridEntry {

@@ -40,7 +40,7 @@ const createEvents =
     }
   };
 
-/** All events on the server as `name: start – due`. */
+/** Returns all events on the server, as `name: start – due`. */
 async function eventsOnServer({ owner }: Console): Promise<readonly string[]> {
   const { data } = await owner.carillon.events.list();
   return data.map(({ event_name, start_date, due_date }) => `${event_name}: ${start_date} – ${due_date}`);
@@ -52,13 +52,13 @@ async function eventNamed({ owner }: Console, name: string): Promise<CalendarEve
   return found;
 }
 
-/** Waits until a value equals the expected one. */
+/** Waits until a value equals the expected value. */
 const waitFor = <T>(read: () => Promise<T> | T, wanted: T) =>
   eventually(read, (value) => isDeepStrictEqual(value, wanted));
 
 const waitForEvents = (one: Console, ...wanted: readonly string[]) => waitFor(() => eventsOnServer(one), wanted);
 
-/** Bounding box of an element; waits while it is being rendered. */
+/** Returns the bounding box of an element. Waits until the element is rendered. */
 async function boxOf(locator: Locator) {
   const box = await eventually(
     () => locator.boundingBox(),
@@ -68,7 +68,7 @@ async function boxOf(locator: Locator) {
   return box;
 }
 
-/** Drags from the center of one element, or from `grip` in it, into another. */
+/** Drags from the center of one element, or from the point `grip` in it, to the center of another element. */
 async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x: number; readonly y: number }) {
   const [begin, end] = [await boxOf(from), await boxOf(to)];
   const start = { x: begin.x + (grip?.x ?? begin.width / 2), y: begin.y + (grip?.y ?? begin.height / 2) };
@@ -209,7 +209,7 @@ test('more than 200 repetitions are rejected before any is created; a long serie
   await dialog.getByText('That is more than 200 events.').waitFor();
   await dialog.getByLabel('Until').fill('2027-10-31');
   const create = dialog.getByRole('button', { name: 'Create 195 events' });
-  // Delay each request, so that the test can press the button in time.
+  // Delay each request, so that the test can stop the series in time.
   await page.route('**/console/api/events', async (route) => {
     if (route.request().method() === 'POST') await new Promise((resolve) => setTimeout(resolve, 20));
     await route.continue();
@@ -467,7 +467,7 @@ test('every action works by keyboard', async (t) => {
     '2027-04-27 00:00:00',
   );
   await isOn('2027-04-27');
-  // On a day with entries, Enter focuses the first one.
+  // On a day with entries, Enter focuses the first entry.
   await press('ArrowUp', 'Enter');
   await isOn('Towers');
   await press('ArrowDown');
@@ -479,7 +479,7 @@ test('every action works by keyboard', async (t) => {
   await press('Shift+ArrowRight');
   await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
   await isOn('Bells');
-  // Faster than the server responds.
+  // Press the keys faster than the server responds.
   await press('Shift+ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowLeft', 'Shift+ArrowLeft');
   await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
   await isOn('Bells');
@@ -515,7 +515,7 @@ test('each day and each entry has an accessible name', async (t) => {
 
 for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_Paulo', 'Asia/Kathmandu']) {
   test(`times and days do not shift over daylight saving time: ${timezoneId}`, async (t) => {
-    // Days on which daylight saving time begins in New York, or ends in Auckland.
+    // The displayed weeks contain the days on which daylight saving time begins in New York and ends in Auckland.
     const one = await consoleOf(t, { timezoneId, path: 'calendar?date=2027-03-14' });
     const { page } = one;
     const events: readonly (readonly [string, string, string])[] = [
@@ -538,7 +538,7 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
       return Math.round((event.x - day.x) / day.width);
     };
     assert.deepEqual(await Promise.all(['Night', 'Whole'].map(column)), [0, 0]);
-    // Moved to another week by a drag, and back by Undo: the times are unchanged.
+    // Drag an event to another week, and move it back by Undo: its times do not change.
     await drag(page, entryIn(page, 'Night'), dayIn(page, '2027-03-25'));
     await waitForEvents(
       one,
@@ -546,7 +546,7 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
     );
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
     await waitForEvents(one, ...lines());
-    // Moved by an hour, within the hour that New York skips.
+    // Drag an event of 14 March by an hour; it is in the hour that New York skips.
     await page.keyboard.press('w');
     await page.getByRole('heading', { name: /^8\s–\s14 March 2027$/ }).waitFor();
     const box = await boxOf(dayIn(page, '2027-03-14'));

@@ -10,7 +10,7 @@ import { visit } from './pages.ts';
 /** A displayed API call, as curl and SDK code. */
 type DisplayedCall = { readonly says: string; readonly curl: string; readonly sdk: string };
 
-/** Error codes of a call that was already made in its other form. */
+/** Error codes of a write that fails because the test has already made the same call as curl. */
 const ALREADY_DONE = new Set(['not_found', 'target_taken', 'email_taken', 'hook_ended']);
 
 const pages = [
@@ -70,7 +70,7 @@ test('every API call that a screen shows works, as curl and with the SDK', async
     assert.equal(response.status, 200, `${one.says}: ${one.curl}`);
     await assert.doesNotReject(asSdk(one.sdk, owner.carillon), `${one.says}: ${one.sdk}`);
   }
-  // A write succeeds once; in its other form it fails because it was already made.
+  // A write succeeds as curl. The same call with the SDK may then fail, because the write was already made.
   for (const one of shown.filter((each) => !isReading(each))) {
     const response = await asCurl(one.curl, owner);
     assert.ok(response.ok, `${one.says}: ${response.status} ${await response.text()}\n${one.curl}`);

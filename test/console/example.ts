@@ -21,7 +21,7 @@ export type Example = {
   readonly member: Person;
 };
 
-/** Simulated targets: outcome, and average duration. No request is sent. */
+/** Simulated targets by host: the outcome and the average duration of an attempt. No request is sent. */
 const TARGETS: Readonly<Record<string, { readonly ms: number; outcome(now: number): number | 'refused' | 'timeout' }>> =
   {
     'erp.acme.example': { ms: 34, outcome: () => 200 },
@@ -32,7 +32,7 @@ const TARGETS: Readonly<Record<string, { readonly ms: number; outcome(now: numbe
     'partner.example': { ms: 88, outcome: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
   };
 
-/** Simulates attempts by the table; durations are deterministic. */
+/** Simulates attempts to `SIMULATED_TARGETS`, with deterministic durations. */
 function simulatedAttempts(clock: TestClock): Attempt {
   let seed = 27;
   const spread = () => {
@@ -151,7 +151,7 @@ type Line = { readonly projectId: string; readonly taskIds: readonly string[] };
 
 const apiDay = (date: string) => date.replaceAll('-', '');
 
-/** Current and next release lines of Node.js: a project each, with events and tasks. */
+/** Creates a project with events and tasks for each current and upcoming release line of Node.js. */
 async function createSchedule(carillon: Carillon, people: readonly Person[]): Promise<readonly Line[]> {
   const client = await carillon.clients.create({
     client_name: 'OpenJS Foundation',
@@ -306,8 +306,8 @@ type Day = {
 };
 
 /**
- * Simulates a day of work up to now, to create a delivery history: hour by hour, in the last hour minute by
- * minute.
+ * Simulates the day of work before `NOW`, to create a delivery history. The time advances by hours, and by minutes in
+ * the last hour.
  */
 async function simulateDay(day: Day): Promise<void> {
   const { owner, member, programs, lines, clock } = day;
@@ -352,7 +352,7 @@ async function simulateDay(day: Day): Promise<void> {
 
 const MINUTE_MS = 60_000;
 
-/** Simulated duration of one action. */
+/** In the last hour, the simulated clock advances by this duration after each created event. */
 const STEP_MS = 11_000;
 
 /** Waits until no live hook has a pending delivery. */

@@ -137,7 +137,8 @@ test('no text of a record, user or key is executed, violates the policy, or over
   assert.deepEqual(dialogs, []);
 });
 
-// Payloads. Each one increments `globalThis.ran` when executed; the test checks it on every page.
+// Payloads: each increments the counter `globalThis.ran` if a page executes it. The test checks the counter on every
+// page.
 
 const RUN = 'globalThis.ran++';
 

@@ -7,7 +7,7 @@ import { startTarget } from '../kit/network/target.ts';
 import { isAccepted } from '../kit/service/receiver.ts';
 import type { Person } from '../kit/service/service.ts';
 
-/** Creates an event, the kind that the hooks of these tests subscribe to. */
+/** Creates an event, which notifies the hooks that `subscribe` creates. */
 function createEvent(person: Person, name = 'Launch') {
   return person.carillon.events.create({ event_name: name, start_date: '20261120', due_date: '20261120' });
 }
@@ -51,7 +51,7 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   target.answers(200);
   await page.getByRole('button', { name: 'Send a test' }).click();
   await waitForStatus(page, /^Test: answered 200 after/);
-  // The test, and then the pending delivery without waiting for the backoff.
+  // The hook test is sent, and then the pending delivery without waiting for the backoff.
   await target.arrived(5);
   await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
 });
@@ -172,7 +172,7 @@ test('the paused feed counts new occurrences, sends no requests, and shows them 
   });
   for (const name of ['One', 'Two', 'Three']) await createEvent(owner, name);
   await page.getByRole('button', { name: '3 new ones · show' }).waitFor();
-  // By then the first attempt has timed out after two seconds, which is longer than the polling interval.
+  // Before the second request, the first attempt times out after two seconds, longer than the polling interval.
   await target.arrived(2);
   assert.equal(requests, 0);
   assert.equal(await rows(page).count(), 1);

@@ -2,10 +2,10 @@ import { plusDays } from '../../console/src/app/calendar-dates.ts';
 import type { Person, TestService } from '../kit/service/service.ts';
 import { NOW } from './example.ts';
 
-/** Number of records after some months of use. A small account shows few layout faults. */
+/** Number of records of each type after some months of use. A small account would show few layout faults. */
 export const SIZES = { people: 20, clients: 15, contacts: 25, projects: 60, tasks: 400, events: 300, comments: 30 };
 
-/** Ids of projects and tasks that tests open. */
+/** Ids of two projects and of a task that tests open. */
 export type LargeAccount = { readonly undated: string; readonly busy: string; readonly task: string };
 
 const TODAY = new Date(NOW).toISOString().slice(0, 10);
@@ -30,7 +30,7 @@ const at = <T>(list: readonly T[], index: number): T => {
 
 const apiDay = (day: string) => day.replaceAll('-', '');
 
-/** A day within `spread` days of today. */
+/** Returns a day within `spread` days of today. */
 const near = (index: number, spread: number) => plusDays(TODAY, ((index * 37) % (2 * spread)) - spread);
 
 const COLORS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed', ''];
@@ -113,7 +113,7 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
       color: at(COLORS, index),
       client_id: index % 4 === 0 ? '0' : at(clients, index).client_id,
       tags: index % 3 === 0 ? 'internal,priority' : '',
-      // The first project has no dates, like every new project.
+      // Every third project has no dates, like a new project.
       ...(index % 3 !== 0 && { start_date: apiDay(near(index, 90)), due_date: apiDay(plusDays(near(index, 90), 45)) }),
       users: [someone(index), someone(index + 1), someone(index + 2), someone(index + 3)],
     }),
@@ -126,7 +126,7 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
     const projectId = isUndated ? projectOf(index) : index % 5 === 0 ? busy : projectOf(index * 7 + (index % 3));
     return carillon.tasks.create(projectId, {
       task_name: `${at(TASKS, index)} ${index}`,
-      // Tasks of the first project have no dates.
+      // Every third task and all tasks of the undated project have no due date.
       ...(!isUndated && projectId !== undated && { due_date: apiDay(near(index, 60)) }),
       users: index % 2 === 0 ? [someone(index)] : [],
       tags: index % 11 === 0 ? 'blocked' : '',
@@ -158,7 +158,7 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
   return { undated, busy, task };
 }
 
-/** Events over three months: all-day, early in the morning, and concurrent ones. */
+/** Creates events over three months: all-day events, events early in the morning, and concurrent events. */
 async function fillCalendar({ carillon }: Person, projectOf: (index: number) => string): Promise<void> {
   await inBatches(SIZES.events, (index) => {
     const day = near(index * 3 + (index % 7), 45);

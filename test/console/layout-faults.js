@@ -1,7 +1,7 @@
-// Runs in a page of the console, like axe, and returns its layout faults, one line each.
+// Runs in a page of the console, like axe, and returns the layout faults of the page, one line each.
 // Measures text rather than boxes, because text can overflow a box of the right size.
 
-/** Texts and controls that are closer than this look like one. */
+/** Texts and controls that are closer to each other than this look like one element. */
 const MIN_GAP_PX = 3;
 
 /** A list row with more lines of text than this is hard to read. */
@@ -10,10 +10,10 @@ const MAX_LINES = 3;
 /** Words up to this length fit into every column and must not be broken. */
 const MAX_WHOLE_WORD = 10;
 
-/** Browsers place text at subpixel positions. */
+/** Tolerance when edges are compared, because browsers place text at subpixel positions. */
 const TOLERANCE_PX = 1.5;
 
-/** Elements with running text, or whose height is determined by something else. */
+/** Elements that may have many lines: they contain running text, or their height does not depend on their text. */
 const PROSE = 'p, pre, ol, .bullets, .says, .code, .said, .note, .words, h1, .empty, .ec-event';
 
 globalThis.layoutFaults = () => {
@@ -29,7 +29,7 @@ globalThis.layoutFaults = () => {
   ];
 };
 
-/** The document itself must not scroll, only areas inside it; scroll areas must not be nested. */
+/** Finds faults of scrolling: only areas inside the document may scroll, and scroll areas must not be nested. */
 function* scrollFaults() {
   const { scrollWidth, scrollHeight } = document.documentElement;
   if (scrollHeight > innerHeight) yield `the document scrolls: ${scrollHeight} px high in a window of ${innerHeight}`;
@@ -45,7 +45,7 @@ function* scrollFaults() {
   }
 }
 
-/** No element extends beyond the sides of the window, unless it is inside a scroll area. */
+/** Finds elements that extend beyond the sides of the window and are not inside a scroll area. */
 function* widthFaults() {
   for (const main of document.querySelectorAll('main')) {
     if (main.scrollWidth > main.clientWidth) yield `main is ${main.scrollWidth} px wide in ${main.clientWidth}`;
@@ -65,7 +65,7 @@ function* heightFaults({ block, lines }) {
   if (count > MAX_LINES && block.closest(PROSE) === null) yield `${count} lines: ${nameOf(block)}`;
 }
 
-/** Only very long words may be broken. */
+/** Finds words that are broken into two lines. Only very long words may be broken. */
 function* wordFaults({ block, nodes, lines }) {
   if (lineCount(lines) < 2) return;
   for (const node of nodes) {
@@ -76,7 +76,7 @@ function* wordFaults({ block, nodes, lines }) {
   }
 }
 
-/** Text must not overflow its card or dialog. */
+/** Finds texts that overflow their card or dialog. */
 function* cardFaults({ block, lines }) {
   const card = block.closest('.card, dialog, .note, .button, .badge, .chip');
   if (card === null) return;
@@ -88,7 +88,7 @@ function* cardFaults({ block, lines }) {
   if (lines.some(isOut)) yield `${nameOf(block)} leaves ${nameOf(card)}`;
 }
 
-/** Lines of text must not be clipped vertically. */
+/** Finds lines of text that are clipped vertically. */
 function* cutFaults({ block, lines }) {
   const around = [block, ...ancestors(block)];
   const scrolled = around.findIndex(
@@ -105,13 +105,13 @@ function* cutFaults({ block, lines }) {
   }
 }
 
-/** Labels, values and adjacent texts need a gap. */
+/** Finds labels, values and adjacent texts without a gap between them. */
 function* touchFaults(texts) {
   const boxes = [
     ...texts
       .filter(({ block }) => !block.matches('dt'))
       .flatMap(({ block, lines }) => lines.map((line) => ({ owner: block, box: inView(block, line) }))),
-    // Labels: measure the whole cell, because the text width depends on the font.
+    // Measure the whole cell of a label, because the width of its text depends on the font.
     ...[...document.querySelectorAll('dt')].map((owner) => ({
       owner,
       box: inView(owner, owner.getBoundingClientRect()),
@@ -141,7 +141,7 @@ function* touchFaults(texts) {
   }
 }
 
-/** All visible texts, grouped by their block element, with the boxes of their lines. */
+/** Returns all visible texts, grouped by their block element, with the boxes of their lines. */
 function textsOf(root) {
   const blocks = new Map();
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -162,7 +162,7 @@ function textsOf(root) {
   return [...blocks].map(([block, { lines, nodes }]) => ({ block, nodes, lines: lines.filter(isInView(block)) }));
 }
 
-/** Line boxes of a text node, or of a range in it. */
+/** Returns the boxes of the lines of a text node, or of a range in it. */
 function linesOf(node, from = 0, to = node.length) {
   const range = document.createRange();
   range.setStart(node, from);
@@ -172,7 +172,7 @@ function linesOf(node, from = 0, to = node.length) {
 
 const lineCount = (lines) => new Set(lines.map(({ top }) => Math.round(top))).size;
 
-/** Visible part of a box, after clipping by its ancestors. */
+/** Returns the visible part of a box in an element, after clipping by the element's ancestors. */
 function inView(element, box) {
   let { left, right, top, bottom } = box;
   for (const one of [element, ...ancestors(element)].filter(isClipping)) {
@@ -195,7 +195,7 @@ const isClipping = (element) => getComputedStyle(element).overflowX !== 'visible
 
 const isPlaced = (element) => getComputedStyle(element).position === 'absolute';
 
-/** Overlays other elements. */
+/** Whether an element, or one of its ancestors, is placed over other elements. */
 const isFloating = (element) =>
   [element, ...ancestors(element)].some((one) => {
     const { position, zIndex } = getComputedStyle(one);

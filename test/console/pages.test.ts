@@ -11,15 +11,15 @@ import { fillLargeAccount, type LargeAccount } from './large-account.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
 /**
- * Two of the four combinations: color scheme and width have never influenced each other, and all four take
- * twice as long.
+ * Two of the four combinations of color scheme and width are tested: all four take twice as long, and the two
+ * properties have never influenced each other.
  */
 const looks: readonly (readonly [name: string, Window])[] = [
   ['light and wide', { colorScheme: 'light', width: 1280, height: 860 }],
   ['dark and narrow', { colorScheme: 'dark', width: 390, height: 844 }],
 ];
 
-/** Dialogs and menus: the screen, and how to open them. */
+/** Dialogs, menus and other states: the screen, and a function that opens the dialog, menu or state on it. */
 const overlays: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
   ['calendar?view=week', () => Promise.resolve()],
   ['calendar?view=day', () => Promise.resolve()],
@@ -50,7 +50,7 @@ async function openMenuItem(page: Page, owner: string, item: string): Promise<vo
   await page.getByRole('dialog').waitFor();
 }
 
-/** Paths of the first record of each resource. */
+/** Returns the path of the first record of each resource. */
 async function recordPaths({ owner: { carillon } }: Example): Promise<readonly string[]> {
   const [project, task, client, contact, hook] = await Promise.all([
     carillon.projects.list({ limit: 1 }),
@@ -68,7 +68,7 @@ async function recordPaths({ owner: { carillon } }: Example): Promise<readonly s
   ];
 }
 
-/** Each screen takes up to a second. */
+/** Timeout of an axe test in milliseconds. Each screen takes up to a second. */
 const timeout = 300_000;
 
 test('axe reports no violation on any screen of an account in use, in light and dark, wide and narrow', {
@@ -122,14 +122,14 @@ test('axe reports no violation on the screens of an empty account and before sig
 
 const measure = readFileSync(new URL('layout-faults.js', import.meta.url), 'utf8');
 
-/** Desktop, small laptop, phone. */
+/** Window sizes of a desktop, a small laptop and a phone, in pixels. */
 const WINDOWS = [
   { width: 1440, height: 900 },
   { width: 1024, height: 768 },
   { width: 390, height: 844 },
 ] as const;
 
-/** Every screen, every view of the calendar, and one page of each resource. */
+/** Returns the paths of every screen, of every view of the calendar, and of one record of each resource. */
 const pathsOf = ({ undated, busy, task }: LargeAccount) => [
   ...screenNames,
   ...['week', 'day', 'list'].map((view) => `calendar?view=${view}`),
@@ -142,7 +142,7 @@ const pathsOf = ({ undated, busy, task }: LargeAccount) => [
   'hooks/new',
 ];
 
-/** Dialogs: the screen, and the button that opens it. */
+/** Dialogs: the screen, and the button that opens the dialog. */
 const DIALOGS = [
   ['calendar', 'New event'],
   ['keys', 'Issue a key'],
@@ -150,7 +150,7 @@ const DIALOGS = [
   ['projects', 'API call'],
 ] as const;
 
-/** A few faults per page are enough to find the cause. */
+/** A failed test prints at most this many faults of each page: a few are enough to find the cause. */
 const MAX_FAULTS_PER_PAGE = 5;
 
 async function atEachWidth(page: Page, look: (width: number) => Promise<void>): Promise<void> {
@@ -244,15 +244,15 @@ test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) 
 
 const KB = 1_000;
 
-/** JavaScript of the start page, the calendar. */
+/** Maximum gzipped size of the JavaScript that the start page, the calendar, loads. */
 const MAX_INITIAL_BYTES = 90 * KB;
 
-/** JavaScript that any other screen loads in addition. */
+/** Maximum gzipped size of the JavaScript that any other screen loads in addition. */
 const MAX_SCREEN_BYTES = 15 * KB;
 
 const assets = new URL('../../console/dist/assets/', import.meta.url);
 
-/** Gzipped size of each script, by file name. */
+/** Gzipped size of each script in bytes, by file name. */
 const sizes = new Map(
   readdirSync(assets)
     .filter((name) => name.endsWith('.js'))

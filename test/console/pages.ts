@@ -5,7 +5,7 @@ const table: { readonly screens: readonly { readonly name: string }[] } = await 
   new URL('../../console/src/app/screens.ts', import.meta.url).href
 );
 
-/** Path of every screen, from the console's own table. */
+/** Path of every screen, read from the console's own table of screens. */
 export const screenNames: readonly string[] = table.screens.map(({ name }) => name);
 
 /** Opens a screen and waits until it has loaded. */

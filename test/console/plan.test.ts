@@ -19,7 +19,7 @@ async function openEditor(page: Page, what: string) {
 
 const focused = (page: Page) => page.locator(':focus').getAttribute('aria-label');
 
-/** Scroll width and client width of the main area. */
+/** Script that returns the scroll width and the client width of the main area. */
 const MAIN_WIDTHS = '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector("main"))';
 
 /** Records the bodies of all PUT requests from now on. */
@@ -31,7 +31,7 @@ function recordChanges(page: Page): unknown[] {
   return sent;
 }
 
-/** A day relative to today, in API format and in the format of date inputs. */
+/** Returns the day that is `ahead` days after today, in API format and in the format of date inputs. */
 function day(ahead: number): { readonly apiDay: string; readonly input: string } {
   const date = new Date(Date.now() + ahead * 86_400_000);
   const input = date.toISOString().slice(0, 10);
@@ -139,7 +139,7 @@ test('concurrent edits of different fields are both kept; a conflict on one fiel
   await visit(page, `projects/${project_id}`);
   await shown(other);
 
-  // Two fields of one project.
+  // Two users edit different fields of one project: there is no conflict.
   await (await openEditor(other, 'Tags of Bells')).fill('bronze');
   await other.keyboard.press('Enter');
   await waitForToast(other, 'Tags changed.');
@@ -148,7 +148,7 @@ test('concurrent edits of different fields are both kept; a conflict on one fiel
   await waitForToast(page, 'Start changed.');
   await button(page, 'Change Tags of Bells: bronze').waitFor();
 
-  // The same field: conflict.
+  // Two users edit the same field: the console shows a conflict.
   await (await openEditor(other, 'Name of Bells')).fill('Theirs');
   await other.keyboard.press('Enter');
   await waitForToast(other, 'Name changed.');

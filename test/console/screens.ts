@@ -15,7 +15,7 @@ type Image = { readonly width: number; readonly height: number; readonly channel
 
 /**
  * Converts a PNG to a palette, which makes screenshots about a third as large. With more than 256 colors, the most
- * frequent ones are kept and the others are replaced by the nearest of them.
+ * frequent colors are kept, and every other color is replaced by the nearest of them.
  *
  * @param png 8 bits per channel, RGB or RGBA; transparency is dropped
  */
@@ -114,21 +114,21 @@ function paeth(left: number, up: number, corner: number): number {
   return toUp <= toCorner ? up : corner;
 }
 
-// Takes screenshots of all screens into build/screens/: `npm run screens`, or `SCREENS=keys,people npm run
-// screens` for some. Those used in the documentation are also written to docs/screens/.
+// Writes screenshots to build/screens/: `npm run screens` of all screens, `SCREENS=keys,people npm run screens` of
+// some. Screenshots that the documentation uses are also written to docs/screens/.
 
 const folder = fileURLToPath(new URL('../../build/screens', import.meta.url));
 const docsFolder = fileURLToPath(new URL('../../docs/screens', import.meta.url));
 const DOCUMENTED = ['calendar-light', 'activity-dark'];
 
-/** Color schemes and window sizes. */
+/** Color schemes and window sizes of the screenshots. */
 const looks = [
   { look: 'light', colorScheme: 'light', width: 1280, height: 860 },
   { look: 'dark', colorScheme: 'dark', width: 1280, height: 860 },
   { look: 'narrow', colorScheme: 'light', width: 390, height: 844 },
 ] as const;
 
-/** Additional states, with the steps to reach them. */
+/** Additional screenshots, of states of a screen: each function performs the steps that reach the state. */
 const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'new-key': async (page) => {
     await visit(page, 'keys');
@@ -163,7 +163,7 @@ async function takeScreenshot(page: Page, name: string, look: string): Promise<v
   if (DOCUMENTED.includes(`${name}-${look}`)) writeFileSync(`${docsFolder}/${name}-${look}.png`, picture);
 }
 
-/** User agents of further sessions of the owner. */
+/** User agents of additional sessions of the owner, which the list of sessions shows. */
 const AGENTS = [
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Safari/605.1.15',
   'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',

@@ -177,7 +177,7 @@ test('a banner warns about unencrypted HTTP, except on a loopback address', asyn
   const baseUrl = 'http://calendar.acme.test';
   const far = await sqlite.testService(t, { options: { baseUrl } });
   const theirs = await open({ as: null, expects: /calendar\.acme\.test|Cross-Origin-Opener-Policy/ });
-  // No DNS needed: requests for this host are routed to the local test service.
+  // No DNS is needed, because requests for this host are routed to the local test service.
   await theirs.context().route(`${baseUrl}/**`, async (route) => {
     const url = route.request().url().replace(baseUrl, far.service.url);
     await route.fulfill({ response: await route.fetch({ url }) });

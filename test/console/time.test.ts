@@ -26,7 +26,7 @@ import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-/** Accepted spellings, by seconds. */
+/** Accepted spellings of each duration, by its number of seconds. */
 const SPELLINGS: Readonly<Record<number, readonly string[]>> = {
   45: ['45s', '45 sec', '0:00:45'],
   300: ['0:05', ':05', '5m', '00:05', '5 minutes'],
@@ -155,7 +155,7 @@ test('time entries are created, totaled by task and day, edited inline, and dele
   await sheet.getByText('1:05').first().waitFor();
 });
 
-/** An API timestamp some seconds ago, in the time zone of the tests (UTC). */
+/** Returns the API timestamp of `seconds` ago, in the time zone of the tests (UTC). */
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 
 async function withTask({ carillon }: Person): Promise<string> {
@@ -219,7 +219,7 @@ test('a timer keeps running across screens, and stopping it creates a time entry
   await page.getByRole('timer').waitFor();
   const [started] = (await owner.carillon.timeEntries.list({ task_id, running: '1' })).data;
   assert.ok(started !== undefined);
-  // Backdate the start.
+  // Backdate the start of the timer.
   const date_started = ago(125);
   await owner.carillon.timeEntries.update(started.entry_id, {
     date_started,

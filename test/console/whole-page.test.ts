@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { wholePage } from '../../console/src/app/full-page-navigation.ts';
 import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
 
-/** A list that ends each page after `maxPerPage` records, and records its requests. */
+/** Creates a list that ends each page after `maxPerPage` records and keeps the filters of each request. */
 function listOf(count: number, maxPerPage: number) {
   const requests: Window[] = [];
   return {

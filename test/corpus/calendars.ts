@@ -1,7 +1,7 @@
 /** An invalid or unusual calendar, with the expected events and report. */
 export type OddCalendar = {
   readonly what: string;
-  /** Content lines inside VCALENDAR; the first one is line 2 of the file. */
+  /** Content lines inside VCALENDAR. The first of them is line 2 of the file. */
   readonly lines: readonly string[];
   /** Time zone of the account; default Europe/Zurich. */
   readonly zone?: string | undefined;
@@ -345,5 +345,5 @@ const broken: readonly OddCalendar[] = [
   },
 ];
 
-/** One calendar for each class of defect found in real files, and for related ones. */
+/** One calendar for each class of defect that was found in real files, and for related defects. */
 export const oddCalendars: readonly OddCalendar[] = [...zoned, ...repeated, ...broken];

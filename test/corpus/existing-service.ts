@@ -1,5 +1,5 @@
 /**
- * Records with the fields and formats that the existing service documents; the values are ours. Differences
+ * Records with the fields and formats that the existing service documents; the values are invented. Differences
  * from Carillon: an order is a timestamp or null, tracked seconds are a string or null, users have no role, and
  * comments have a file name.
  */
@@ -78,7 +78,7 @@ export const records = {
   ...{ company, user: person('1234', 'John'), client, project, task, subtask, event, time_entry, comment },
 } as const;
 
-/** A small account: the responses of its lists and single records. */
+/** A small account: the records that its lists and its calls for a single record return. */
 export const account = {
   singles: { company, user: person('1234', 'John') },
   lists: {

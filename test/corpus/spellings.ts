@@ -1,6 +1,6 @@
 /**
- * Spellings of an IPv4 address in a URL: forms of the WHATWG host parser, Unicode digits, and IPv6 that embeds
- * it.
+ * Returns spellings of an IPv4 address in a URL: forms that the WHATWG host parser accepts, Unicode digits, and IPv6
+ * addresses that embed the IPv4 address.
  */
 export function spellings(ipv4: string): readonly string[] {
   const bytes = ipv4.split('.').map(Number);
@@ -26,16 +26,16 @@ export function spellings(ipv4: string): readonly string[] {
     `${a}.${b}.${c * 256 + d}`,
     `${a}.${(b * 256 + c) * 256 + d}`,
     `0x${a.toString(16)}.0x${((b * 256 + c) * 256 + d).toString(16)}`,
-    inDigits(0xff10), // fullwidth
-    inDigits(0x1d7ce), // mathematical bold
-    inDigits(0x1d7d8), // mathematical double-struck
+    inDigits(0xff10), // fullwidth digits
+    inDigits(0x1d7ce), // mathematical bold digits
+    inDigits(0x1d7d8), // mathematical double-struck digits
     ipv4.replaceAll('.', '。'),
     ipv4.replaceAll('.', '．'),
     ipv4.replaceAll('.', '｡'),
     ipv4.replaceAll('.', '%2E'),
     ipv4.replace(/\d/g, (digit) => `%3${digit}`),
     ipv4.replace('.', '\u00ad.'), // soft hyphen, removed from names
-    ipv4.replace('.', '\u200b.'), // zero-width space, removed as well
+    ipv4.replace('.', '\u200b.'), // zero-width space, also removed from names
     `[::ffff:${ipv4}]`,
     `[::FFFF:${words.toUpperCase()}]`,
     `[0000:0000:0000:0000:0000:ffff:${words}]`,

@@ -1,8 +1,8 @@
 import { spellings } from './spellings.ts';
 
 /**
- * Spellings of forbidden and public target addresses, for tests of the SSRF guard and of the routes. `names` is the
- * simulated DNS.
+ * Spellings of forbidden and public target addresses, for tests of the SSRF guard and of the routes. Names resolve in a
+ * simulated DNS: `addressesByName` and `aliases`.
  */
 
 /** Forbidden addresses that are tested in every spelling. */
@@ -12,9 +12,9 @@ const disguised = [
   '172.16.0.1',
   '192.168.1.1',
   '169.254.169.254', // metadata of most clouds
-  '169.254.170.23', // credentials of a pod at Amazon
+  '169.254.170.23', // credentials of a pod in Amazon EKS
   '100.100.100.200', // metadata of Alibaba
-  '168.63.129.16', // Azure
+  '168.63.129.16', // metadata of Azure
   '192.0.0.192', // metadata of Oracle
   '0.0.0.0',
   '224.0.0.1',
@@ -170,8 +170,8 @@ const literals: readonly string[] = [
   'http://[2002:c0a8:101::]/',
   'http://[2001:0:7f00:1::f7f7:f7f7]/', // Teredo: server 127.0.0.1, client 8.8.8.8
   'http://[2001:0:808:808::80ff:fffe]/', // Teredo: server 8.8.8.8, client 127.0.0.1
-  'http://[2001:0:808:808::f5ff:fffe]/', // … client 10.0.0.1
-  'http://[2001:0:808:808::5601:5601]/', // … client 169.254.169.254
+  'http://[2001:0:808:808::f5ff:fffe]/', // Teredo: server 8.8.8.8, client 10.0.0.1
+  'http://[2001:0:808:808::5601:5601]/', // Teredo: server 8.8.8.8, client 169.254.169.254
   'http://[2606:4700::5efe:127.0.0.1]/',
   'http://[2606:4700::5efe:a00:1]/',
   'http://[2606:4700::200:5efe:10.0.0.1]/',
@@ -179,7 +179,7 @@ const literals: readonly string[] = [
   'http://[fe80::5efe:8.8.8.8]/',
   'http://[2002:808:808::5efe:10.0.0.1]/',
 
-  // Names that resolve to forbidden addresses, or to some.
+  // Names of which at least one address is forbidden or malformed.
   'http://localhost/',
   'http://LOCALHOST/',
   'http://localhost./',
@@ -236,7 +236,7 @@ const literals: readonly string[] = [
   'http://[fd00:a9fe:a9fe::1]/v1/token', // Linode
   'http://[fe80::a9fe:a9fe]/openstack', // OpenStack
 
-  // Other parts of the URL must not confuse the host.
+  // Forbidden hosts in URLs with a port, or with another part that looks like a public host.
   'http://127.0.0.1#@public.example/',
   'http://127.0.0.1?@public.example/',
   'http://127.0.0.1\\@public.example/',
@@ -254,7 +254,10 @@ export const forbiddenTargets: readonly string[] = [
   ...new Set([...literals, ...disguised.flatMap((ipv4) => spellings(ipv4).map((host) => `http://${host}/`))]),
 ];
 
-/** Forbidden hosts behind userinfo or odd slashes: rejected as malformed at subscription, and by the SSRF guard. */
+/**
+ * Targets that hide a forbidden host behind userinfo or odd slashes. They are rejected as malformed at subscription,
+ * and by the SSRF guard.
+ */
 export const smuggledTargets: readonly string[] = [
   'http://public.example@127.0.0.1/',
   'http://public.example:80@10.0.0.1/',

@@ -9,14 +9,14 @@ import { formatNumber } from '../../bench/statistics.ts';
 use([BarChart, LineChart, GridComponent, TitleComponent, LabelLayout, SVGRenderer]);
 
 const WIDTH = 760;
-// Without quotes: ECharts writes the family into an attribute unescaped.
+// The font family contains no quotes, because ECharts writes it into an attribute unescaped.
 const FONT = 'system-ui, -apple-system, Roboto, Arial, sans-serif';
 
 type Axis = { readonly name: string; readonly isLogarithmic?: true };
 
 export type Bar = { readonly name: string; readonly tone: Tone; readonly values: readonly (number | undefined)[] };
 
-/** Horizontal bars; with several panels, the bars of each panel are drawn next to each other on one scale. */
+/** Draws horizontal bars. Several panels are drawn next to each other, with the same scale. */
 export function bars(
   spec: {
     readonly title: string;
@@ -77,7 +77,7 @@ export type Line = {
   readonly values: readonly (number | undefined)[];
 };
 
-/** Lines over a few positions, with the name of each line at its end. */
+/** Draws lines over a few positions on the horizontal axis, with the name of each line at its end. */
 export function lines(
   spec: {
     readonly title: string;
@@ -135,7 +135,7 @@ export function lines(
 
 export type Change = { readonly name: string; readonly tone: Tone; readonly before: number; readonly after: number };
 
-/** One line per system from the value before to the value after, on a logarithmic axis. */
+/** Draws one line per system from the value before to the value after, on a logarithmic axis. */
 export function changes(
   spec: { readonly title: string; readonly axis: Axis; readonly changes: readonly Change[] },
   theme: ThemeName,
@@ -189,7 +189,7 @@ function panelTitle(text: string, left: number, palette: Theme) {
   };
 }
 
-/** The vertical axis with a name for each bar or line, the first at the top. */
+/** Returns the vertical axis with a name for each bar or line, the first at the top. */
 function namesOf(all: readonly { readonly name: string }[], palette: Theme) {
   return {
     type: 'category' as const,
@@ -226,7 +226,7 @@ function valueAxis({ isLogarithmic }: Axis, palette: Theme) {
   };
 }
 
-/** Renders without a browser; the same option gives the same bytes. */
+/** Renders a chart without a browser. The same options give the same bytes. */
 function renderSvg(
   { theme, title, height }: { readonly theme: ThemeName; readonly title: string; readonly height: number },
   option: EChartsOption,
@@ -250,7 +250,10 @@ function withoutCounters(svg: string): string {
 export const themes = ['light', 'dark'] as const;
 export type ThemeName = (typeof themes)[number];
 
-/** Carillon is blue and thick, the others are thin. Colors differ in brightness and hue, after Okabe and Ito. */
+/**
+ * Color of a bar or line. Carillon is blue and thick, other systems are thin. The colors differ in brightness and hue,
+ * after Okabe and Ito.
+ */
 export type Tone = 'sqlite' | 'postgresql' | 'peer' | 'green' | 'vermilion' | 'purple' | 'ochre';
 
 export type Theme = Readonly<Record<Tone | 'background' | 'text' | 'muted' | 'grid', string>>;

@@ -7,7 +7,7 @@ import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
 import { type Shipped, shipped } from './shipped.ts';
 
-/** All derived documents except the SDK files; deterministic. */
+/** Returns all derived documents except the SDK files. The result is deterministic. */
 export function derivedDocuments(): readonly Derived[] {
   const routes = documentedRoutes();
   return [
@@ -29,7 +29,7 @@ export function derivedDocuments(): readonly Derived[] {
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** llms.txt: the index for language models, derived from docs/README.md. */
+/** Derives llms.txt: the index for language models, from docs/README.md. */
 function llmsDocument(): string {
   const { description } = JSON.parse(read('package.json'));
   const guide = read('docs/README.md');
@@ -39,7 +39,7 @@ function llmsDocument(): string {
   return `# Carillon\n\n> ${description}\n${parts}`;
 }
 
-/** Converts a path relative to docs/ to one relative to the root. */
+/** Converts a path relative to docs/ to a path relative to the repository. */
 const fromRoot = (path: string): string => (path.startsWith('../') ? path.slice(3) : `docs/${path}`);
 
 const descriptions: Readonly<Record<Shipped['part'], string>> = {
@@ -48,7 +48,7 @@ const descriptions: Readonly<Record<Shipped['part'], string>> = {
   console: 'built into the pages of the console',
 };
 
-/** docs/reference/licences.md: shipped packages and their licenses. */
+/** Derives docs/reference/licences.md: shipped packages and their licenses. */
 function licencesDocument(): string {
   const all = shipped();
   const rows = all.map(({ name, version, license, part }) => [

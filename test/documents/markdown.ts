@@ -1,4 +1,4 @@
-/** A derived document: path in the repository, and text. */
+/** A derived document: its path in the repository, and its text. */
 export type Derived = { readonly path: string; readonly text: string };
 
 /** Formats a Markdown table; escapes `|` in cells. */
@@ -13,7 +13,7 @@ function cell(text: string): string {
 
 export const code = (text: string): string => `\`${text}\``;
 
-/** Comment in a derived document that names its source. */
+/** Returns the comment at the top of a derived document that names its sources. */
 export function derivedFrom(...sources: readonly string[]): string {
   return `<!-- Written by test/docs.ts from ${sources.join(' and ')}. Change that, then: npm run docs -->`;
 }
@@ -23,7 +23,7 @@ export function document(...parts: readonly string[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** Anchor of a heading, as on GitHub. */
+/** Returns the anchor of a heading, as GitHub derives it. */
 export function anchorOf(heading: string): string {
   return heading
     .trim()

@@ -4,10 +4,10 @@ import { root } from '../laws/source.ts';
 
 const FILE = 'bench/peers/measured-2026-11-24.json';
 
-/** A value by system: a number, or several (p50 and p99, before and after). */
+/** Measured values by system: one number, or several such as p50 and p99, or before and after. */
 type Values = Readonly<Record<string, number | readonly number[]>>;
 
-/** Measurements of Carillon and its alternatives, taken in turn on one machine. */
+/** Measurements of Carillon and of alternatives to it, taken one after the other on one machine. */
 export type Peers = {
   readonly date: string;
   readonly commit: string;
@@ -15,7 +15,7 @@ export type Peers = {
   readonly measurements: Readonly<Record<string, { readonly description: string; readonly values: Values }>>;
 };
 
-/** The columns of the table and their short names. */
+/** Systems in the order of the table's columns, with their display names. */
 export const systems = {
   carillon_sqlite: 'Carillon, SQLite',
   carillon_postgresql: 'Carillon, PostgreSQL',
@@ -33,7 +33,7 @@ export function readPeers(): Peers {
   return JSON.parse(readFileSync(join(root, FILE), 'utf8'));
 }
 
-/** Values of one system; undefined if it was not measured. */
+/** Returns the values of one system in a measurement; undefined if the system was not measured. */
 export function valuesOf(peers: Peers, measurement: string, system: string): readonly number[] | undefined {
   const found = peers.measurements[measurement];
   if (found === undefined) throw new Error(`${FILE} has no measurement ${measurement}`);

@@ -8,7 +8,7 @@ import { bars, changes, lines, type ThemeName, themes } from './charts.ts';
 import type { Derived } from './markdown.ts';
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 
-/** A chart; `name` is the prefix of its file names. */
+/** A chart of docs/performance.md. `name` is the prefix of its file names. */
 export type Chart = {
   readonly name: string;
   readonly alt: string;
@@ -34,7 +34,7 @@ const HANGING = 'healthy_ms_p95_before_and_while_one_of_ten_hangs';
 const measuredOf = (peers: Peers, measurement: string) =>
   systemIds.filter((system) => valuesOf(peers, measurement, system) !== undefined);
 
-/** The systems of a measurement, the largest value first. */
+/** Returns the systems of a measurement, the system with the largest value first. */
 const rankedBy = (peers: Peers, measurement: string) => {
   const firstOf = (system: System) => valuesOf(peers, measurement, system)?.[0] ?? 0;
   return measuredOf(peers, measurement).sort((one, other) => firstOf(other) - firstOf(one));
@@ -201,7 +201,7 @@ function medianOf(series: Result['series'], name: string): number {
   return quantile(found.rounds, 0.5);
 }
 
-/** The charts of the page, by name. */
+/** Returns the charts of docs/performance.md, by name. */
 export function charts() {
   const peers = readPeers();
   return {
@@ -222,7 +222,7 @@ export function chartFiles(all: readonly Chart[]): Derived[] {
   );
 }
 
-/** HTML of a chart in the reader's color scheme. */
+/** Returns the HTML that shows a chart in the reader's color scheme. */
 export function picture({ name, alt }: Chart): string {
   return [
     '<picture>',

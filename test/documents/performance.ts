@@ -6,20 +6,20 @@ import { code, type Derived, derivedFrom, document, table } from './markdown.ts'
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';
 
-/** A cell shows this many missed claims; the report has all. */
+/** Maximum number of missed claims in a cell of the table. The report contains all of them. */
 const MAX_MISSED_SHOWN = 2;
 
-/** docs/performance.md and its charts. */
+/** Derives docs/performance.md and its charts. */
 export function performanceDocuments(): Derived[] {
   const peers = readPeers();
   const all = charts();
   const text = document(
     '# Performance',
     derivedFrom('bench/benches.ts', 'bench/results.json', 'bench/peers/'),
-    'Carillon next to the systems that you would choose instead, then its own targets, missed ones included.',
+    'This page compares Carillon with similar systems and its own targets, including missed ones.',
     '## Compared with other systems',
     peerTable(peers),
-    'ᵃ A hook in memory, not durable. ᵇ Without PostgreSQL and Redis. ᶜ Without RabbitMQ (592 MiB).',
+    'ᵃ PocketBase sends from memory; a crash loses deliveries. ᵇ Without PostgreSQL and Redis. ᶜ Without RabbitMQ (592 MiB).',
     picture(all.created),
     picture(all.delivered),
     picture(all.latency),
@@ -37,7 +37,7 @@ export function performanceDocuments(): Derived[] {
     ),
     picture(all.list),
     picture(all.processes),
-    `${code('npm run bench')} measures all rows, ${code('npm run bench -- P1')} one; ${code('npm run bench -- --quick')} detects regressions. ${code('npm run docs')} writes every claim and value to ${code('build/performance.md')}.`,
+    `${code('npm run bench')} measures all rows, ${code('npm run bench -- P1')} one, ${code('npm run bench -- --quick')} detects regressions. ${code('npm run docs')} writes all values to ${code('build/performance.md')}.`,
   );
   return [{ path: 'docs/performance.md', text }, ...chartFiles(Object.values(all))];
 }
@@ -90,7 +90,7 @@ function hangingPart(peers: Peers): string {
   const [before, after] = change(peers, 'carillon_sqlite');
   const [svixBefore, svixAfter] = change(peers, 'svix');
   const [outpostBefore, outpostAfter] = change(peers, 'outpost');
-  return `One of ten targets hangs while 60 events per second go to each. The healthy targets' p95 stays at ${before} → ${after} ms with Carillon; it rises from ${svixBefore} to ${svixAfter} ms with Svix and from ${outpostBefore} to ${outpostAfter} ms with Outpost.`;
+  return `Ten targets get 60 events per second each, and one hangs. The p95 of the healthy targets stays at ${before} → ${after} ms with Carillon. It rises from ${svixBefore} to ${svixAfter} ms with Svix and from ${outpostBefore} to ${outpostAfter} ms with Outpost.`;
 }
 
 const change = (peers: Peers, system: System) =>
@@ -101,27 +101,27 @@ function lossesPart(peers: Peers): string {
     formatNumber(valuesOf(peers, measurement, system)?.[0] ?? Number.NaN);
   const receivers = 'delivered_per_second_100_receivers';
   return [
-    `- **Start**: ${of('start_ms', 'carillon_sqlite')} ms, PocketBase ${of('start_ms', 'pocketbase')} ms.`,
-    `- **Memory**: ${of('idle_mib', 'carillon_sqlite')} MiB idle, PocketBase ${of('idle_mib', 'pocketbase')} MiB.`,
-    '- **Installed size**: Carillon includes Node; the others are compiled.',
-    `- **100 receivers**: PocketBase's hook delivers ${of(receivers, 'pocketbase')} per second, Carillon ${of(receivers, 'carillon_sqlite')}. A crash loses the hook's pending deliveries.`,
-    '- **Outliers**: in one of five rounds at 200/s and one at 1,000/s, the disk or something else held Carillon up (p99 128 and 244 ms); PocketBase had one such round (56 ms).',
+    `- **Start**: Carillon takes ${of('start_ms', 'carillon_sqlite')} ms, PocketBase ${of('start_ms', 'pocketbase')} ms.`,
+    `- **Idle memory**: Carillon takes ${of('idle_mib', 'carillon_sqlite')} MiB, PocketBase ${of('idle_mib', 'pocketbase')} MiB.`,
+    '- **Installed size**: Carillon contains Node; the others are compiled.',
+    `- **100 receivers**: PocketBase delivers ${of(receivers, 'pocketbase')} per second, Carillon ${of(receivers, 'carillon_sqlite')}.`,
+    "- **Outliers**: In one of five rounds at 200/s and at 1,000/s, Carillon's p99 was 128 and 244 ms, perhaps due to the disk. PocketBase had one such round (56 ms).",
   ].join('\n');
 }
 
 function conditionsPart(peers: Peers): string {
-  const floorOf = (measurement: string) => formatNumber(valuesOf(peers, measurement, 'floor')?.[0] ?? Number.NaN);
+  const referenceOf = (measurement: string) => formatNumber(valuesOf(peers, measurement, 'floor')?.[0] ?? Number.NaN);
   return [
-    `Measured on ${peers.date} with Carillon ${code(peers.commit)}, PocketBase 0.40.4, Svix 1.100.0, Outpost ${code('f67ae011')} (concurrency 500) and Vikunja 2.5.0, in turn on one machine (${peers.machine}), which load generator, databases and receiver share. Values are medians; creates and fetches use 64 connections.`,
-    `Durability is equal: SQLite with ${code('synchronous=FULL')}, PostgreSQL with ${code('synchronous_commit=on')}, queues on disk. Vikunja rejected 97% of concurrent writes; on one connection it creates 101 per second, Carillon 1,934. A native floor (140 lines of Go without validation or deliveries) creates ${floorOf('created_per_second')} and fetches ${floorOf('fetched_per_second')} per second. All values: ${code('bench/peers/measured-2026-11-24.json')}.`,
+    `On ${peers.date}, Carillon ${code(peers.commit)}, PocketBase 0.40.4, Svix 1.100.0, Outpost ${code('f67ae011')} (concurrency 500) and Vikunja 2.5.0 ran in turn on one machine (${peers.machine}), with load generator, databases and receiver. Values are medians; creations and fetches use 64 connections.`,
+    `All systems commit to disk before they respond: SQLite with ${code('synchronous=FULL')}, PostgreSQL with ${code('synchronous_commit=on')}, queues on disk. Vikunja rejected 97% of concurrent writes; on one connection it creates 101 records per second, Carillon 1,934. A minimal Go server (140 lines, without validation or deliveries) creates ${referenceOf('created_per_second')} and fetches ${referenceOf('fetched_per_second')} records per second. All values: ${code('bench/peers/measured-2026-11-24.json')}.`,
   ].join('\n\n');
 }
 
 function targetsPart(): string {
-  return `Floors run next to Carillon: F1 is a bare Fastify with a fixed body, F2 is ${code('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. They guard against regressions; they are not goals. Limits apply to medians of five rounds on two cores. Missed rows name their worst claims.`;
+  return `Some rows compare Carillon with minimal reference programs, which are measured alongside. F1 is Fastify with a fixed response, F2 is ${code('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. The ratios detect regressions; they are not goals. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
 }
 
-/** Returns `holds`, or the claims that miss their limit most and the reason. */
+/** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */
 function resultCell(bench: Bench): string {
   const result = resultOf(bench);
   if (result === undefined) return 'not measured';
@@ -138,14 +138,14 @@ function resultCell(bench: Bench): string {
 
 const withoutDatabase = ({ claim }: Judged) => claim.description.replace(/SQLite|PostgreSQL/, '');
 
-/** The distance of the median from the limit, as a fraction of the limit. */
+/** Returns the distance of the median from the limit, as a fraction of the limit. */
 function excessOf({ claim: { atLeast, atMost = 0 }, median }: Judged): number {
   return atLeast === undefined ? median / atMost - 1 : 1 - median / atLeast;
 }
 
 const percent = (fraction: number) => `${Number((fraction * 100).toPrecision(2)).toLocaleString('en')}%`;
 
-/** build/performance.md, not committed: every claim and series of every row. */
+/** Derives build/performance.md, which is not committed: every claim and series of every row. */
 export function performanceReport(): string {
   return document('# Performance report', ...benches.map(section));
 }

@@ -14,7 +14,7 @@ import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** docs/reference/options.md: flags, variables and defaults of `carillon serve`. */
+/** Derives docs/reference/options.md: flags, variables and defaults of `carillon serve`. */
 export function optionsDocument(): string {
   const rows = (Object.values(options) as Option<unknown>[]).map((row) => [
     code(`--${row.flag}`),
@@ -35,7 +35,7 @@ function initialOf({ initial }: Option<unknown>): string {
   return initial === undefined || initial === '' ? 'none' : code(initial);
 }
 
-/** docs/reference/audit.md: actions of the audit log. */
+/** Derives docs/reference/audit.md: actions of the audit log. */
 export function auditDocument(): string {
   const rows = Object.entries(auditActions).map(([action, says]) => [code(action), says]);
   return document(
@@ -46,7 +46,7 @@ export function auditDocument(): string {
   );
 }
 
-/** docs/reference/problems.md: error codes of the API. */
+/** Derives docs/reference/problems.md: error codes of the API. */
 export function problemsDocument(): string {
   const rows = Object.entries(problems).map(([name, { status, title, detail }]) => [
     code(name),
@@ -64,7 +64,7 @@ export function problemsDocument(): string {
   );
 }
 
-/** docs/reference/kinds.md: event kinds with record URL, permission and routes. */
+/** Derives docs/reference/kinds.md: event kinds with record URL, permission and routes. */
 export function kindsDocument(routes: readonly Route[]): string {
   const names = Object.keys(kinds) as Kind[];
   const rowsOf = (hooks: boolean) =>
@@ -98,7 +98,7 @@ function recordedBy(routes: readonly Route[], kind: Kind): string {
     .join(', ');
 }
 
-/** BEHAVIOURS.md of the chaos receiver. */
+/** Derives BEHAVIOURS.md of the chaos receiver. */
 export function behavioursDocument(): string {
   const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.senderSees), outcomeOf(one)];
   return document(
@@ -132,14 +132,14 @@ export type Commands = { readonly path: string; readonly line: number; readonly 
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** All pages with commands. */
+/** Reads all pages that contain commands. */
 function pages(): readonly { readonly path: string; readonly text: string }[] {
   const docs = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
   const paths = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
   return paths.map((path) => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }));
 }
 
-/** Arguments of all `carillon` commands in inline code. */
+/** Returns the arguments of all `carillon` commands in inline code. */
 export function namedCommands(): readonly { readonly path: string; readonly line: string }[] {
   return pages().flatMap(({ path, text }) =>
     [...text.matchAll(/`(?:npm run -s carillon --|npx carillon|carillon) ([^`]+)`/g)].map((match) => ({
@@ -149,7 +149,7 @@ export function namedCommands(): readonly { readonly path: string; readonly line
   );
 }
 
-/** All code blocks of commands, in page order. */
+/** Returns all code blocks of commands, in the order of their pages. */
 export function documentedCommands(): readonly Commands[] {
   return pages().flatMap(({ path, text }) => {
     return [...text.matchAll(/^```(?:sh|bash|shell|console)\b *(.*)\n([\s\S]*?)^```$/gm)].map((match) => ({
@@ -170,8 +170,8 @@ type Resource = (typeof resources)[number];
 const parents: Partial<Record<Resource, Resource>> = { task: 'project', subtask: 'task' };
 
 /**
- * service.json of the integrations: event kinds, and fields, filters and a sample record of each resource.
- * Derived from the route definitions, so that new fields appear in the integrations.
+ * Derives service.json of the integrations from the route definitions, so that new fields appear in the integrations:
+ * event kinds, and fields, filters and a sample record of each resource.
  */
 export function platformsDocument(routes: readonly Route[]): string {
   const table = {
@@ -215,11 +215,11 @@ function fieldOf(name: string, schema: JsonSchema, required: boolean) {
   return { name, says: schema.description, ...formOf(schema), ...(required ? { required } : {}) };
 }
 
-/** Input type of a field; `words` are the options of a select. */
+/** Returns the input type of a field; `words` are the options of a select. */
 function formOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
   const { type, format = '', enum: words, pattern } = schema;
   if (Array.isArray(words)) {
-    // Select options need a text: "none" is chosen as "0".
+    // Every option of a select needs a text, so the empty value is left out. Users choose "0" for none.
     const texts = words.filter((word) => typeof word === 'string' && word !== '');
     return texts.join() === '0,1' ? { form: 'flag' } : { form: 'word', words: texts };
   }
@@ -231,7 +231,7 @@ function formOf(schema: JsonSchema): { readonly form: string; readonly words?: r
   return { form: 'text' };
 }
 
-/** Sample record for the platform's editor. */
+/** Returns a sample record for the platform's editor. */
 function sampleOf(properties: Properties): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(name, schema)]));
 }

@@ -7,13 +7,13 @@ const number = (value: number | string) => (typeof value === 'number' ? value.to
 
 const titleOf = ({ title }: ReliabilityTest) => title.replace(/^(?:[CX]\d+ )+/, '');
 
-/** docs/reliability.md: each promise with its test, number of runs and the last full result. */
+/** Derives docs/reliability.md: each promise with its test, number of runs and the last full result. */
 export function reliabilityDocument(): string {
   const rows = proofs.map((proof) => ({ proof, result: resultOf(proof) }));
   return document(
     derivedFrom('test/reliability/index.ts', 'test/reliability/results.json'),
     '# Reliability',
-    'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. These runs test the promises:',
+    'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. Reliability tests check these promises over many runs:',
     table(
       ['', 'What is done', 'Must hold', 'Runs', 'Last result'],
       rows.map(({ proof, result }) => [
@@ -25,13 +25,13 @@ export function reliabilityDocument(): string {
       ]),
     ),
     '## How losses are found',
-    'Clients record every response and receivers every notification, each in its own process that is never killed. After each run, both histories are compared with the database. An acknowledged change that is missing, a pending delivery that never arrives, and a notification without an occurrence each fail the run. A delivery may arrive twice only when it was in flight, or not yet committed, at a kill.',
-    'The checker itself is tested: each bug planted in a copy of the source must be found by the run that is meant to find it (R4b); mutations must fail the tests next to them (R17).',
+    'Clients record every response, and receivers record every notification, in processes that are never killed. After each run, both histories are compared with the database. An acknowledged change that is missing, a pending delivery that never arrives, and a notification without an occurrence each fail the run. A delivery may arrive twice only if it was in flight, or its result not yet committed, when a process was killed.',
+    'The tests themselves are tested, too. R4b plants bugs in a copy of the source, and a reliability test must find each of them. R17 plants mutations, each of which must fail its test.',
     '## What was found',
-    'R9 found that a target that floods with interim responses kept the service busy until the deadline. R16 found that 32 programs that read one large calendar grew the process beyond 512 MiB. Both are fixed; [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list the other findings.',
+    'Reliability tests found, for example, that a target with endless interim responses kept the service busy until the deadline (R9). [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list the findings, all of which are fixed.',
     ...missed(rows),
     '## Run it',
-    `${code('npm test')} runs a short form of all that need nothing but Node and npm. ${code('npm run prove')} runs the full forms; some need Linux, root or strace. ${code('npm run prove -- R1')} runs one, ${code('--count')} and ${code('--seed')} make it shorter or repeat it. ${code('npm run docs')} writes all counters of the last full runs to ${code('build/reliability.md')}.`,
+    `${code('npm test')} runs a short form of each reliability test that needs only Node and npm. ${code('npm run prove')} runs the full forms, some of which need Linux, root or strace. ${code('npm run prove -- R1')} runs one test; ${code('--count')} sets the number of runs, and ${code('--seed')} repeats a run. ${code('npm run docs')} writes all counters of the last full runs to ${code('build/reliability.md')}.`,
   );
 }
 
@@ -50,7 +50,7 @@ function missed(rows: readonly Row[]): string[] {
   return lines.length === 0 ? [] : ['## What does not hold', lines.join('\n')];
 }
 
-/** build/reliability.md, not committed: all counters of the last full runs. */
+/** Derives build/reliability.md, which is not committed: all counters of the last full runs. */
 export function reliabilityReport(): string {
   return document('# Reliability report', ...proofs.map((proof) => ({ proof, result: resultOf(proof) })).map(section));
 }

@@ -17,7 +17,7 @@ import { allRoutes } from '../../src/resources/index.ts';
 import { systemRandom } from '../../src/secrets.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** All route definitions, for documentation only: their dependencies are stubs. */
+/** Returns all route definitions. Their dependencies are stubs, so they only serve for documentation. */
 export function documentedRoutes(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
@@ -80,7 +80,7 @@ function listed(codes: readonly ProblemCode[]): string {
   return codes.map((one) => `${problems[one].status} ${code(one)}`).join(', ');
 }
 
-/** docs/reference/fields.md: output and input format of every field. */
+/** Derives docs/reference/fields.md: output and input format of every field. */
 export function fieldsDocument(routes: readonly Route[]): string {
   // Resources with the same record share a table, such as `user` and `users`.
   const groups = Map.groupBy(byResourceType(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
@@ -110,7 +110,7 @@ function fieldTable(rows: readonly Route[]): string {
   return table(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
 }
 
-/** Fields in the GET responses of a resource. */
+/** Returns the fields in the GET responses of a resource. */
 function recordsOf(rows: readonly Route[]): Properties {
   const reads = rows.filter((row) => row.method === 'GET');
   return Object.assign({}, ...reads.map((row) => recordOf(row.answer)));

@@ -12,12 +12,12 @@ import { type Derived, derivedFrom } from './markdown.ts';
 /** A resource of the SDK; its types and methods are derived from the route definitions. */
 type SdkResourceType = {
   readonly resourceType: ResourceType;
-  /** Name of the record type. */
+  /** Name of the TypeScript type of a record. */
   readonly type: string;
   /** Prefix of related types such as `EventInput`, if it is not `type`. */
   readonly stem?: string;
   readonly clauses: string;
-  /** Name of additional methods of the resource, from another file. */
+  /** Name of the type with additional, handwritten methods of the resource, from another file. */
   readonly extension?: string;
 };
 
@@ -35,7 +35,7 @@ const sdkResourceTypes: readonly SdkResourceType[] = [
 
 const FILE = 'packages/sdk/src/resources.ts';
 
-/** The SDK file with the types and methods of all resources. */
+/** Derives the SDK file with the types and methods of all resources. */
 export function sdkFile(routes: readonly Route[]): Derived {
   const code = sdkResourceTypes.map((one) => typesOf(one, routes)).join('\n\n');
   const imports = Object.entries(importsByFile).map(([file, names]) => {
@@ -170,7 +170,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'id-or-none': 'IdOrNone',
 };
 
-/** Input type of a field. */
+/** Returns the TypeScript type of a field in a request body. */
 function inputType(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
@@ -182,7 +182,7 @@ function inputType(schema: JsonSchema): string {
   return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
 
-/** Output type of a field. */
+/** Returns the TypeScript type of a field in a response. */
 function outputType(schema: JsonSchema): string {
   const { enum: words, pattern = '', type } = schema;
   if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
@@ -195,7 +195,7 @@ function outputType(schema: JsonSchema): string {
   return 'string';
 }
 
-/** Type of a filter. */
+/** Returns the TypeScript type of a list filter. */
 function filterType({ enum: words, pattern }: JsonSchema): string {
   if (Array.isArray(words)) return union(words);
   return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';

@@ -17,7 +17,7 @@ export type Locked = {
 /** Folders with lockfiles: service, tests and integrations. */
 export const lockFolders = ['.', 'test', 'integrations/n8n', 'integrations/zapier'] as const;
 
-/** Packages of a lockfile by path: `node_modules/pg`. Workspaces and links are excluded. */
+/** Reads the packages of a lockfile by path, such as `node_modules/pg`. Workspaces and links are excluded. */
 export function lockedIn(folder: string): ReadonlyMap<string, Locked> {
   const { packages } = JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8'));
   const all = Object.entries(packages as Record<string, Locked & { readonly link?: true }>).filter(
@@ -35,7 +35,7 @@ export type Shipped = Locked & {
   readonly part: 'service' | 'runtime' | 'console';
 };
 
-/** All shipped packages, sorted by name. */
+/** Returns all shipped packages, sorted by name. */
 export function shipped(): readonly Shipped[] {
   const locked = lockedIn('.');
   const inConsole = reachedFrom(importedByConsole(), locked);
@@ -49,7 +49,7 @@ export function shipped(): readonly Shipped[] {
   return [...once.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Packages that the console imports. */
+/** Returns the names of the packages that the console imports. */
 function importedByConsole(): string[] {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const sources = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).map((path) =>
@@ -61,7 +61,7 @@ function importedByConsole(): string[] {
   return Object.keys(devDependencies).filter((name) => imported.some((from) => `${from}/`.startsWith(`${name}/`)));
 }
 
-/** Paths of packages and their transitive dependencies. */
+/** Returns the lockfile paths of the packages with these names, and of their transitive dependencies. */
 function reachedFrom(names: readonly string[], locked: ReadonlyMap<string, Locked>): ReadonlySet<string> {
   const reached = new Set<string>();
   const queue = names.map((name) => `node_modules/${name}`);

@@ -1,7 +1,7 @@
-/** Registers a function to run at the end of a test or of a file: `t`, or `{ after }` of node:test. */
+/** Registers functions to run at the end of a test (pass `t`) or of a file (pass `{ after }` of node:test). */
 export type Cleanup = { after(close: () => unknown): void };
 
-/** Runs `work` and then its cleanups, before the end of the test. */
+/** Runs `work`, and then the cleanups that it has registered, before the end of the test. */
 export async function within<T>(work: (context: Cleanup) => Promise<T>): Promise<T> {
   const cleanups: Parameters<Cleanup['after']>[0][] = [];
   try {
@@ -14,8 +14,8 @@ export async function within<T>(work: (context: Cleanup) => Promise<T>): Promise
 const stacks = new WeakMap<Cleanup, (() => unknown)[]>();
 
 /**
- * Runs `close` when the test ends. The last registered runs first; node:test runs them in the order of
- * registration.
+ * Runs `close` when the test ends. The function that was registered last runs first, whereas node:test runs them in the
+ * order of registration.
  */
 export function atEnd(context: Cleanup, close: () => unknown): void {
   const registered = stacks.get(context);
@@ -31,7 +31,7 @@ export function atEnd(context: Cleanup, close: () => unknown): void {
       try {
         await next();
       } catch (error) {
-        // Close the rest nevertheless, or the process would never exit.
+        // Run the remaining functions despite the error, or the process would never exit.
         errors.push(error);
       }
     }

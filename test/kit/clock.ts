@@ -12,7 +12,7 @@ export type TestClock = Clock & {
   readonly pending: readonly number[];
 };
 
-/** A Thursday in the past, so that a use of the real clock is noticed. */
+/** Start of a test clock: a Thursday in the past, so that a use of the real clock is noticed. */
 export const TEST_EPOCH = Date.UTC(2025, 4, 1, 12);
 
 type Timer = { readonly dueAt: number; readonly run: () => void };
@@ -39,7 +39,7 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
         timers.delete(timer);
         now = Math.max(now, timer.dueAt);
         timer.run();
-        // The callback may have set another timer that is due within the same interval.
+        // Wait for the callback: it may set another timer that is due within the same interval.
         await turn();
       }
       now = end;
@@ -53,12 +53,12 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
   };
 }
 
-/** Makes the jitter of each wait a fixed fraction of its maximum. Secrets stay random. */
+/** Returns a random source with which each jitter is a fixed fraction of its maximum. Secrets stay random. */
 export function steadyRandom(fraction = 0): Random {
   return { ...systemRandom, fraction: () => fraction };
 }
 
-/** A clock that only moves on request, as the clock of a paused process or a suspended machine. */
+/** A clock that only moves on request, like the clock of a paused process or of a suspended machine. */
 export type PausableClock = Clock & {
   /**
    * Moves the clock forward. Timers that came due run in order before this returns, so before any socket is

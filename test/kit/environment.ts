@@ -1,6 +1,6 @@
 /**
- * Variables that child processes must not inherit: of this repository, npm and node:test, and those that
- * redirect folders.
+ * Environment variables that child processes must not inherit: variables of this repository, of npm and of node:test,
+ * and variables that redirect folders.
  */
 const EXCLUDED = /^(npm_|NODE_(?!EXTRA_CA_CERTS$|COMPILE_CACHE$)|CARILLON_|INIT_CWD$|XDG_)/i;
 

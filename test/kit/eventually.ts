@@ -1,16 +1,16 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-/** Delay between two polls. It grows, because each poll costs the machine under test time. */
+/** First and longest delay between two polls. The delay grows, because each poll slows down the service under test. */
 const MIN_DELAY_MS = 5;
 const MAX_DELAY_MS = 40;
 
-/** Polls until `wanted` accepts the value. Throws with the last value after `withinMs`. */
+/** Polls `read` until `wanted` accepts its value. After `withinMs`, throws an error with the last value. */
 export function eventually<T>(read: () => Promise<T> | T, wanted: (value: T) => boolean, withinMs = 5_000): Promise<T> {
   return poll(read, wanted, withinMs, MAX_DELAY_MS);
 }
 
-/** Runs a step before each poll, such as advancing a clock. The delay stays short. */
+/** Like `eventually`, but runs a step before each poll, such as advancing a clock, and keeps the delay short. */
 export function stepByStep<T>(
   step: () => Promise<unknown>,
   read: () => Promise<T> | T,

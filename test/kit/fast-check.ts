@@ -1,2 +1,2 @@
-/** For property tests outside `test/`, where the package cannot be resolved. */
+/** Re-exported for property tests outside `test/`, where the package cannot be resolved. */
 export { default as fc } from 'fast-check';

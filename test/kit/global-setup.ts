@@ -4,10 +4,10 @@ import { build } from 'vite';
 import { startPostgres } from './database/postgres.ts';
 import { dropTemplate, makeTemplate } from './database/postgres-databases.ts';
 
-/** Starts one PostgreSQL for all tests, unless TEST_DATABASE_URL names one. */
+/** Runs after all tests: drops the template, or stops the shared PostgreSQL if TEST_DATABASE_URL names no server. */
 let stop = dropTemplate;
 
-/** The compile cache, shared by hundreds of processes of a run. It halves their start-up time. */
+/** Folder of the compile cache, which the hundreds of processes of a run share. It halves their start-up time. */
 const compiled = new URL('../node_modules/.compiled/', import.meta.url);
 
 export async function globalSetup(): Promise<void> {
@@ -30,14 +30,14 @@ export async function globalTeardown(): Promise<void> {
 const KYSELY = 'TEST_KYSELY';
 
 /**
- * Makes every process started from here on load Kysely from one bundled file. Kysely has 255 files, a third of
- * all that a service loads, and one test run starts a thousand processes. Processes with the environment of a
+ * Makes every process that starts after this call load Kysely from one bundled file. Kysely has 255 files, a third of
+ * all files that a service loads, and one test run starts a thousand processes. Processes with the environment of a
  * new user (`environment.ts`) load the package unchanged.
  *
  * @param folder the folder of the bundle, reused by later runs
  */
 async function loadInOneFile(folder: URL): Promise<void> {
-  // Already set by the run that started this process, for example from a copy of the source.
+  // The run that started this process, for example from a copy of the source, has already set the variable.
   if (process.env[KYSELY] !== undefined) return;
   const entry = import.meta.resolve('kysely');
   const { version } = JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8'));

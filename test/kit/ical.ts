@@ -1,2 +1,2 @@
-/** An independent iCalendar parser, to check the output of our own. Exported for tests outside `test/`. */
+/** An independent iCalendar parser, to check the files that the service writes. Exported for tests outside `test/`. */
 export { default as ICAL } from 'ical.js';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The environment of a measurement. */
+/** The environment in which a measurement was taken. */
 export type Surroundings = {
   /** The day, as `2026-11-20`. */
   readonly date: string;
@@ -13,7 +13,7 @@ export type Surroundings = {
   readonly machine: string;
 };
 
-/** The commit of the source; undefined when the source has uncommitted changes or is not in Git. */
+/** Returns the commit of the source; undefined if the source has uncommitted changes or is not in Git. */
 export function currentCommit(): string | undefined {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   try {

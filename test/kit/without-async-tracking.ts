@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 
-// Preloaded into every test file, before the runner. To attribute uncaught errors to tests, node:test tracks
-// every promise, which takes 5 % to 33 % of the time of a test with a service, most with a browser. Without
-// tracking such an error fails the file, and hooks belong to the file or to the test context, regardless of the
-// caller.
+// Preloaded into every test file, before the runner. To attribute uncaught errors to tests, node:test tracks every
+// promise. This takes 5 % to 33 % of the time of a test with a service, and most in tests with a browser. Without
+// tracking, an uncaught error fails its file. `after()` then belongs to the file and `t.after()` to the test of `t`,
+// regardless of the function that calls it.
 if (process.env.NODE_TEST_CONTEXT !== undefined) {
   const hooks: typeof import('node:async_hooks') = createRequire(import.meta.url)('node:async_hooks');
   const { createHook } = hooks;

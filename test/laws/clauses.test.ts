@@ -7,7 +7,7 @@ import { closingOf, packageSources, root, type Source, sourcesBelow } from './so
 /** The clauses of the contract that need a test. */
 const CLAUSES = [...Array.from({ length: 39 }, (_, index) => `C${index + 1}`), 'C41', 'C42'];
 
-/** A test whose name begins with clauses, and its number of assertions. */
+/** A test, the clauses at the beginning of its name, and its number of assertions. */
 type Proof = {
   readonly path: string;
   readonly name: string;
@@ -34,7 +34,7 @@ function nameAt({ text, code }: Source, begin: number): string {
   return text.slice(begin + 1, code.indexOf(quote, begin + 1));
 }
 
-/** Leading clause numbers of a name: `C17 C18 a target …` has two. */
+/** Returns the clause numbers at the beginning of a test name: C17 and C18 for `C17 C18 a target …`. */
 function clausesOf(name: string): string[] {
   const [numbers = ''] = /^(?:[CX]\d+\s+)*/.exec(name) ?? [];
   return numbers.split(/\s+/).filter((number) => number !== '');
@@ -46,7 +46,7 @@ function assertsIn(code: string, helpers: ReadonlySet<string>): number {
   return own + called;
 }
 
-/** Names of functions in a file that contain assertions. */
+/** Returns the names of the functions in a file that contain assertions. */
 function assertingFunctions({ code }: Source): Set<string> {
   const found = new Set<string>();
   for (const match of code.matchAll(FUNCTION)) {

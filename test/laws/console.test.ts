@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { root } from './source.ts';
 
-/** The files of the console that match a pattern, without tests. */
+/** Returns the files of the console whose names match a pattern, without tests. */
 function filesOf(ending: RegExp): { path: string; text: string }[] {
   return readdirSync(join(root, 'console/src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && ending.test(entry.name) && !entry.name.includes('.test.'))
@@ -14,7 +14,7 @@ function filesOf(ending: RegExp): { path: string; text: string }[] {
 
 const sources = filesOf(/\.tsx?$/);
 
-/** Imports of a file: repository paths or package names. */
+/** Returns the imports of a file: repository paths or package names. */
 function importsOf({ path, text }: { path: string; text: string }): string[] {
   const found = [
     ...text.matchAll(/^(?:import|export)\b[^'";()]*?\bfrom\s*'([^']+)'/gm),
@@ -94,7 +94,7 @@ test('a class is styled by one file only, because the styles of visited screens 
   assert.deepEqual(wrong, []);
 });
 
-/** First class of each selector, and whether the selector is only that class. */
+/** Returns the first class of each selector, and whether the selector consists of this class alone. */
 function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
   const rules = text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{};]+)\{/g);
   const selectors = [...rules].flatMap(([, list = '']) => list.split(',').map((one) => one.trim()));

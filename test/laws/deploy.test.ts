@@ -27,7 +27,7 @@ test('every CARILLON_ variable in deploy/ is an option, and its value is valid',
     [],
   );
   for (const { path, text } of files) {
-    // Placeholders are replaced by their default or an example.
+    // Replace each placeholder by its default or by an example.
     const documented = [...text.matchAll(/^(?: +|Environment=|ENV )(CARILLON_\w+)[=:] ?(.*)$/gm)].map(
       ([, name, value = '']) => [
         name,
@@ -56,7 +56,7 @@ test('every file that a compose file mounts or builds from exists, and every vol
       else assert.ok(declared.includes(`  ${from}:`), `${name}: ${from}`);
     }
     assert.match(text, /^ +dockerfile: deploy\/Dockerfile$/m);
-    // Longer than a graceful shutdown.
+    // The container may stop for longer than a graceful shutdown takes.
     assert.match(text, /^ +stop_grace_period: 15s$/m);
     const port = /^ENV CARILLON_PORT=(\d+)$/m.exec(read('Dockerfile'))?.[1];
     assert.ok(
@@ -107,7 +107,7 @@ test('every alert uses an existing metric, describes what to do, and links to a 
     name,
   }));
   assert.ok(metrics.length > 10);
-  // A histogram has three series, other metrics one.
+  // A histogram has three series, every other metric has one series.
   const series = metrics.flatMap(({ type, name }) =>
     type === 'Histogram' ? ['bucket', 'count', 'sum'].map((part) => `${name}_${part}`) : [name],
   );
@@ -209,7 +209,7 @@ test('the lease times in scaling.md match the source', () => {
   assert.deepEqual(documented, wanted);
 });
 
-/** Permissive licenses. */
+/** Permissive licenses, by SPDX identifier. */
 const PERMISSIVE = ['MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'BlueOak-1.0.0'];
 
 /** Unmodified dependencies may also have weak copyleft, which applies only to changed files. */
@@ -226,7 +226,7 @@ const TOOL_LICENSES = [
   '(MIT AND BSD-3-Clause)',
 ];
 
-/** Packages of integration platforms, under their own terms; used for tests only. */
+/** Packages of integration platforms, which have their own license terms and are used only for tests. */
 const PLATFORM = /^(@n8n\/|@n8n_io\/|n8n-|zapier-platform-)/;
 
 /** MIT packages whose license is missing in lockfiles. */
@@ -240,7 +240,7 @@ for (const folder of lockFolders) {
   test(`${folder}: every package has an integrity hash and comes from the npm registry`, () => {
     assert.ok(locked.length > 20);
     assert.deepEqual(named(locked.filter(({ integrity }) => !/^sha512-[\w+/]{86}==$/.test(integrity ?? ''))), []);
-    // Without `resolved` it comes from the registry.
+    // A package without `resolved` comes from the registry.
     const elsewhere = locked.filter(
       ({ resolved = 'https://registry.npmjs.org/' }) => !resolved.startsWith('https://registry.npmjs.org/'),
     );

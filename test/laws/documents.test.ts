@@ -21,7 +21,7 @@ import { root, sourcesBelow } from './source.ts';
 
 const IGNORED = ['node_modules', 'build', 'dist', 'data'];
 
-/** Files below a folder; paths are relative to the repository. */
+/** Returns the paths of the files below a folder, relative to the repository. */
 function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -42,7 +42,7 @@ const pages: readonly Page[] = filesBelow('.')
     return { path, text, prose: text.replace(/^```.*?^```$/gms, '') };
   });
 
-/** Matches of `find` in all documents, as `path: match`. */
+/** Returns the matches of `find` in all documents, as `path: match`. */
 function found(find: (page: Page) => readonly string[]): string[] {
   return pages.flatMap((page) => find(page).map((what) => `${page.path}: ${what}`));
 }
@@ -242,7 +242,7 @@ test('ARCHITECTURE.md explains at most 20 terms', () => {
   assert.ok(rows.length > 10 && rows.length <= 20, `${rows.length} terms`);
 });
 
-/** Ids of rows that miss a limit without a stated reason. */
+/** Returns the ids of rows that miss a limit without a stated reason. */
 function withoutReason(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
   return rows.filter(({ isMissed, heldBack }) => isMissed && heldBack === undefined).map(({ id }) => id);
 }
@@ -270,7 +270,7 @@ test('the check detects a row that misses a limit without a reason', () => {
   ]);
 });
 
-/** Integrations, and the platform package that each may import. */
+/** The integrations, each with the platform package that it may import. */
 const packages = { n8n: 'n8n-workflow', zapier: 'zapier-platform-core' };
 
 const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));

@@ -6,7 +6,7 @@ import { isNoTest, packageSources, product, root, sourcesBelow } from './source.
 
 /**
  * Import directions: for each part of src, the parts that it may import. A part is a folder or a top-level file. The
- * parts in `BASE` may import only each other, and every part except the SDK (`packages/sdk`) may import them.
+ * parts in `BASE_PARTS` may import only each other, and every part except the SDK (`packages/sdk`) may import them.
  */
 const BASE = [
   'async',
@@ -100,7 +100,7 @@ test('every import within src resolves to a file', () => {
   assert.deepEqual(wrong, []);
 });
 
-/** Imports of a package from outside its folder, without the allowed ones. */
+/** Returns the imports of a package from outside its folder, except the allowed imports. */
 function importsOutOf(folder: string, isAllowed: (from: string) => boolean): readonly string[] {
   const sources = sourcesBelow(`${folder}/src`).filter(isNoTest);
   assert.ok(sources.length > 10);
@@ -137,7 +137,7 @@ test('only server.ts and background.ts import the dispatcher; carillon listen im
     .flatMap(({ path, imports }) =>
       imports.filter(({ from }) => machinery.includes(from)).map(({ from }) => `${path}: ${from}`),
     );
-  // `carillon listen` forwards with the same code that the dispatcher sends with.
+  // `carillon listen` forwards notifications with the code that the dispatcher sends them with.
   assert.deepEqual(wrong, ['src/cli/listen/forward.ts: src/delivery/transport/attempt.ts']);
 });
 

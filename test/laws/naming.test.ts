@@ -6,12 +6,12 @@ import { isNoTest, packageSources, read, type Source, sourcesBelow } from './sou
 const service = ['src', ...packageSources].flatMap(sourcesBelow);
 const everything = ['src', 'packages', 'console/src', 'test', 'bench', 'integrations', 'demo'].flatMap(sourcesBelow);
 
-/** Maximum number of source files in one folder, tests not counted, and of tests in one folder. */
+/** Maximum number of source files, and of tests, in one folder. Tests do not count as source files. */
 const MAX_FILES_PER_FOLDER = 20;
 
 type Comment = { readonly line: number; readonly text: string };
 
-/** The comments of a file; consecutive `//` lines are one comment. */
+/** Returns the comments of a file. Consecutive `//` lines are one comment. */
 function commentsOf({ text, spoken }: Source): Comment[] {
   const lines = text.split('\n');
   const code = spoken.split('\n');
@@ -33,7 +33,7 @@ function commentsOf({ text, spoken }: Source): Comment[] {
   return comments;
 }
 
-/** Words of everyday life that once stood in the place of a standard term. */
+/** Everyday words that comments once used in place of a standard term. */
 const VAGUE_WORDS = /\b(?:whoever|nobody|told|owed|so\s(?:\*\s)?many|beside)\b/i;
 const BEGINS_WITH_WHAT = /^\/[/*]\*?\s*(?:\*\s*)?What\b/;
 

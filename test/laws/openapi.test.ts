@@ -6,8 +6,8 @@ import { operationsOf, shapeOf, structuralFaults } from '../kit/api/openapi.ts';
 import { apiRoutes } from '../kit/api/routes.ts';
 import type { Json } from '../kit/service/service.ts';
 
-// Client generators read the OpenAPI document. These rules satisfy the strictest ones; rule names are those of
-// spectral:oas where it has the same rule.
+// Client generators read the OpenAPI document. These rules satisfy the strictest generators. Rules that spectral:oas
+// also contains have the same names.
 
 const METHODS = ['get', 'put', 'post', 'delete'];
 
@@ -26,7 +26,7 @@ const nameOf = (value: unknown) => {
   return Array.isArray(value) ? 'array' : typeof value;
 };
 
-/** Faults of a single schema, without nested ones. */
+/** Returns the faults of a single schema, without the faults of its nested schemas. */
 function schemaFaults(schema: Json): string[] {
   const faults: string[] = [];
   const { type, enum: words, items, anyOf, $ref } = schema;
@@ -49,7 +49,7 @@ function schemaFaults(schema: Json): string[] {
   return faults;
 }
 
-/** All schemas of a document with their paths. */
+/** Yields all schemas of a document with their paths. */
 function* schemasIn(node: Json, place: string): Generator<[place: string, schema: Json]> {
   if (typeof node !== 'object' || node === null) return;
   for (const [name, value] of Object.entries<Json>(node)) {
@@ -61,7 +61,7 @@ function* schemasIn(node: Json, place: string): Generator<[place: string, schema
   }
 }
 
-/** Responses and bodies that do not reference a named schema. */
+/** Returns a fault for each response and body that does not reference a named schema. */
 function unnamed(operation: Json): string[] {
   const contents = [operation.requestBody, ...Object.values<Json>(operation.responses)].map(
     (one) => one?.content ?? {},

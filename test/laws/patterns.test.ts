@@ -10,7 +10,7 @@ import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { apiRoutes } from '../kit/api/routes.ts';
 import { packageSources, root, sourcesBelow } from './source.ts';
 
-/** All shipped code. */
+/** Folders of all shipped code. */
 const SHIPPED = ['src', 'console/src', 'integrations/n8n', 'integrations/zapier', ...packageSources];
 
 const files = SHIPPED.filter((folder) => existsSync(join(root, folder)))
@@ -100,10 +100,10 @@ test('the check detects a regular expression that is not linear', async () => {
 /** A regular expression and its position: `src/http/fields/field.ts:4`. */
 type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
-/** Regular expression literals of a file, and line numbers of `RegExp` calls. */
+/** The regular expression literals of a file, and the line numbers of its `RegExp` calls. */
 export type Written = { readonly literals: readonly Pattern[]; readonly builtOn: readonly number[] };
 
-/** Finds regular expressions with a parser: in JSX, `/…/` may be a closing tag. */
+/** Finds the regular expressions of a file with a parser, because in JSX `/…/` may contain a closing tag. */
 function patternsIn(path: string, text: string): Written {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
@@ -136,7 +136,7 @@ async function builtWhileLoading(root: string, path: string): Promise<readonly P
   const recording = (pattern: string | RegExp, flags?: string) => {
     const made = new Native(pattern, flags);
     const calls = (new Error().stack ?? '').split('\n');
-    // Record every line of the file in the stack: the call may be inside a helper function.
+    // Record every line of the file that is in the stack, because the call may be inside a helper function.
     for (const call of calls.filter((one) => one.includes(`${url}:`) || one.includes(`${url}?`))) {
       built.push({ source: made.source, flags: made.flags, place: `${path}:${call.split(':').at(-2)}` });
     }
@@ -155,7 +155,7 @@ async function builtWhileLoading(root: string, path: string): Promise<readonly P
   return built;
 }
 
-/** Timeout for the analysis of one regular expression; a timeout fails. */
+/** Timeout for the analysis of one regular expression. An analysis that exceeds it fails the test. */
 const CHECK_TIMEOUT_MS = 30_000;
 
 /** Describes why a regular expression is not linear in the length of the text; undefined if it is. */

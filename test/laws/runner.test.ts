@@ -13,7 +13,7 @@ import { product, root } from './source.ts';
 function run(folder: string, source: string) {
   const file = join(folder, 'some.test.mjs');
   writeFileSync(file, `import { test } from 'node:test';\n${source}`);
-  // Without this, the nested runner would report to the outer one.
+  // Remove the variable, or the nested runner would report to the outer runner.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const limits = runnerOptions.map((word) => word.replace(/^--test-timeout=\d+$/, '--test-timeout=1000'));
   return spawnSync(process.execPath, [...limits, file], { cwd: root, env, encoding: 'utf8', timeout: 30_000 });

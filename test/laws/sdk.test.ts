@@ -80,7 +80,7 @@ test('every field and method of the published types has a doc comment', () => {
   assert.deepEqual(undocumentedIn(sample), ['A.b']);
 });
 
-/** Fields and methods of exported types without a comment, as `Type.field`. */
+/** Returns the fields and methods of exported types that have no comment, as `Type.field`. */
 function undocumentedIn(text: string): string[] {
   const types = text.matchAll(/^export (type|interface|class) (\w+).*[^;\n]\n[\s\S]*?^ *\}.*;?$/gm);
   return [...types].flatMap(([body, sort, type]) => {
@@ -128,14 +128,16 @@ test('each package has the version and license of the service, and no install sc
   }
   for (const needed of ['dependencies', 'peerDependencies', 'optionalDependencies'])
     assert.equal(sdkManifest[needed], undefined, needed);
-  // The same version as at the root, so that npm installs it once.
+  // The package has the same version of commander as the root, so that npm installs it once.
   assert.deepEqual(chaosReceiver.dependencies, { commander: service.dependencies.commander });
   assert.equal(chaosReceiver.engines.node, service.engines.node);
 });
 
 const rows = [...apiRoutes, ...consoleRows];
 
-/** Descriptions of the type assertions that do not compile; each list is a file of one program. */
+/**
+ * Returns the descriptions of the type assertions that do not compile. Each list becomes a file of the same program.
+ */
 function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[]): string[][] {
   const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
   const first = head.split('\n').length;
@@ -166,7 +168,7 @@ function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[])
   });
 }
 
-/** The route definitions with the schemas of one of them changed. */
+/** Returns the route definitions, with a change to the schemas of one route. */
 function changed(asks: string, change: (row: Json) => void): Route[] {
   return rows.map((row) => {
     if (asksOf(row) !== asks) return row;
@@ -219,7 +221,7 @@ test('the types of the SDK match the schemas of the service, for every argument 
 /** Type equality: the compiler rejects `true` for different types. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
 
-/** Fields of the public routes, which have no route definitions. */
+/** Type equality of the fields of the public routes, which have no route definitions. */
 const sameFields: {
   invited: Same<keyof Invited, keyof typeof publicInvitationFields>;
   signIn: Same<keyof SignIn, keyof typeof signInFields>;
@@ -237,7 +239,7 @@ const exported = new Set([...Object.keys(sdk), ...Object.keys(receiver)]);
 
 const DOC = '/\\*\\*(?:(?!\\*/)[^])*\\*/\\n';
 
-/** The exported functions and classes, and the methods of classes and interfaces, that have no `@example`. */
+/** Returns the exported functions and classes, and the methods of classes and interfaces, that have no `@example`. */
 function withoutExample(text: string): readonly string[] {
   const named = [...text.matchAll(new RegExp(`^(${DOC})?export (?:function|class) (\\w+)`, 'gm'))]
     .filter(([, , name = '']) => exported.has(name))
@@ -260,7 +262,7 @@ test('every public function, class and method of the SDK has an example', () => 
   );
 });
 
-/** Declares the variables that examples use without defining them, and imports what the SDK exports. */
+/** Declares the variables that examples use without defining them, and imports everything that the SDK exports. */
 const prelude = `
 import { apiKey, Carillon, CarillonError, etagOf } from '${root}packages/sdk/src/index.ts';
 import { createReceiver, fileState, memoryState, type Receiver } from '${root}packages/sdk/src/receiver/index.ts';
@@ -277,7 +279,7 @@ type Given = Record<
 const GIVEN =
   'domain, key, email, passphrase, newPassphrase, token, ics, cursor, resourceUrl, carillon, console, receiver, showEvent, processEntry, saveCursor';
 
-/** The code of the examples, each in a block of its own. */
+/** Returns a program with the code of the examples, each in a block of its own. */
 function program(examples: readonly string[]): string {
   const imports = new Set(examples.flatMap((code) => code.match(/^import .*$/gm) ?? []));
   const blocks = examples.map((code) => `async ({ ${GIVEN} }: Given) => {{ ${code.replace(/^import .*$/gm, '')} }};`);

@@ -37,7 +37,7 @@ test('the source reader parses every file completely: all brackets are balanced'
   }
 });
 
-/** Functions that abandon a request whose response may have arrived. */
+/** Calls that abandon a request, although its response may have arrived. */
 const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
 
 test('network timeouts use only startDeadline, which reads already received data before it gives up', () => {
@@ -59,7 +59,7 @@ test('the stored timestamps that something waits for are known, because their re
       .filter((column) => /(^|_)(due|next|retry|wake|until)(_at)?$/.test(column))
       .map((column) => `${table}.${column}`),
   );
-  // Read by src/delivery/dispatcher/retry-policy.ts (remainingMs) and src/mail/queue.ts (claimMails), which treat a
-  // timestamp further ahead than any wait as due now; see decision 34.
+  // Their readers, remainingMs (src/delivery/dispatcher/retry-policy.ts) and claimMails (src/mail/queue.ts), treat a
+  // timestamp that is further ahead than any wait as due now (decision 34).
   assert.deepEqual(waitedFor, ['hooks.due_at', 'mails.due_at']);
 });

@@ -4,27 +4,27 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** An import statement. `typeOnly` imports are erased at run time. */
+/** An import of a file. `typeOnly` imports are erased at run time. */
 export type Import = {
-  /** Repository path, package name or Node module. */
+  /** Path in the repository, package name or Node module. */
   readonly from: string;
   readonly names: readonly string[];
   readonly typeOnly: boolean;
 };
 
-/** A source file for the laws. All texts have the same length, so that offsets are interchangeable. */
+/** A source file for the laws. Its three texts have the same length, so an offset is valid in each of them. */
 export type Source = {
-  /** Relative to the repository: `src/store/store.ts`. */
+  /** Path relative to the repository: `src/store/store.ts`. */
   readonly path: string;
   readonly text: string;
-  /** Without comments. */
+  /** The text with spaces in place of comments. */
   readonly spoken: string;
-  /** Without comments and the content of literals. */
+  /** The text with spaces in place of comments and of the content of literals. */
   readonly code: string;
   readonly imports: readonly Import[];
 };
 
-/** All TypeScript files below a folder. */
+/** Reads all TypeScript files below a folder. */
 export function sourcesBelow(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/node_modules|\bdist\b/.test(entry.parentPath))
@@ -36,7 +36,7 @@ export function sourcesBelow(folder: string): Source[] {
 /** Source folders of the packages, without their build output. */
 export const packageSources = ['packages/sdk/src', 'packages/chaos-receiver/src'] as const;
 
-/** Sources of the service and the SDK, without tests and files that only tests use. */
+/** Returns the sources of the service and the SDK, without tests and files that only tests use. */
 export function product(): Source[] {
   return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNoTest);
 }
@@ -72,11 +72,14 @@ function importsOf(path: string, spoken: string): Import[] {
   return [...found, ...whole];
 }
 
-/** Code before a `/` that starts a regular expression literal instead of a division. */
+/** Matches code after which a `/` starts a regular expression literal instead of a division. */
 const PATTERN_PREFIX =
   /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|delete|throw|await|yield))\s*$/;
 
-/** Blanks comments, and in `code` also the content of strings, templates and regular expressions, but not `${}`. */
+/**
+ * Replaces comments with spaces. In `code`, the content of strings, templates and regular expressions is replaced as
+ * well, except substitutions (`${}`).
+ */
 function strip(text: string): { spoken: string; code: string } {
   const spoken: string[] = [];
   const code: string[] = [];
@@ -97,8 +100,8 @@ function strip(text: string): { spoken: string; code: string } {
     put(end, 'code');
   };
   /**
-   * Consumes from a backtick or closing brace of a substitution to the next substitution or the closing
-   * backtick.
+   * Consumes a part of a template: from its opening backtick, or the closing brace of a substitution, to the next
+   * substitution or the closing backtick.
    */
   const putTemplate = () => {
     put(at + 1, 'code');
@@ -155,7 +158,7 @@ function patternEnd(text: string, from: number): number {
   return at + 1;
 }
 
-/** Offset of the bracket that closes the one at `from`. `code` has no literals, so counting brackets is enough. */
+/** Returns the offset of the bracket that closes the bracket at `from`. It counts brackets: `code` has no literals. */
 export function closingOf(code: string, from: number): number {
   let depth = 0;
   for (let at = from; at < code.length; at += 1) {

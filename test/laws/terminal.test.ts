@@ -5,7 +5,7 @@ import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { apiRoutes, consoleRows, openRows } from '../kit/api/routes.ts';
 import { product } from './source.ts';
 
-/** The only files that write to standard output or standard error; both escape control characters. */
+/** The only files that write to standard output or standard error. Both files escape control characters. */
 const WRITERS = ['src/cli/output/screen.ts', 'src/log-writer.ts'];
 
 const WRITING = [

@@ -8,8 +8,8 @@ const files = product();
 type Exception = { readonly path: string; readonly word: string; readonly because: string };
 
 /**
- * Uses of restricted expressions without an exception, as `path: word`, and exceptions that are no longer
- * needed.
+ * Returns the uses of restricted expressions that no exception allows, as `path: word`, and the exceptions that are no
+ * longer needed.
  */
 function violations(
   words: readonly RegExp[],
@@ -122,9 +122,9 @@ test('C15 only dial.ts and dns-resolver.ts can open connections to targets, and 
   /** Imports of network modules that cannot open a connection. */
   const harmless: Readonly<Record<string, readonly string[]>> = {
     'node:net': ['BlockList', 'createServer', 'isIP', 'isIPv4', 'isIPv6', 'Server'],
-    // Uses an existing connection.
+    // They only use an existing connection.
     'node:tls': ['createSecureContext', 'TLSSocket'],
-    // Responds to incoming requests.
+    // It only responds to incoming requests.
     'node:http': ['ServerResponse'],
     undici: ['errors'],
   };
@@ -139,19 +139,19 @@ test('C15 only dial.ts and dns-resolver.ts can open connections to targets, and 
       .map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(holders.sort(), [
-    // Uses an existing connection.
+    // The file only uses an existing connection.
     'src/delivery/transport/connection-pool.ts: undici',
     'src/delivery/transport/dial.ts: node:net',
     'src/delivery/transport/dial.ts: node:tls',
     'src/delivery/transport/dns-resolver.ts: node:dns/promises',
-    // Starts the process that parses calendars; it gets only text.
+    // The file starts the process that parses calendars. The process gets only text.
     'src/ical/parse-in-child-process.ts: node:child_process',
-    // Connects only to the mail server that the operator has configured; not checked by the SSRF guard.
+    // The file connects only to the mail server that the operator has configured, without a check by the SSRF guard.
     'src/mail/smtp.ts: nodemailer',
   ]);
   const words = [/\bfetch\s*\(/g, /\bnew\s+(?:WebSocket|EventSource|XMLHttpRequest)\b/g, /\brequire\s*\(/g];
   const elsewhere = files.filter(({ path }) => !path.startsWith('packages/sdk/'));
-  // Not part of the running service: only the command line may import it.
+  // src/import-from-api is not part of the running service: only the command line may import it.
   const byHand = 'an operator enters its URL at the command line';
   assert.deepEqual(
     violations(words, [{ path: 'src/import-from-api/source.ts', word: 'fetch(', because: byHand }], elsewhere),
@@ -161,7 +161,7 @@ test('C15 only dial.ts and dns-resolver.ts can open connections to targets, and 
   const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(cli\/)?import-from-api\//.test(path));
   assert.ok(movers.length > 0);
   assert.deepEqual(outside, []);
-  // The SDK sends requests only to its own service, through the given `fetch`.
+  // The SDK sends requests only to the Carillon service, through the `fetch` that its caller passes.
   const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
   assert.deepEqual(
     violations(
@@ -199,7 +199,7 @@ test('C3 account scopes are created only by route groups, capability URLs, the c
       'src/http/routes/public-routes.ts',
     ],
     'src/resources/accounts/actions.ts',
-    // Belongs to no account; it only compiles a query.
+    // The scope in this file belongs to no account. It only serves to compile a query.
     'src/store/account-scope.ts',
   ];
   assert.deepEqual(makers, borders);
@@ -226,7 +226,7 @@ test('no check is suppressed by a comment', () => {
 
 test('waiting for a permit is implemented only in src/async, with a limit and fair queueing', () => {
   const queueOfResolvers = /\(resolve\)\s*=>\s*[\w.#]+\.push\(resolve\)/g;
-  // Feed waiters are limited in total and per account before they wait here.
+  // The feed waiters may have a queue, because their number is limited in total and per account.
   const among = files.filter(({ path }) => !path.startsWith('src/async/') && path !== 'src/http/feed/waiters.ts');
   assert.deepEqual(violations([queueOfResolvers], [], among), []);
 });

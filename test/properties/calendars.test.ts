@@ -19,8 +19,8 @@ const clock = fc
   .map((parts) => parts.map(two).join(':'));
 
 /**
- * Start and due dates of an event, except those whose written form is read back differently: a time at 00:00:00
- * means a whole day.
+ * Start and due dates of an event. Dates are excluded if their written form is read back differently: a time at
+ * 00:00:00 means a whole day.
  */
 const dated = fc
   .tuple(fc.tuple(day, day), fc.tuple(clock, clock), fc.constantFrom('days', 'times', 'open', 'to the end of the day'))
@@ -97,7 +97,7 @@ test('X9 the dates of an event survive the conversion to iCalendar and back', ()
   fc.assert(fc.property(dated, (one) => assert.deepEqual(datedOf(spanOf(one)), one)));
 });
 
-/** Optional lines of a valid event. */
+/** Optional content lines of a valid event. */
 const extras = [
   'DTEND;TZID=America/New_York:20270131T110000',
   'DURATION:PT1H',
@@ -128,7 +128,7 @@ const calendar = fc
     'END:VCALENDAR',
   ]);
 
-/** Texts with a meaning in iCalendar, or known to break parsers. */
+/** Texts that have a meaning in iCalendar or are known to break parsers. */
 const pieces = [
   ...[':', ';', ',', '=', '"', ' ', '\t', '\0', '\ud800', '\\', '/', '-', '+', 'Z', 'T', 'P', '0', '999999999999999'],
   ...['BEGIN:VEVENT', 'END:VEVENT', 'BEGIN:VCALENDAR', 'END:VCALENDAR', 'BEGIN:VALARM', 'BEGIN:X'],
@@ -159,7 +159,7 @@ function changed(line: string, { how, place, text }: Change): readonly string[] 
 
 const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
 
-/** Reads a file and asserts that messages and examples are our own texts, without internal errors. */
+/** Reads a calendar and asserts that messages and examples are our own texts, without internal errors. */
 function read(lines: readonly string[]): ReadCalendar | CalendarError {
   let found: ReadCalendar;
   try {
@@ -179,7 +179,7 @@ function read(lines: readonly string[]): ReadCalendar | CalendarError {
   return found;
 }
 
-/** The UID line of the event that a line belongs to; undefined outside of events. */
+/** Returns the UID line of the event that a line belongs to; undefined outside of events. */
 function eventAt(lines: readonly string[], at: number): string | undefined {
   const before = lines.slice(0, at + 1);
   const begun = before.lastIndexOf('BEGIN:VEVENT');
@@ -190,13 +190,13 @@ function eventAt(lines: readonly string[], at: number): string | undefined {
 test('X9 a changed line costs at most its own event: all other events are read, with bounded work and reports in our own words', () => {
   fc.assert(
     fc.property(calendar, change, (lines, change) => {
-      // Line 1 stays unchanged as well: a continuation of the first line would change it.
+      // Line 1 stays unchanged as well: as a continuation line it would change the first line.
       const at = 2 + (change.at % (lines.length - 2));
       const line = lines[at] ?? '';
       const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
       assert.ok(!(found instanceof CalendarError), String(found));
       const uids = lines.filter((one) => one.startsWith('UID:'));
-      // A folded line becomes part of the previous line, and costs the event of that line.
+      // A folded line becomes part of the previous line, so the event of the previous line may be lost.
       const touched = new Set([eventAt(lines, at), change.how === 'fold' ? eventAt(lines, at - 1) : undefined]);
       const names = new Set(found.events.map(({ event_name }) => event_name));
       for (const uid of uids) {

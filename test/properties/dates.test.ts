@@ -6,7 +6,7 @@ import { dayBeginsAt, dayEndsAt, isDueBeforeStart, parseCalendarTime, parseDay }
 const two = (value: number) => String(value).padStart(2, '0');
 const four = (value: number) => String(value).padStart(4, '0');
 
-/** A year, month and day, which may not exist. */
+/** A year, month and day of a date that may not exist. */
 const written = fc.tuple(
   fc.integer({ min: 0, max: 9999 }),
   fc.integer({ min: 0, max: 13 }),
@@ -21,7 +21,7 @@ const realDay = fc
 const realTime = fc.tuple(realDay, clock).map(([day, time]) => `${day} ${time}`);
 const realSpan = fc.tuple(realTime, realTime);
 
-/** Whether the runtime's calendar has the day: a day that does not exist rolls over to another one. */
+/** Whether the runtime's calendar has the day: a day that does not exist rolls over to another day. */
 function isRealDay(year: number, month: number, day: number): boolean {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);

@@ -7,7 +7,7 @@ import type { PendingDelivery } from '../../src/delivery/dispatcher/queries.ts';
 
 const READ_CONCURRENCY = 4;
 
-/** The possible steps. The second element of a step selects one of several candidates. */
+/** The kinds of steps. In a `Step`, `which` selects one of several candidates, such as an attempt in flight. */
 const steps = [
   'commit',
   'commit elsewhere',
@@ -30,7 +30,7 @@ const pendingAt = (position: number): PendingDelivery => ({
   manualAttemptId: null,
 });
 
-/** A hook queue and its database. Reads and attempts take several steps, and other nodes commit as well. */
+/** Simulates a hook queue and its database. Reads and attempts take several steps, and other nodes commit as well. */
 class QueueModel {
   readonly queue = new HookQueue(
     {
@@ -94,7 +94,7 @@ class QueueModel {
     }
   }
 
-  /** Commit events may arrive in another order than their commits. */
+  /** Delivers a commit event. Commit events may arrive in another order than their commits. */
   #hear(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);

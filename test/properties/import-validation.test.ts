@@ -29,7 +29,7 @@ for (const resourceType of listedTypes) {
         for (const name of names) {
           assert.notEqual(input[name], undefined, name);
           const original = Reflect.get(JSON.parse(JSON.stringify(written)), name);
-          // A value that is a number on both sides is unchanged or reported.
+          // A value that is a number in the source and in the result is unchanged or reported.
           const isNumber = typeof original === 'number' && original !== 0 && /^\d+(\.\d+)?$/.test(String(input[name]));
           const isLost = isNumber && Number(input[name]) !== original && typeof input[name] !== 'number';
           if (isLost) assert.ok(reported.has(name), `${name}: ${original} became ${input[name]}`);

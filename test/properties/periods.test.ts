@@ -15,7 +15,7 @@ const two = (value: number) => String(value).padStart(2, '0');
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
   .map((parts) => parts.map(two).join(':'));
-/** Any day, with many last days of months in and around leap years and at the end of the calendar. */
+/** Any day; last days of months, in and around leap years and at the end of the calendar, are frequent. */
 const day = fc.oneof(
   fc
     .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
@@ -36,7 +36,7 @@ const inOrder = fc
   .record({ start_date: dateOrNone, due_date: dateOrNone }, { noNullPrototype: true })
   .filter(({ start_date, due_date }) => !isDueBeforeStart(start_date, due_date));
 
-/** The expected date from Temporal: adding months is clamped to the end of the month. Undefined after the last year. */
+/** Computes the expected date with Temporal, which clamps to the end of the month; undefined after the last year. */
 function expectedDate(period: Period, date: string): string | undefined {
   const moved = Temporal.PlainDateTime.from(date.replace(' ', 'T')).add(periods[period], { overflow: 'constrain' });
   if (moved.year > LAST_YEAR) return undefined;

@@ -18,13 +18,15 @@ const HOOKS = 40;
 const EVENTS = 12;
 const CHANGES = 6;
 
-/** The clock of heartbeats runs this many times faster, so that a silent node is evicted sooner. */
+/** The clock of heartbeats runs this many times faster than real time, so that a silent node is evicted sooner. */
 const SPEED = 10;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 1 });
 
-/** The outcomes of a target, attempt by attempt and then 200, and its response times in milliseconds. */
+/**
+ * Generates the outcomes of the attempts to a target (after the last one, 200) and its response times in milliseconds.
+ */
 const script = fc.record({
   outcomes: fc.array(
     fc.constantFrom<Outcome>(
@@ -47,7 +49,7 @@ const script = fc.record({
 
 type Script = { outcomes: Outcome[]; takesMs: number[] };
 
-/** A real clock whose timers can be paused, as in a paused process. Attempts in flight continue. */
+/** Creates a real clock whose timers can be paused, like in a paused process. Attempts in flight continue. */
 function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void } {
   let isPaused = false;
   let heldTimers: (() => void)[] = [];
@@ -69,7 +71,7 @@ function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void 
   };
 }
 
-/** Targets that follow their scripts, for attempts of any node. */
+/** Simulates targets that follow their scripts, for the attempts of all nodes. */
 function targetsOf(scripts: readonly Script[]): { attempt: Attempt; started: readonly { hook: number; at: number }[] } {
   const started: { hook: number; at: number }[] = [];
   const counts = new Map<number, number>();
@@ -104,7 +106,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...controls };
   }
 
-  /** Recomputes the state of each hook from its attempts, in the order in which they were stored. */
+  /** Checks the state of each hook: it must follow from its attempts, in the order in which they were stored. */
   async function check(t: TestContext, database: string, started: readonly { hook: number; at: number }[]) {
     const { read } = await openAt(t, database, { as: 'command' });
     const hooks = await read.selectFrom('hooks').selectAll().orderBy('hook_id').execute();
@@ -123,7 +125,7 @@ for (const { test, testService, database: newDatabase } of shared) {
         else if (one.reason.startsWith('answered 401') && reason === '') reason = 'answered_401';
         else if (one.counted === 1 && reason === '') {
           failures += 1;
-          // Failures are numbered without gaps and repetitions.
+          // The failures of a hook are numbered without gaps and repetitions.
           assert.match(one.reason, new RegExp(`^failure ${failures} of 3`), attemptSummary);
           if (failures === 3) reason = 'three_failures';
         }
@@ -182,7 +184,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       const store = await openAt(t, both[0]?.database ?? '', { as: 'command' });
       const before = await nodesOn(store);
       node?.pause();
-      // The other node evicts it and claims its hook queues while its attempts still complete.
+      // The other node evicts the paused node and claims its hook queues, while its attempts still complete.
       await eventually(
         () => nodesOn(store),
         (now) => now.length < before.length,
@@ -244,9 +246,9 @@ for (const { test, testService, database: newDatabase } of shared) {
       },
     });
 
-    // A row lock delays the first completion batch; the failure is in the next one.
+    // A row lock delays the first completion batch; the failure is in the next batch.
     const unlock = Promise.withResolvers<void>();
-    // Also if the test fails: a service cannot stop while the row is locked.
+    // Unlock the row even if the test fails, because a service cannot stop while the row is locked.
     atEnd(t, unlock.resolve);
     const isLocked = Promise.withResolvers<void>();
     const lockTransaction = store.write(async (tx) => {

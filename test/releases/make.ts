@@ -15,7 +15,7 @@ import { startProcess } from '../kit/service/service-process.ts';
  * fixture and is never changed.
  */
 
-/** Placeholder for the target URL. Tests replace it with a real one. */
+/** Placeholder for the URL of the target. Tests replace it with a real URL. */
 const TARGET = 'http://target.invalid';
 
 const folder = mkdtempSync(join(tmpdir(), 'carillon-release-'));
@@ -83,7 +83,7 @@ await eventually(
   () => owner.deliveries.list({ hook_id: hooks.live.id, state: 'delivered' }),
   ({ paging }) => paging.total_records === 3,
 );
-// An occurrence while its hook is ended, and a requested test without a response.
+// Record an occurrence for an ended hook, and request a hook test to which the target does not respond.
 await owner.tasks.update(task_id, { completed: 0 });
 await owner.tasks.update(task_id, { completed: 1 });
 await owner.hooks.test(hooks.hanging.id);

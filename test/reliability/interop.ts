@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { startTestService, temporaryFolder } from '../kit/service/service.ts';
 import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
-/** An independent calendar program: `apt-get install khal`. */
+/** Reliability test X9 with khal, an independent calendar program (`apt-get install khal`). */
 export const khal: ReliabilityTest = {
   id: 'X9',
   name: 'khal',
-  title: 'khal, a calendar program of Debian, reads our feed, and we import what it wrote',
+  title: 'the calendar program khal reads a calendar of Carillon, and Carillon imports a file of khal',
   promise: 'every entry appears at its time, in both directions',
   unit: 'calendars',
   smoke: undefined,
@@ -43,7 +43,7 @@ async function execute({ context, log }: Run): Promise<RunResult> {
       env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' },
     });
 
-  /** Entries of a day: times, title, categories. */
+  /** Lists the entries of a day: times, title, categories. */
   const list = (day: string) =>
     khal(
       'list',

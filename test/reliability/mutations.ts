@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A test, by its file and full name. */
+/** A test, identified by its file and full name. */
 type Catcher = { readonly file: string; readonly name: string };
 
 /** A plausible mistake, as a change of the source, and the test that must fail with it. */

@@ -3,21 +3,21 @@ import type { TestStore } from '../kit/service/stores.ts';
 
 /** A promise that is checked over many runs, with counters of what happened and what was violated. */
 export type ReliabilityTest = {
-  /** Id of the row in `docs/reliability.md`: `R1`. */
+  /** Id of the row in `docs/reliability.md`, such as `R1`. */
   readonly id: string;
-  /** Name on the command line: `npm run prove -- kills`. */
+  /** Name on the command line, as in `npm run prove -- kills`. */
   readonly name: string;
-  /** One phrase: what is done. */
+  /** A phrase that describes what the test does. */
   readonly title: string;
-  /** One phrase: what must hold. */
+  /** A phrase that describes what must hold. */
   readonly promise: string;
-  /** Unit of `count`: `kill -9 cycles`, or `calendar` for a single one. */
+  /** Unit of `count`, such as `kills` or `seconds of overload`. */
   readonly unit: string;
   /** Count of the smoke run within `npm test`; undefined if it needs more than Node and npm. */
   readonly smoke: number | undefined;
   /** Count of the full run of `npm run prove`. */
   readonly full: number;
-  /** Returns what this machine lacks for the test, as a sentence; undefined if nothing. */
+  /** Returns a sentence that names what this machine lacks for the test, or undefined if it lacks nothing. */
   readonly lacks?: () => string | undefined;
   /** Reason for a promise that does not hold, and what would help. */
   readonly heldBack?: string;
@@ -31,7 +31,7 @@ export type Run = {
   readonly seed: number;
   /** Databases to run on. */
   readonly stores: readonly TestStore[];
-  /** Closes at the end what the run has opened. */
+  /** Closes everything that the run has opened, at its end. */
   readonly context: Cleanup;
   /** Prints progress. */
   readonly log: (line: string) => void;
@@ -41,6 +41,6 @@ export type Run = {
 export type RunResult = {
   /** Counters by name (`acknowledged and lost`), in the order of display. */
   readonly counts: Readonly<Record<string, number | string>>;
-  /** Violations, one per line; empty if the promise holds. */
+  /** Descriptions of the violations; empty if the promise holds. */
   readonly broken: readonly string[];
 };

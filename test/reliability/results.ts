@@ -9,11 +9,11 @@ export type Result = RunResult &
     readonly count: number;
     readonly seed: number;
     readonly seconds: number;
-    /** Reason for which it could not run. */
+    /** Reason for which the test could not run. */
     readonly lacks?: string;
   };
 
-/** Duration of all smoke runs, one after the other, the last time that all of them held. */
+/** Total duration of all smoke runs, one after the other, from the last time that all of them passed. */
 export type QuickResult = Surroundings & { readonly seconds: number };
 
 /** All results by the id of their test; `quick` is the duration of the smoke runs. */
@@ -48,7 +48,7 @@ export function storeResult(
   write(proof.id, { ...ran, ...surroundings(ran.commit) });
 }
 
-/** The stored result; undefined if the full run has never been made. */
+/** Returns the stored result of a test, or undefined if its full run has never been made. */
 export function resultOf({ id }: Pick<ReliabilityTest, 'id'>): Result | undefined {
   return readResults()[id];
 }

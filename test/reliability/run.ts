@@ -11,6 +11,8 @@ import { storeResult, storeSmokeDuration } from './results.ts';
 // 7` runs some, or fewer cycles. Results of complete full runs are stored in `test/reliability/results.json`,
 // from which `npm run docs` writes `docs/reliability.md`. `--quick` makes the smoke runs one after the other
 // and stores their total duration.
+
+/** Maximum number of violations that are printed for a test. */
 const MAX_PRINTED = 50;
 
 const { values, positionals } = parseArgs({
@@ -35,14 +37,14 @@ function numberIn(name: 'count' | 'seed', min: number): number | undefined {
 }
 const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
 const requestedCount = numberIn('count', 1);
-// Complete: all databases, the full count, and no replay of a known failure.
+// A run is complete if it uses all databases and the full count, and does not replay a known failure.
 const isComplete =
   requestedCount === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
 const isFullRun = isComplete && !values.quick;
 const commit = currentCommit();
 if (isComplete && commit === undefined) log('The source is not as committed: what it comes to is said, and not kept.');
 
-/** Runs one test, prints its result, and stores that of a full run. Returns whether the promise holds. */
+/** Runs one test and prints its result. The result of a full run is stored. Returns whether the promise holds. */
 async function execute(proof: ReliabilityTest): Promise<boolean> {
   const count = requestedCount ?? (values.quick ? (proof.smoke ?? proof.full) : proof.full);
   log(`${proof.id} ${proof.title}`);
@@ -80,7 +82,7 @@ async function execute(proof: ReliabilityTest): Promise<boolean> {
 }
 
 let allHold = true;
-// A promise that nothing pending would resolve lets Node exit early with code 0. The timer keeps it running.
+// Node exits early with code 0 if it waits for a promise that nothing pending would resolve. The timer prevents that.
 setInterval(() => undefined, 60_000);
 await globalSetup();
 try {

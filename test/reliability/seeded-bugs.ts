@@ -7,7 +7,10 @@ import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 /** Mutations that a reliability test has to find, in addition to their unit test. */
 const seededBugs = mutations.filter((mutation) => mutation.planted !== undefined);
 
-/** R4b: a reliability test that overlooks a seeded bug proves nothing. */
+/**
+ * Reliability test R4b: every seeded bug must be found. A reliability test that overlooks a seeded bug proves
+ * nothing.
+ */
 export const seededBugTest: ReliabilityTest = {
   id: 'R4b',
   name: 'planted',
@@ -50,8 +53,8 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
 }
 
 /**
- * Runs a reliability test in a copy of the source; returns the violations that it reports. A run that aborts
- * has found nothing.
+ * Runs a reliability test in a copy of the source. Returns the violations that it reports. A run that aborts has
+ * found nothing.
  */
 async function runReliabilityTest(
   { folder }: Copy,
@@ -68,16 +71,19 @@ async function runReliabilityTest(
   return { faults, output: output + errors };
 }
 
-/** Drops the command that repeats the run: it would run the unmodified source. */
+/**
+ * Shortens a violation, and drops the command that repeats the run, because that command would run the unmodified
+ * source.
+ */
 function shortened(line: string): string {
   const description = line.replace(/ \(npm run .*$/, '');
   return description.length > 120 ? `${description.slice(0, 119)}…` : description;
 }
 
-/** Copies of the source that are mutated and tested concurrently. */
+/** Number of copies of the source that are mutated and tested concurrently. */
 const COPIES = 2;
 
-/** R17: a test that passes with its mutation asserts too little. */
+/** Reliability test R17: every mutation must fail its test. A test that passes with its mutation asserts too little. */
 export const mutationTable: ReliabilityTest = {
   id: 'R17',
   name: 'mutations',
@@ -112,7 +118,10 @@ async function executeTable({ count, log }: Run): Promise<RunResult> {
   return { counts: { mutations: chosen.length, caught }, broken };
 }
 
-/** Returns why a mutation is not caught; undefined if its test passes without it and fails with it. */
+/**
+ * Returns the reason for which a mutation is not caught, or undefined if its test passes without the mutation and
+ * fails with it.
+ */
 async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
   const { description, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);

@@ -15,7 +15,7 @@ export type Shard = {
 export type PartialResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
 export type Split = {
-  /** Runs on one database before a new one is created, so that the final comparison stays small. */
+  /** Number of runs on one database before a new database is created, so that the final comparison stays small. */
   readonly maxPerShard: number;
   /** Share of the runs that use PostgreSQL if both databases are tested. */
   readonly postgresShare: number;
@@ -51,12 +51,12 @@ export async function runInShards(
   return { counts, broken };
 }
 
-/** The result of a shard that threw. */
+/** Returns the result of a shard that threw. */
 export function abortedPart(error: unknown): PartialResult {
   return { counts: {}, broken: [`aborted: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
 }
 
-/** Waits for all, also if one fails: no work continues in the background after a failure. */
+/** Waits for all promises, also if one of them rejects, so that no work continues in the background after a failure. */
 export async function waitForAll(works: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(works);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;

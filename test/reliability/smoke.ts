@@ -9,7 +9,10 @@ import type { ReliabilityTest } from './reliability-test.ts';
  */
 const SEED = 20_261_121;
 
-/** Limit on a machine that is busy with other tests; otherwise a smoke run takes at most a minute. */
+/**
+ * Time limit of a smoke run on a machine that is busy with other tests. Otherwise a smoke run takes at most a
+ * minute.
+ */
 const TIMEOUT_MS = 300_000;
 
 /** Registers the smoke run of a reliability test as a test. */

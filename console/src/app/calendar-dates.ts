@@ -1,25 +1,25 @@
 /**
- * Formatting and parsing of calendar days. Start and due dates have no time zone: they are handled as text, never
- * converted to a `Date` instant. A day is `YYYY-MM-DD`, `''` for none.
+ * Functions that format and parse calendar days. Start and due dates have no time zone, so they stay text and are
+ * computed in UTC. A day is `YYYY-MM-DD`, or `''` when no date is set.
  */
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const NONE = '0000-00-00';
 const DAY_MS = 86_400_000;
 
-/** The day of a timestamp from the API; `''` for the zero date. */
+/** Returns the day of an API timestamp; `''` for the zero date, which means that no date is set. */
 export function dayOf(text: string): string {
   const day = text.slice(0, 10);
   return day === NONE ? '' : day;
 }
 
-/** The time of a timestamp from the API, `14:30`; `''` for midnight, which means the whole day. */
+/** Returns the time of an API timestamp, `14:30`; `''` for midnight, which means that no time is set. */
 export function timeOf(text: string): string {
   const time = text.slice(11, 16);
   return time === '00:00' ? '' : time;
 }
 
-/** Formats a timestamp: `20 Apr 2027`, `20 Apr 2027, 14:30`; `''` for none. */
+/** Formats an API timestamp as `20 Apr 2027` or `20 Apr 2027, 14:30`; `''` when no date is set. */
 export function showDay(text: string): string {
   const [year = '', month = '', day = ''] = dayOf(text).split('-');
   if (year === '') return '';
@@ -27,20 +27,20 @@ export function showDay(text: string): string {
   return `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}${time === '' ? '' : `, ${time}`}`;
 }
 
-/** Formats a start and a due date as a range; either may be missing. */
+/** Formats a start and a due date as a range; either date may be missing. */
 export function showSpan(start: string, due: string): string {
   const [first, last] = [showDay(start), showDay(due)];
   if (first === last || last === '') return first;
   return first === '' ? `until ${last}` : `${first} – ${last}`;
 }
 
-/** The API value for a newly chosen day; keeps the time of day of the previous value. */
+/** Returns the API value for a newly chosen day. The time of day of the previous value is kept. */
 export function withDay(before: string, day: string): string {
   if (day === '') return '';
   return timeOf(before) === '' ? day.replaceAll('-', '') : `${day} ${before.slice(11)}`;
 }
 
-/** Today in the time zone of the browser. */
+/** Returns the current day in the time zone of the browser. */
 export function today(now = new Date()): string {
   const twoDigits = (part: number) => String(part).padStart(2, '0');
   return `${String(now.getFullYear()).padStart(4, '0')}-${twoDigits(now.getMonth() + 1)}-${twoDigits(now.getDate())}`;
@@ -50,18 +50,18 @@ export function plusDays(day: string, count: number): string {
   return new Date(Date.parse(day) + count * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Days from one day to another. Both are parsed as UTC, so daylight saving time does not matter. */
+/** Number of days from one day to another. Both are parsed as UTC, so daylight saving time does not matter. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
 }
 
-/** A due date within this many days gets a warning color. */
+/** A due date that is at most this number of days ahead gets a warning color. */
 export const SOON_DAYS = 7;
 
-/** Due dates further ahead than this get no relative text; the date is enough. */
+/** A due date that is more days ahead than this gets no relative text, such as `in 70 days`. */
 const MAX_RELATIVE_DAYS = 60;
 
-/** Relative text and color of a due date. Both arguments are days. */
+/** Returns the relative text (`in 3 days`) and the color of a due date. Both arguments are days. */
 export function dueIn(due: string, now: string): { readonly text: string; readonly tone: 'plain' | 'warn' | 'bad' } {
   const days = daysBetween(now, due);
   if (days < 0) return { text: days === -1 ? '1 day late' : `${-days} days late`, tone: 'bad' };

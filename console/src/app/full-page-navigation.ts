@@ -5,7 +5,10 @@ import type { CallOptions } from '../../../packages/sdk/src/transport.ts';
 /** Maximum and default page size of the API (C7). */
 const MAX_RECORDS = 1_000;
 
-/** Lists `limit` records, with further requests when the API ends a page early because its records are long (C7). */
+/**
+ * Lists up to `limit` records. The API may end a page early because its records are long (C7); this function then
+ * requests the rest.
+ */
 export async function wholePage<T, F extends Window>(
   resource: Pick<Lists<T, F>, 'list'>,
   filters: F,

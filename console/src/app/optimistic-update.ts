@@ -3,10 +3,10 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
 import { errorMessage } from './use-query.ts';
 
-/** Edit conflict: another user has changed the same field in the meantime. */
+/** Thrown when another user has changed the same field since the record was displayed. */
 export class EditConflictError<T> extends Error {
   override readonly name = 'EditConflictError';
-  /** The current record. */
+  /** The current record on the server. */
   readonly record: T;
 
   constructor(record: T) {
@@ -16,8 +16,8 @@ export class EditConflictError<T> extends Error {
 }
 
 /**
- * Optimistic concurrency per field: sends only the changed fields, so that concurrent edits of other fields are
- * kept. Sends nothing when one of these fields no longer has the expected value.
+ * Updates a record with optimistic concurrency per field. Only the changed fields are sent, so that concurrent edits
+ * of other fields are kept. Nothing is sent when a changed field no longer has its expected value on the server.
  *
  * @param expected the record as displayed when the user began to edit
  * @throws EditConflictError with the current record
@@ -34,7 +34,7 @@ export async function change<T extends object, C extends object>(
   return resource.update(id, changes);
 }
 
-/** The inverse of a change, for Undo. */
+/** Returns the changes that undo an update: the previous value of each changed field. */
 export function restore<T extends object, C extends object>(changes: C, before: T): C {
   const previousValue = (field: string) => {
     const value: unknown = Reflect.get(before, field);
@@ -43,7 +43,7 @@ export function restore<T extends object, C extends object>(changes: C, before: 
   return Object.fromEntries(Object.keys(changes).map((field) => [field, previousValue(field)])) as C;
 }
 
-/** Ids of assigned users or teams, the form in which the API accepts them. */
+/** Returns the ids of assigned users or teams: requests to the API contain ids instead of objects. */
 export function idsOf(assigned: readonly (Assigned | AssignedTeam)[]): string[] {
   return assigned.map((one) => ('user_id' in one ? one.user_id : one.team_id));
 }
@@ -52,7 +52,7 @@ function serialized(record: object, field: string): string {
   return JSON.stringify(Reflect.get(record, field));
 }
 
-/** The validation error of one field as a sentence to show next to it. */
+/** Returns the first validation error as a sentence to show next to the field; `label` is its subject. */
 export function fieldError(error: unknown, label: string): string {
   const [first] = error instanceof CarillonError ? error.errors : [];
   return first === undefined ? errorMessage(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;

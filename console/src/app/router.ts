@@ -1,9 +1,12 @@
 import { signal } from '@preact/signals';
 
-/** The current route: path segments after `#/`, and the query after `?`. */
+/** A route of the console: the path segments after `#/`, and the query after `?`. */
 export type Location = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
-/** Hash routing: browsers never send the fragment to the server, so it may contain the token of an invitation. */
+/**
+ * Reads the route from the URL fragment. Browsers never send the fragment to the server, so it may contain the token
+ * of an invitation.
+ */
 function readLocation(): Location {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   return {
@@ -29,7 +32,7 @@ addEventListener('hashchange', () => {
   currentRoute.value = readLocation();
 });
 
-/** The `href` of a screen. */
+/** Returns the `href` of a screen or of the page of a record: `#/tasks/27`. */
 export function hrefTo(...path: readonly (string | number)[]): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
 }
@@ -38,7 +41,7 @@ export function navigate(address: string): void {
   location.hash = address;
 }
 
-/** Changes query parameters without a new history entry. */
+/** Changes query parameters of the route without a new history entry; empty values are removed. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const { path, query } = currentRoute.value;
   const next = new URLSearchParams(query);
@@ -51,7 +54,7 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   currentRoute.value = { path, query: next };
 }
 
-/** Props of a screen: the path segments after its name. */
+/** Props of a screen; `rest` contains the path segments after the name of the screen. */
 export type ScreenProps = { readonly rest: readonly string[] };
 
 /** Props of the page of one record; `id` comes from the path. */

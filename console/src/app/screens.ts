@@ -11,11 +11,11 @@ export type Screen = {
   readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
   readonly forAdmins?: true;
   load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
-  /** The page of a single record, for screens that list records. */
+  /** Loads the page of a single record; undefined for a screen without such pages. */
   one?(): Promise<{ default: FunctionComponent<RecordProps> }>;
 };
 
-/** All screens in sidebar order. The first one is the start page. */
+/** All screens, in the order of the sidebar. The first screen is the start page. */
 export const screens: readonly Screen[] = [
   {
     name: 'calendar',

@@ -8,32 +8,32 @@ import { client } from './client.ts';
 export type Session = { readonly user: User; readonly company: Company };
 
 /**
- * localStorage key of the signed-in user's id. All tabs share one cookie, so they must learn of each other's
- * sign-in.
+ * localStorage key of the signed-in user's id. All tabs share one session cookie, so each tab must notice when
+ * another tab has signed in as a different user.
  */
 const USER_STORAGE_KEY = 'carillon.user';
 
-// Another tab has signed in as a different user, or signed out: reload, because this tab shows the wrong user's
-// data.
+// Reload when another tab has signed in as a different user or signed out, because this tab shows the data of the
+// previous user.
 addEventListener('storage', ({ key, newValue }) => {
   const { value } = session;
   if (key === USER_STORAGE_KEY && value !== 'unknown' && value?.user.user_id !== (newValue ?? undefined))
     location.reload();
 });
 
-/** `unknown` until the first response; undefined when signed out. */
+/** The current session: `unknown` until the first response, undefined when signed out. */
 export const session = signal<Session | 'unknown' | undefined>('unknown');
 
 /** Whether the session expired or was revoked while the console was open. */
 export const hasEnded = signal(false);
 
-/** Shows the sign-in form after the session has ended. */
+/** Clears the session after it has expired or was revoked, so that the sign-in form is shown. */
 export function endSession(): void {
   hasEnded.value = session.value !== 'unknown';
   session.value = undefined;
 }
 
-/** Loads the user and account of the session cookie. */
+/** Loads the user and the account that the session cookie belongs to. */
 export async function findSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
@@ -57,7 +57,7 @@ export function isSignedOut(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'signed_out';
 }
 
-/** The current session, for components that are only rendered when signed in. */
+/** Returns the current session, for components that are only rendered when signed in. */
 export function currentUser(): Session {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');

@@ -11,14 +11,14 @@ import { ThemeButton } from './theme.tsx';
 import { attempt, errorMessage } from './use-query.ts';
 import './shell.css';
 
-/** Frame around every screen: header, sidebar, signed-in user. */
+/** Frame around every screen: header, sidebar and signed-in user. */
 export function Shell() {
   const { path } = currentRoute.value;
   const [name, ...rest] = path;
   const screen = screens.find((one) => one.name === name) ?? screens[0];
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [name]);
-  // An unknown path shows the first screen; correct the address.
+  // For an unknown path the first screen is shown: replace the URL accordingly.
   useEffect(() => {
     if (screen !== undefined && name !== screen.name) location.replace(hrefTo(screen.name));
   }, [name]);
@@ -90,7 +90,7 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
   );
 }
 
-/** Loads the code of a screen, or of the page of one record, on first visit. */
+/** Loads the code of a screen, or of the page of one record, on the first visit, and renders it. */
 function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
   const [id] = rest;
   const [found, setFound] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>({});

@@ -16,7 +16,7 @@ const bars = Array.from({ length: 24 }, (_, hour) => ({
   failed: hour % 9 === 0 ? 2 : 0,
 }));
 
-/** Every component with sample data. Development only. */
+/** Shows every component with sample data. It exists only in development builds. */
 export function Styleguide() {
   const [text, setText] = useState('Release v27');
   const [isChecked, setChecked] = useState(true);

@@ -25,7 +25,7 @@ function choose(chosen: Theme): void {
   applyTheme();
 }
 
-/** Light, dark, or as the machine has it. */
+/** Radio group for the color theme: light, dark, or the theme of the operating system. */
 export function ThemeChoice() {
   return (
     <RadioGroup
@@ -41,7 +41,7 @@ export function ThemeChoice() {
   );
 }
 
-/** Toggles between light and dark. */
+/** Button that switches between the light and the dark theme. */
 export function ThemeButton() {
   const isDark = theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
   return (

@@ -14,9 +14,10 @@ export type Query<T> = {
 };
 
 /**
- * Runs a query, and again whenever an input changes. A new run aborts the previous one; late responses are dropped.
+ * Runs a query at the first rendering, and again whenever an input changes. A new run aborts the previous run; late
+ * responses are ignored.
  *
- * @param inputs compared as JSON
+ * @param inputs the values that the query depends on, compared as JSON
  */
 export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Query<T> {
   const [state, setState] = useState<{ data?: T; fault?: string; isLoading: boolean }>({ isLoading: true });
@@ -48,14 +49,17 @@ export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: r
   };
 }
 
-/** Collects all pages of a list. */
+/** Collects the records of all pages of a list. */
 export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = [];
   for await (const record of records) found.push(record);
   return found;
 }
 
-/** An error as text for the user: the problem and how to fix it. Ends the session on `signed_out`. */
+/**
+ * Describes an error for the user: the problem and how to fix it. If the error means that the user is signed out, the
+ * session is ended.
+ */
 export function errorMessage(error: unknown): string {
   if (isSignedOut(error)) {
     endSession();
@@ -78,7 +82,7 @@ export function errorMessage(error: unknown): string {
 
 export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
-/** Validation errors by field name, as sentences to show below the fields. */
+/** Returns the validation errors by field name, as sentences to show below the fields. */
 export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
   return Object.fromEntries(
@@ -96,7 +100,7 @@ export type Submission = {
   submit(event: Event): Promise<void>;
 };
 
-/** Submit handler of a form, with its pending and error state. */
+/** Returns the submit handler of a form, together with its busy and error state. */
 export function useSubmission(work: () => Promise<unknown>): Submission {
   const [state, setState] = useState<Omit<Submission, 'submit'>>({ isBusy: false, faults: {}, fault: undefined });
   const submit = async (event: Event) => {
@@ -130,7 +134,7 @@ export async function attempt(
 }
 
 /**
- * Polls while the tab is visible, and immediately when it becomes visible again.
+ * Calls `poll` periodically while the tab is visible, and immediately when the tab becomes visible again.
  *
  * @param intervalMs undefined stops the polling
  */

@@ -11,7 +11,7 @@ import { PassphraseField, TextField } from '../components/field.tsx';
 import { AuthLayout } from './auth-layout.tsx';
 import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
-/** The page of a one-time link (invitation or passphrase reset): sets a passphrase and signs in. */
+/** Page behind a one-time link for an invitation or a passphrase reset: the user sets a passphrase and is signed in. */
 export function Welcome({ token }: { readonly token: string }) {
   const invitation = useQuery(() => findInvitation(token), [token]);
   return (
@@ -37,7 +37,7 @@ export function Welcome({ token }: { readonly token: string }) {
   );
 }
 
-/** Loads the invitation of a token; null when the token is used, expired or unknown. */
+/** Loads the invitation that a token belongs to; null when the token is used, expired or unknown. */
 async function findInvitation(token: string): Promise<Invited | null> {
   try {
     return await client.invitation(token);
@@ -64,7 +64,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
         {has_passphrase === '1' && ' It replaces the present one, and you are signed out everywhere else.'}
       </p>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {/* A password manager stores the passphrase under this user name. */}
+      {/* Password managers store the passphrase under this user name. */}
       <TextField
         label="Email"
         type="email"

@@ -5,7 +5,7 @@ const LOOPBACK_HOST = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 const isPlainHttp = location.protocol === 'http:' && !LOOPBACK_HOST.test(location.hostname);
 
-/** Warning when the console is served over unencrypted HTTP, except from a loopback address. */
+/** Warning that the console is served over unencrypted HTTP. It is not shown for a loopback address. */
 export function PlainHttp() {
   if (!isPlainHttp) return null;
   return (
@@ -15,7 +15,7 @@ export function PlainHttp() {
   );
 }
 
-/** Page layout before sign-in. */
+/** Layout of the pages that are shown before sign-in. */
 export function AuthLayout({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
     <main class="door">

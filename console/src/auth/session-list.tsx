@@ -5,7 +5,7 @@ import { Badge, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Timestamp } from '../components/timestamp.tsx';
 
-/** The active sessions of a user, each with a button to revoke it. */
+/** List of the active sessions of a user, each with a button that revokes the session. */
 export function Sessions({ userId }: { readonly userId: string }) {
   const sessions = useQuery((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {

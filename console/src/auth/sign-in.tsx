@@ -11,12 +11,12 @@ import { AuthLayout } from './auth-layout.tsx';
 
 const DOMAIN_STORAGE_KEY = 'carillon.domain';
 
-/** Minimum length that the API accepts. */
+/** Minimum length of a passphrase, in characters, that the API accepts. */
 export const MIN_PASSPHRASE_LENGTH = 12;
 
 export function SignIn() {
   const storedDomain = localStorage.getItem(DOMAIN_STORAGE_KEY) ?? '';
-  // After an expired session, prefill the account the user was signed in to.
+  // After the session has ended, prefill the domain of the account that the user was signed in to.
   const [domain, setDomain] = useState(storedDomain || (hasEnded.value ? apiAccount.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
@@ -90,7 +90,7 @@ function label(isBusy: boolean, waitS: number): string {
   return isBusy ? 'Signing in…' : 'Sign in';
 }
 
-/** A countdown in seconds: the remaining time, and a function that starts it. */
+/** Countdown: returns the remaining seconds, and a function that starts the countdown. */
 function useCountdown(): [number, (seconds: number) => void] {
   const [left, setLeft] = useState(0);
   useEffect(() => {

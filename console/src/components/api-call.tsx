@@ -4,14 +4,14 @@ import { Dialog } from './dialog.tsx';
 import { RadioGroup } from './field.tsx';
 import { showToast } from './toast.tsx';
 
-/** An API call that the console shows as curl and as SDK code. */
+/** An API call that the console shows as a curl command and as SDK code. */
 export type ApiCall = {
   readonly description: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Path below /v2, with query: `/events?limit=10`. */
+  /** Path below `/v2`, with its query: `/events?limit=10`. */
   readonly path: string;
   readonly body?: unknown;
-  /** Expression after `carillon.`: `events.list({ limit: 10 })`. */
+  /** SDK expression after `carillon.`, such as `events.list({ limit: 10 })`. */
   readonly sdk: string;
 };
 
@@ -21,10 +21,10 @@ export const apiAccount = {
   domain: 'carillon.localhost',
 };
 
-/** Quotes a text for a POSIX shell. */
+/** Quotes a text as one argument of a POSIX shell command. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A call as a curl command; it reads the API key from the variable `CARILLON_KEY`. */
+/** Formats a call as a curl command, which reads the API key from the environment variable `CARILLON_KEY`. */
 export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${apiAccount.baseUrl}/v2${path}`)}`,
@@ -68,7 +68,7 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
   );
 }
 
-/** Button and dialog that show the API calls of this screen. */
+/** Button that opens a dialog with the API calls of the current screen. */
 export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
   const [isOpen, setOpen] = useState(false);
   const [format, setFormat] = useState<'curl' | 'sdk'>('curl');

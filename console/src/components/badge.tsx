@@ -6,7 +6,7 @@ export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; read
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** An inline message box; the tone `bad` is announced as an alert. */
+/** Inline message box; screen readers announce the tone `bad` as an alert. */
 export function Note({ tone = 'info', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
   return (
     <div class={`note ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
@@ -15,7 +15,7 @@ export function Note({ tone = 'info', children }: { readonly tone?: Tone; readon
   );
 }
 
-/** Progress bar, 0 to 100; indeterminate without a number. */
+/** Progress bar from 0 to 100 percent; indeterminate when `percent` is undefined. */
 export function Progress({ percent, label }: { readonly percent?: number; readonly label: string }) {
   const isBusy = percent === undefined;
   return (
@@ -32,7 +32,7 @@ export function Progress({ percent, label }: { readonly percent?: number; readon
   );
 }
 
-/** Loading skeleton. */
+/** Placeholder that is shown while content is loading. */
 export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
   return (
     <div class="stack" role="status" aria-label="Loading">
@@ -43,7 +43,7 @@ export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
   );
 }
 
-/** Avatar made of initials. Screen readers skip it: the name is next to it. */
+/** Avatar that shows the initials of a name. Screen readers skip it, because the name is displayed next to it. */
 export function Initials({ name }: { readonly name: string }) {
   const letters = name.split(/\s+/).map((word) => [...word][0] ?? '');
   return (
@@ -56,20 +56,20 @@ export function Initials({ name }: { readonly name: string }) {
 const COLOUR = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
- * Validates the color of a record; undefined when it is none. Records come from API clients: any other text in
- * a style attribute would be CSS injection.
+ * Returns the color of a record if it is a valid CSS color, otherwise undefined. API clients can set any text, which
+ * would allow CSS injection if it were used in a style attribute.
  */
 export function colourOf(text: string): string | undefined {
   return COLOUR.test(text) && CSS.supports('color', text) ? text : undefined;
 }
 
-/** Color dot next to a record's name; decorative. */
+/** Decorative color dot next to the name of a record. */
 export function Dot({ color }: { readonly color: string }) {
   const colour = colourOf(color);
   return <span class="dot" style={colour === undefined ? {} : { '--dot': colour }} aria-hidden="true" />;
 }
 
-/** The colors to choose from. They are distinguishable from each other, in light and dark theme. */
+/** The colors that a user can choose. They are distinguishable from each other in the light and the dark theme. */
 export const palette = [
   { value: '', text: 'None' },
   { value: '#4f46e5', text: 'Indigo' },

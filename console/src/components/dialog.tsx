@@ -6,14 +6,14 @@ type DialogProps = {
   readonly title: string;
   readonly onClose: () => void;
   readonly isWide?: boolean;
-  /** Neither Escape nor a click on the backdrop closes it, because its content cannot be shown again. */
+  /** Keeps the dialog open on Escape and on a click on the backdrop; for content that cannot be shown again. */
   readonly isPersistent?: boolean;
   readonly children: ComponentChildren;
 };
 
 /**
- * Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused
- * element.
+ * Modal dialog. Escape and a click on the backdrop close the dialog, unless it is persistent. When it closes, the
+ * focus returns to the previously focused element.
  */
 export function Dialog({ title, onClose, isWide = false, isPersistent = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
@@ -51,7 +51,7 @@ export function Dialog({ title, onClose, isWide = false, isPersistent = false, c
 
 type ConfirmProps = {
   readonly title: string;
-  /** The consequence of confirming. */
+  /** Text that describes the consequence of confirming. */
   readonly children: ComponentChildren;
   readonly confirmLabel: string;
   readonly onConfirm: () => void;

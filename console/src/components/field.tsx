@@ -15,7 +15,7 @@ type Frame = Shared & { readonly children: (attributes: Described) => ComponentC
 
 type Described = { readonly id: string; readonly 'aria-invalid'?: 'true'; readonly 'aria-describedby'?: string };
 
-/** A control with its label, and a hint or error below it. */
+/** Wraps a form control with its label, and with a hint or validation error below the control. */
 function Labelled({ label, hint, fault, hideLabel = false, children }: Frame) {
   const id = useId();
   const below = fault ?? hint;
@@ -61,7 +61,7 @@ type InputProps = Shared & {
 
 export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: InputProps) {
   const element = useRef<HTMLInputElement>(null);
-  // Browsers honor `autofocus` on page load and when a dialog opens, not for a form that is rendered later.
+  // Focus by code: browsers honor `autofocus` on page load and when a dialog opens, not in a form rendered later.
   useEffect(() => {
     if (rest.autoFocus) element.current?.focus();
   }, []);
@@ -151,7 +151,7 @@ type ChoiceProps<T extends string> = {
   readonly onChange: (value: T) => void;
 };
 
-/** Segmented control: one of a few options, all visible. */
+/** Segmented control that selects one of a few options, which are all visible. */
 export function RadioGroup<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   return (
     <fieldset class="choice" aria-label={label}>

@@ -1,4 +1,4 @@
-/** SVG paths of the icons: strokes on a 16 × 16 grid. */
+/** SVG paths of the icons, drawn as strokes on a 16 × 16 grid. */
 const paths = {
   activity: 'M1.5 8.5h3l2-6 3.2 11 2-5h2.8',
   archive: 'M2 4h12v2.5H2zM3 6.5V13h10V6.5M6.5 9h3',

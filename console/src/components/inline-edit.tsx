@@ -7,24 +7,24 @@ import { Icon } from './icon.tsx';
 import { pointerReleased } from './menu.tsx';
 
 export type InlineProps = {
-  /** Accessible name: `Name of Release`. */
+  /** Accessible name, such as `Name of Release`. */
   readonly label: string;
   readonly value: string;
   readonly type?: 'text' | 'date' | 'number' | 'email' | 'url' | 'area' | 'color';
-  /** Options of a select. */
+  /** Options to select from; undefined for an input without a fixed set of values. */
   readonly options?: readonly { readonly value: string; readonly text: string }[];
   /** Makes the text a link; a pencil button then opens the editor. */
   readonly href?: string;
   /** Placeholder for an empty value. */
   readonly empty?: string;
-  /** Saves the value. A rejection is shown at the field, formatted by `errorMessage`. */
+  /** Saves the value. If the promise rejects, the error is shown at the field, formatted by `explain`. */
   readonly onSave: (value: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
-  /** Formatted value; defaults to `value`. */
+  /** The value as displayed; defaults to `value`. */
   readonly children?: ComponentChildren;
 };
 
-/** Inline editor: Enter saves, Escape cancels. */
+/** Text that turns into an editor when clicked. Enter saves, Escape cancels. */
 export function Inline(props: InlineProps) {
   const [isOpen, setOpen] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
@@ -84,7 +84,7 @@ function Editor({
     field.current?.focus();
     if (field.current instanceof HTMLInputElement && type !== 'color') field.current.select();
   }, []);
-  // Unmounting the field fires `blur`, which would save; `isDone` prevents that.
+  // Unmounting the field fires `blur`, which would save the draft; `isDone` prevents that.
   const close = () => {
     isDone.current = true;
     onClose();
@@ -102,7 +102,8 @@ function Editor({
     setBusy(true);
     try {
       if (next !== value) await onSave(next);
-      // Closing moves the layout. If the blur came from a press elsewhere, wait for its click first.
+      // Closing the editor moves the layout. If the field lost its focus to a pointer press, wait for the click of
+      // that press first.
       if (document.activeElement !== field.current) await pointerReleased();
       close();
     } catch (error) {
@@ -151,7 +152,8 @@ function Editor({
           }}
           onChange={(event) => {
             input(event);
-            // Arrow keys only browse the options, Enter saves; a pointer selects and saves.
+            // With the keyboard, arrow keys only browse the options and Enter saves. With a pointer, selecting an
+            // option saves it.
             if (!byKey.current) void save(event.currentTarget.value);
           }}
         >
@@ -177,16 +179,16 @@ function Editor({
 }
 
 type AddLineProps = {
-  /** Label and placeholder: `Add a task`. */
+  /** Label and placeholder of the field, such as `Add a task`. */
   readonly label: string;
-  /** Creates the record. A rejection is shown at the field, formatted by `errorMessage`. */
+  /** Creates the record. If the promise rejects, the error is shown at the field, formatted by `explain`. */
   readonly onAdd: (name: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
   /** Additional fields of the form. */
   readonly children?: ComponentChildren;
 };
 
-/** Quick-add field at the end of a list: Enter creates a record and clears the field. Escape clears it. */
+/** Quick-add field at the end of a list: Enter creates a record and clears the field, Escape only clears it. */
 export function AddLine({ label, onAdd, explain, children }: AddLineProps) {
   const [name, setName] = useState('');
   const [fault, setFault] = useState<string>();

@@ -8,7 +8,10 @@ export type MenuItem = {
   readonly onPick: () => void;
 };
 
-/** Overflow menu behind three dots. Arrow keys move, Escape closes and returns the focus to the button. */
+/**
+ * Overflow menu that a button with three dots opens. Arrow keys move between the items; Escape closes the menu and
+ * returns the focus to the button.
+ */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const element = useRef<HTMLDivElement>(null);
@@ -71,7 +74,10 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
   );
 }
 
-/** Events that end a press. `keydown` is a fallback: a native popup can swallow `pointerup` and `pointercancel`. */
+/**
+ * Events that end a pointer press. `keydown` is a fallback, because a native popup can swallow `pointerup` and
+ * `pointercancel`.
+ */
 const ENDS = ['pointerup', 'pointercancel', 'keydown'] as const;
 
 let press: Promise<void> | undefined;
@@ -84,7 +90,7 @@ addEventListener(
     const over = new AbortController();
     const end = () => {
       over.abort();
-      // The click event follows `pointerup`; resolve after it.
+      // Resolve only after the click event, which follows `pointerup`.
       setTimeout(() => {
         if (press === promise) press = undefined;
         resolve();
@@ -96,9 +102,9 @@ addEventListener(
 );
 
 /**
- * Resolves when no pointer is pressed and the click of the last press has been dispatched. If the layout moved
- * between press and release, the pointer would be over another element, and the browser would not fire a click
- * at all.
+ * Resolves when no pointer is pressed and the click of the last press has been dispatched. Wait for this before the
+ * layout moves: if it moved between press and release, the pointer would be over another element, and the browser
+ * would fire no click.
  */
 export async function pointerReleased(): Promise<void> {
   await press;

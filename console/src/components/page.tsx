@@ -9,13 +9,13 @@ type PageProps = {
   readonly title: string;
   readonly lead?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** API calls that do the same as this screen. */
+  /** API calls that do the same as the screen, to show to the user. */
   readonly calls: readonly ApiCall[];
   readonly isWide?: boolean;
   readonly children: ComponentChildren;
 };
 
-/** Layout of a screen: title, actions, API calls, content. */
+/** Layout of a screen: title, actions, API calls and content. */
 export function Page({ title, lead, actions, calls, isWide = false, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -44,7 +44,7 @@ export function Page({ title, lead, actions, calls, isWide = false, children }: 
 
 type EmptyProps = { readonly icon: IconName; readonly title: string; readonly children?: ComponentChildren };
 
-/** Empty state: explains what belongs here and how to create it. */
+/** Empty state of a list: explains which records belong there and how to create them. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -59,21 +59,21 @@ const count = new Intl.NumberFormat('en');
 
 type PagerProps = {
   readonly paging: Paging;
-  /** Singular and plural: `['task', 'tasks']`. */
+  /** Singular and plural of the listed records: `['task', 'tasks']`. */
   readonly words: readonly [string, string];
   /** Number of records on this page. */
   readonly shown: number;
-  /** Pages are numbered from 1. */
+  /** Called with the number of the chosen page; the first page is 1. */
   readonly onPage: (page: number) => void;
 };
 
-/** Pagination: displayed range, total, previous and next page. */
+/** Pagination bar: displayed range, total, and buttons for the previous and next page. */
 export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
   const page = Math.floor(offset / limit) + 1;
   const pages = Math.max(1, Math.ceil(total_records / limit));
   const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
   const isPart = total_records > shown || page > 1;
-  // A page after the last one has no range.
+  // A page after the last page is empty and has no range.
   const part =
     isPart && shown > 0 ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
   const showPage = (to: number) => {

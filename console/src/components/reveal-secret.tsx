@@ -6,7 +6,7 @@ import { Dialog } from './dialog.tsx';
 
 type RevealSecretProps = {
   readonly title: string;
-  /** Name of the secret: `The key`. */
+  /** Name of the secret, such as `The key`. */
   readonly label: string;
   readonly text: string;
   readonly warning: ComponentChildren;
@@ -15,7 +15,7 @@ type RevealSecretProps = {
   readonly children: ComponentChildren;
 };
 
-/** Dialog that shows a secret once. Escape and backdrop clicks do not close it, only its buttons. */
+/** Dialog that shows a secret once. Only its buttons close it, not Escape or a click on the backdrop. */
 export function RevealSecret({ title, label, text, warning, isWide = false, onClose, children }: RevealSecretProps) {
   return (
     <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>

@@ -5,7 +5,7 @@ const BAR_WIDTH = 5;
 
 type SparkProps = { readonly bars: readonly Bar[]; readonly label: string; readonly height?: number };
 
-/** Sparkline of stacked bars, oldest first: delivered below, failed above. */
+/** Sparkline of stacked bars, oldest first: delivered attempts below, failed attempts above. */
 export function Sparkline({ bars, label, height = 24 }: SparkProps) {
   const max = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
   const scaled = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / max) * height));

@@ -1,4 +1,4 @@
-/** The API's zero date: never. */
+/** The zero date of the API, which means never. */
 const NEVER = '0000-00-00 00:00:00';
 
 const UNITS = [
@@ -12,19 +12,19 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** Parses a UTC timestamp of the API; undefined for never. */
+/** Parses a UTC timestamp of the API; undefined for the zero date. */
 export function parseTimestamp(text: string): Date | undefined {
   return text === NEVER ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
 }
 
-/** Relative time: `3 minutes ago`, `in 2 days`. */
+/** Formats a time relative to now: `3 minutes ago`, `in 2 days`. */
 function relativeTime(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
   const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
   return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / unitSeconds), unit);
 }
 
-/** Relative time of an API timestamp; the tooltip shows the exact time. */
+/** Shows an API timestamp as relative time; the tooltip shows the exact time. */
 export function Timestamp({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
@@ -44,7 +44,7 @@ const otherDay = new Intl.DateTimeFormat('en-GB', {
   second: '2-digit',
 });
 
-/** Local time of an API timestamp: `14:02:11`; with the date unless it is today. The tooltip shows UTC. */
+/** Shows an API timestamp as local time, `14:02:11`, with the date unless it is today. The tooltip shows UTC. */
 export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;

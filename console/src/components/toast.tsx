@@ -12,7 +12,7 @@ function dismiss(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** Shows a toast: a success, with Undo where possible, or an error. */
+/** Shows a toast: a success message, with an Undo button if `undo` is given, or an error (`isBad`). */
 export function showToast(text: string, options: { readonly isBad?: boolean; readonly undo?: () => void } = {}): void {
   lastId += 1;
   const id = lastId;
@@ -23,7 +23,7 @@ export function showToast(text: string, options: { readonly isBad?: boolean; rea
   setTimeout(() => dismiss(id), isBad ? 2 * TOAST_TTL_MS : TOAST_TTL_MS);
 }
 
-/** Container of the toasts; an ARIA live region. */
+/** Renders the current toasts in an ARIA live region. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

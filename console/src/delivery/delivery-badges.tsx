@@ -14,10 +14,10 @@ import { type Bar, Sparkline } from '../components/sparkline.tsx';
 import { ClockTime, durationText, parseTimestamp } from '../components/timestamp.tsx';
 import { bodyOf, counted, cutTarget, endedText, outcomeWords, pathOf } from './delivery-text.ts';
 
-/** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
+/** Target URLs that the user has unmasked. All screens share this set until the page is reloaded. */
 const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
 
-/** The target URL of a hook. Its path is a shared secret, so it is masked until the user shows it. */
+/** Target URL of a hook. The path of the URL is a shared secret, so it is masked until the user unmasks it. */
 export function Target({ url }: { readonly url: string }) {
   const isWhole = unmaskedTargets.value.has(url);
   const isCut = cutTarget(url) !== url;
@@ -56,7 +56,7 @@ export function HookBadge({ hook }: { readonly hook: Hook }) {
   return <Badge tone={hook.ended_reason === 'deleted' ? 'plain' : 'bad'}>ended</Badge>;
 }
 
-/** Details after the state: last outcome, time of the next attempt, or the reason why the hook ended. */
+/** Text after the state badge of a hook: last outcome, time of the next attempt, or the reason why the hook ended. */
 export function HookLine({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <>{sentence(outcomeWords(hook.last_outcome))}</>;
   if (hook.state === 'ended') return <>{sentence(endedText(hook).why)}</>;
@@ -67,7 +67,7 @@ export function HookLine({ hook }: { readonly hook: Hook }) {
   );
 }
 
-/** Capitalizes the first letter. */
+/** Capitalizes the first letter of a text. */
 export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
@@ -85,7 +85,7 @@ export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
 
 const HOUR_MS = 3_600_000;
 
-/** Hourly buckets of the last 24 hours, oldest first, including empty ones. */
+/** Returns one bar for each of the last 24 hours, oldest first, also for hours without attempts. */
 function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
   const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
@@ -109,7 +109,7 @@ export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; re
   );
 }
 
-/** The webhook request as sent, and the API call that fetches the record. */
+/** Shows the webhook request as it was sent, and the API call that fetches the record. */
 export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
   const sent = [
     `POST ${cutTarget(target)}`,
@@ -135,7 +135,7 @@ export function Notification({ delivery, target }: { readonly delivery: Delivery
   );
 }
 
-/** Read receipt of a delivery: whether the record was fetched after it was delivered. */
+/** Read receipt of a delivery: whether a key of the hook's user has fetched the record of a delivered notification. */
 type ReadStatus = 'not delivered' | 'read' | 'never read';
 
 export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
@@ -148,7 +148,7 @@ export const NEVER_READ =
   'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
-/** Badge of the read receipt. */
+/** Badge that shows whether the record of a delivered notification was fetched. */
 export function ReadReceipt({ told: delivery }: { readonly told: HookDelivery }) {
   const reading = readStatusOf(delivery);
   if (reading === 'not delivered') return null;

@@ -1,7 +1,7 @@
 import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
-/** Description of each hook kind, and an example path of its record. */
+/** Description of each kind that a hook can subscribe to, with an example path of a record. */
 export const kindTexts: Readonly<Record<Kind, { readonly description: string; readonly example: string }>> = {
   new_event: { description: 'Something new stands on the calendar.', example: '/events/512' },
   new_project: { description: 'A project was created.', example: '/projects/27' },
@@ -20,20 +20,20 @@ export const hookKinds = Object.keys(kindTexts) as Kind[];
 
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
-/** Splits a kind into resource type and verb: `new_event` is `event`, `created`. */
+/** Splits a kind into resource type and verb: `new_event` gives `event` and `created`. */
 export function partsOf(kind: string): { readonly resourceType: string; readonly verb: string } {
   const [first = '', ...rest] = kind.split('_');
   const resourceType = rest.length === 0 ? kind : rest.join(' ');
   return { resourceType, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
 }
 
-/** Display name of a kind: `Event created`. */
+/** Returns the display name of a kind, such as `Event created`. */
 export function kindTitle(kind: FeedKind | 'test'): string {
   const { resourceType, verb } = partsOf(kind);
   return `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${verb}`.trim();
 }
 
-/** Outcomes without an HTTP status: a description, and advice for the operator of the target. */
+/** Texts for outcomes without an HTTP status: a description, and advice for the operator of the target. */
 const failures: Readonly<Record<string, readonly [description: string, advice: string]>> = {
   timeout: ['no answer in time', 'Answer 200 first and work afterwards: the whole exchange has one deadline.'],
   refused: ['connection refused', 'Nothing listens there. Start the receiver, or see whether its port is right.'],
@@ -50,7 +50,7 @@ const failures: Readonly<Record<string, readonly [description: string, advice: s
   ],
 };
 
-/** Local errors: failures on our side, never counted against the target. */
+/** Texts for local errors: failures on the side of the service, which never count against the target. */
 const localErrors: Readonly<Record<string, string>> = {
   no_file_handle: 'the service had no file handle left',
   no_local_port: 'the service had no local port left',
@@ -62,14 +62,14 @@ const localErrors: Readonly<Record<string, string>> = {
   broken: 'the service failed',
 };
 
-/** Describes an outcome: `answered 500`. The outcome is empty before the first attempt. */
+/** Describes an outcome, such as `answered 500`. The outcome is empty before the first attempt. */
 export function outcomeWords(outcome: string): string {
   if (outcome === '') return 'nothing sent yet';
   if (/^\d+$/.test(outcome)) return `answered ${outcome}`;
   return failures[outcome]?.[0] ?? localErrors[outcome] ?? outcome;
 }
 
-/** Advice for an outcome; undefined when there is nothing to do. */
+/** Returns advice for an outcome; undefined when there is nothing to do. */
 export function outcomeAdvice(outcome: string): string | undefined {
   if (outcome === '200' || outcome === '') return undefined;
   const status = Number(outcome);
@@ -87,7 +87,7 @@ export function outcomeAdvice(outcome: string): string | undefined {
   return failures[outcome]?.[1];
 }
 
-/** Reason why a hook ended, and how to fix it. */
+/** Explains why a hook ended, and what the user can do about it. */
 export function endedText({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
   const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
     '': { why: 'ended', todo: '' },
@@ -108,7 +108,7 @@ export function endedText({ ended_reason, last_outcome }: Hook): { readonly why:
   return known[ended_reason];
 }
 
-/** Masks the path of a URL: the origin, and the last four characters of a long path. */
+/** Masks the path of a target URL: keeps the origin and, of a long path, the last four characters. */
 export function cutTarget(address: string): string {
   if (!URL.canParse(address)) return address;
   const { origin, pathname, search } = new URL(address);
@@ -117,30 +117,30 @@ export function cutTarget(address: string): string {
   return `${origin}/…${path.length >= 20 ? path.slice(-4) : ''}`;
 }
 
-/** Host of a URL; the text itself if it is no URL. */
+/** Returns the host of a URL, or the text itself if it is not a URL. */
 export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : address;
 }
 
-/** Path of a record URL below `/v2`: `/events/512`. */
+/** Returns the path of a record URL below `/v2`, such as `/events/512`. */
 export function pathOf(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/v2/') + 3);
 }
 
-/** The JSON body of a webhook request. */
+/** Returns the JSON body of a webhook request. */
 export function bodyOf(resourceUrl: string): string {
   return JSON.stringify({ resource_url: resourceUrl });
 }
 
-/** A count with singular or plural: `1 hook`, `1,204 hooks`. */
+/** Formats a count with its singular or plural noun: `1 hook`, `1,204 hooks`. */
 export function counted(count: number | string, noun: string, plural = `${noun}s`): string {
   return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
 }
 
-/** Entropy of a suggested path: 144 bits, as in an API key. */
+/** Number of random bytes in a suggested path: 18 bytes are 144 bits, as in an API key. */
 const SECRET_BYTES = 18;
 
-/** An unguessable path for a target URL. */
+/** Generates an unguessable path for a target URL. */
 export function secretPath(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   return `/carillon/${btoa(String.fromCharCode(...bytes))

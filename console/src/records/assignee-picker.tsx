@@ -20,14 +20,14 @@ type PeopleProps<T> = {
   readonly kept: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
-  /** Wording: people are assigned to a task, and in a team. */
+  /** Wording in the dialog: people are assigned to a task, but are in a team. */
   readonly relation?: 'assigned to' | 'in';
 };
 
 /** A record with assignees: users and, for some resources, teams. */
 type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: readonly AssignedTeam[] };
 
-/** Button that shows the assignees of a record; it opens the picker. */
+/** Button that shows the assignees of a record and opens the assignee picker. */
 export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const { kept, record, relation = 'assigned to' } = props;

@@ -14,7 +14,7 @@ import { Timestamp } from '../components/timestamp.tsx';
 import { counted, type Deletable, dependentsText, inputOf, useDelete } from './delete-with-undo.tsx';
 import { useRecords } from './records.ts';
 
-/** A comment with its number of replies, or a reply. */
+/** A comment, with the number of its replies, or a reply to a comment. */
 type CommentOrReply = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
 
 const MAX_NAME_LENGTH = 40;
@@ -32,16 +32,16 @@ const comments: Deletable<CommentOrReply> = {
   recreate: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
 };
 
-/** The subject of the comments: a project, or one of its tasks. */
+/** Props of a comment section. Its subject is a project, or `task` if set. */
 type CommentsProps = {
   readonly projectId: string;
   readonly task?: Task;
   readonly name: string;
-  /** Incremented to reload after tasks or subtasks were added or deleted. */
+  /** Incremented when tasks or subtasks were added or deleted, so that the comments are reloaded. */
   readonly reloads?: number;
 };
 
-/** Names, by id, of the parts a comment can be on: the tasks of a project, or the subtasks of a task. */
+/** Loads the names, by id, of the parts that a comment can be on: the tasks of a project or the subtasks of a task. */
 async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
   if (task === undefined) {
     const { data } = await wholePage(client.tasks, { project_id: projectId }, signal);
@@ -51,7 +51,7 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
   return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
 }
 
-/** Comments on a project or task and its parts, each with its replies, and the form for a new one. */
+/** Section with the comments on a project or task and its parts, their replies, and a form for a new comment. */
 export function Comments({ projectId: project_id, task, name, reloads = 0 }: CommentsProps) {
   const filter = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
@@ -62,7 +62,7 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
   const parts =
     useQuery((signal) => partsOf(project_id, task, signal), [filter, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
-  // The chosen task or subtask may have been deleted in the meantime.
+  // Fall back to '0', the task itself, if the chosen subtask was deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';
   const users = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [replyingTo, setReplyingTo] = useState<string>();
@@ -77,14 +77,14 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
   const createComment = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
     await client.comments.create(project_id, { comment, task_id: task?.task_id, ...on });
     setReplyingTo(undefined);
-    // A new reply is the last one: expand, so that it is visible.
+    // A new reply is listed last: expand the replies, so that it is visible.
     if ('parent_id' in on) open(on.parent_id);
     records.reload();
   };
   const renderComment = (comment: CommentOrReply, on?: ComponentChildren) => (
     <CommentView comment={comment} by={nameOfUser(comment.user_id)} on={on} onDelete={() => deleting.begin(comment)} />
   );
-  /** The task or subtask that a thread is on. */
+  /** Renders the task or subtask that a comment is on. */
   const partIn = ({ task_id, subtask_id }: CommentOrReply) => {
     if (task !== undefined) return parts.get(subtask_id);
     return task_id !== '0' && <a href={hrefTo('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
@@ -135,13 +135,13 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
 
 type RepliesProps = {
   readonly thread: ListedComment;
-  /** Shows all replies, not only those included in the list of comments. */
+  /** Whether all replies are shown, not only those that the list of comments includes. */
   readonly isWhole: boolean;
   readonly renderComment: (reply: Comment) => ComponentChildren;
   readonly onOpen: () => void;
 };
 
-/** Replies to a comment: the first ones are part of the comment, the rest is loaded when expanded. */
+/** Replies to a comment. The list of comments includes the first replies; expanding loads the rest. */
 function Replies({ thread, isWhole, renderComment, onOpen }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
   const isMore = Number(reply_count) > replies.length;
@@ -171,7 +171,7 @@ type CommentProps = {
   readonly comment: CommentOrReply;
   readonly by: string;
   readonly onDelete: () => void;
-  /** The task or subtask it is on. */
+  /** The task or subtask that the comment is on. */
   readonly on: ComponentChildren;
 };
 

@@ -3,12 +3,12 @@ import { client } from '../app/client.ts';
 import { attempt } from '../app/use-query.ts';
 import { showToast } from '../components/toast.tsx';
 
-/** Callbacks that update the UI. */
+/** Callbacks that show the changes of a task on the screen. */
 type TaskUpdates = {
   task(task: Task): void;
-  /** Reloads the subtasks: completing a task changes them as well. */
+  /** Reloads the subtasks, because completing a task completes them as well. */
   subtasks(): void;
-  /** Reloads the list: the service has created the next occurrence of a recurring task. */
+  /** Reloads the list, because the service has created the next task of a recurring task. */
   next?(): void;
 };
 
@@ -16,9 +16,9 @@ const withSubtasks = (count: number) =>
   count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
 
 /**
- * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and only the
- * subtasks that this completed. A recurring task has no Undo: the next task that the service has created would
- * remain (C41).
+ * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and those subtasks that
+ * were completed together with the task. A recurring task has no Undo, because the next task, which the service has
+ * created, would remain (C41).
  */
 export async function completeTask(task: Task, updates: TaskUpdates): Promise<void> {
   updates.task({ ...task, completed: '1' });

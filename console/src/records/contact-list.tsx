@@ -9,12 +9,12 @@ import { choice, type EditableResource, type FieldDefinition, InlineField, text 
 import { FilterSelect, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
 
-/** API filters from the query of the route; `clientId` limits the list to one client. */
+/** Reads the API filters from the query of the route; `clientId` limits the list to one client. */
 export function contactFilters(clientId = currentRoute.value.query.get('client') ?? ''): ContactFilters {
   return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: pageOffset() };
 }
 
-/** Paginated list of contacts: all, or those of one client. */
+/** Paginated list of all contacts, or of the contacts of one client. */
 export function ContactList({ clientId }: { readonly clientId?: string }) {
   const filters = contactFilters(clientId);
   const clients = useClients();
@@ -67,7 +67,7 @@ type ContactRowProps = {
   readonly contact: Contact;
   readonly onChange: (contact: Contact) => void;
   readonly onDelete: (contact: Contact) => void;
-  /** Field of the client; undefined in the list of a single client. */
+  /** Editable field for the client of the contact; undefined in the list of a single client. */
   readonly clientField: ReturnType<typeof clientField> | undefined;
 };
 
@@ -117,7 +117,7 @@ export const contactFields = {
   fax: text<Contact, ContactChanges>('fax', 'Fax'),
 };
 
-/** Select for the client that a contact belongs to; includes the current client if the list does not. */
+/** Returns the select field for the client of a contact; its options include the current client in any case. */
 export function clientField(
   contact: Contact,
   clients: readonly Client[] = [],

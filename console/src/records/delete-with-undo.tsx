@@ -7,7 +7,9 @@ import { attempt } from '../app/use-query.ts';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { showToast } from '../components/toast.tsx';
 
-/** Side effects of a deletion: label of the confirm button, and text of the confirmation dialog. */
+/**
+ * Warning about the side effects of a deletion: label of the confirm button, and text of the confirmation dialog.
+ */
 export type DeleteWarning = { readonly yes: string; readonly text: ComponentChildren };
 
 /** How records of a resource are deleted and restored. */
@@ -15,19 +17,25 @@ export type Deletable<T> = {
   readonly resource: Deletes;
   idOf(record: T): string;
   nameOf(record: T): string;
-  /** Dependent records that are deleted or changed as well; undefined when there are none. */
+  /** Describes the dependent records that are deleted or changed as well; undefined when there are none. */
   findWarning(record: T): Promise<DeleteWarning | undefined>;
-  /** Undo: creates the record again. Omit it when deletion always needs confirmation and cannot be undone. */
+  /**
+   * Creates the record again, for Undo. Omitted for resources whose deletion always needs confirmation and cannot be
+   * undone.
+   */
   recreate?(record: T): Promise<T>;
 };
 
 type DeleteCallbacks<T> = {
   readonly onGone: (record: T) => void;
-  /** The record was created again, with a new id. */
+  /** Called when Undo has created the record again, with a new id. */
   readonly onBack: (record: T) => void;
 };
 
-/** Deletes records: immediately, with Undo, when nothing depends on them; otherwise after a confirmation dialog. */
+/**
+ * Deletes a record: immediately and with Undo when no other records depend on it, otherwise after a confirmation
+ * dialog.
+ */
 export function useDelete<T>(
   { resource, idOf, nameOf, findWarning, recreate }: Deletable<T>,
   { onGone, onBack }: DeleteCallbacks<T>,
@@ -59,8 +67,8 @@ export function useDelete<T>(
 }
 
 /**
- * Input that creates a deleted record again; the API ignores read-only fields. The creator is left out, so it
- * becomes the current user: the original one may have been deleted.
+ * Returns the input that creates a deleted record again; the API ignores its read-only fields. The creator is
+ * omitted, because that user may have been deleted: the current user becomes the creator.
  */
 export function inputOf<T extends WithAssignees>(record: T) {
   const { user_id: _, users = [], teams = [], ...rest } = record;
@@ -73,14 +81,14 @@ type WithAssignees = {
   readonly teams?: readonly AssignedTeam[];
 };
 
-/** A count with singular or plural: `1 task`, `3 tasks`. */
+/** Formats a count with its singular or plural noun: `1 task`, `3 tasks`. */
 export const counted = (count: number, word: string) =>
   `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
 
-/** Dependent records that a deletion removes; `more` is text about their own dependents. */
+/** Dependent records that a deletion removes. `more` names their own dependents, such as ` and all subtasks`. */
 type Dependents = { readonly word: string; readonly count: number; readonly more: string };
 
-/** Counts the dependents of one resource by the total of a list request. */
+/** Counts the dependent records of one resource; a list request returns their total. */
 export async function countDependents(
   word: string,
   listed: Promise<{ readonly paging: Paging }>,
@@ -89,7 +97,7 @@ export async function countDependents(
   return { word, count: (await listed).paging.total_records, more };
 }
 
-/** Describes all dependents of a record; undefined when there are none. */
+/** Describes all dependent records of a record; undefined when there are none. */
 export async function deleteWarning(counting: readonly Promise<Dependents>[]): Promise<DeleteWarning | undefined> {
   const [first, ...others] = (await Promise.all(counting)).filter(({ count }) => count > 0);
   if (first === undefined) return undefined;
@@ -102,6 +110,6 @@ export async function deleteWarning(counting: readonly Promise<Dependents>[]): P
   };
 }
 
-/** Subject of a sentence about dependents: `Its task`, `Its 3 tasks`. */
+/** Returns the subject of a sentence about dependent records: `Its task`, `Its 3 tasks`. */
 export const dependentsText = (count: number, word: string) =>
   count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`;

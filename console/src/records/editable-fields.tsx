@@ -14,15 +14,15 @@ export type FieldDefinition<T, C> = {
   readonly options?: InlineProps['options'];
   readonly empty?: string;
   read(record: T): string;
-  /** The changes to send to the API; contains only the fields this one consists of. */
+  /** Returns the changes to send to the API: only the API fields that this field consists of. */
   write(value: string, before: T): C;
-  /** Client-side validation; returns the error. */
+  /** Validates the value before it is sent; returns the error, or undefined if the value is valid. */
   fault?(value: string): string | undefined;
-  /** Formatted value; defaults to the text. */
+  /** Formats the value for display; by default the result of `read` is shown. */
   show?(record: T): ComponentChildren;
 };
 
-/** The input failed client-side validation. */
+/** Thrown when an entered value fails client-side validation. */
 class InvalidInput extends Error {}
 
 /** A resource whose records can be edited inline. */
@@ -36,7 +36,7 @@ type FieldOf<T> = keyof T & string;
 
 const textOf = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
 
-/** A text field. */
+/** Defines a text field. */
 export function text<T, C>(
   field: FieldOf<T>,
   label: string,
@@ -50,7 +50,7 @@ export function text<T, C>(
   };
 }
 
-/** A start or due date. */
+/** Defines the field of a start or due date. */
 export function day<T, C>(
   field: FieldOf<T>,
   label: string,
@@ -67,7 +67,7 @@ export function day<T, C>(
   };
 }
 
-/** A field with a fixed set of values. */
+/** Defines a field with a fixed set of values. */
 export function choice<T, C>(
   field: FieldOf<T>,
   label: string,
@@ -81,7 +81,7 @@ export function choice<T, C>(
   });
 }
 
-/** The color of a record: one of the palette, or a custom one that an API client has set. */
+/** Defines the color field of a record: a color of the palette, or a custom color that an API client has set. */
 export function colour<T extends { readonly color: string }, C>(record: T): FieldDefinition<T, C> {
   const own = { value: record.color, text: record.color };
   const isOwn = !palette.some(({ value }) => value === record.color);
@@ -107,8 +107,8 @@ type InlineFieldProps<T, C> = {
 };
 
 /**
- * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field
- * meanwhile, it shows both values instead of overwriting theirs; Enter then overwrites it.
+ * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field in the
+ * meantime, the editor shows both values instead of overwriting the other value; Enter then overwrites it.
  */
 export function InlineField<T extends object, C extends object>(props: InlineFieldProps<T, C>) {
   const { kept, record, field, href, onChange, children } = props;
@@ -156,7 +156,7 @@ type FieldListProps<T, C> = Pick<InlineFieldProps<T, C>, 'kept' | 'record' | 'on
   readonly children?: ComponentChildren;
 };
 
-/** All fields of a record as a definition list. */
+/** Definition list of the fields of a record, each editable inline. */
 export function FieldList<T extends object, C extends object>({ fields, children, ...rest }: FieldListProps<T, C>) {
   return (
     <dl class="plan-facts">

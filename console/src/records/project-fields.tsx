@@ -40,7 +40,7 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
   recreate: (project) => client.projects.create(inputOf(project)),
 };
 
-/** Project states, each with the API flags that represent it. */
+/** Project states, each with the API flags that represent the state. */
 const states = {
   open: { text: 'Open', tone: 'good', flags: { closed: '0', archived: '0' } },
   closed: { text: 'Closed', tone: 'plain', flags: { closed: '1', archived: '0' } },
@@ -81,7 +81,7 @@ export const projectFields = {
   notes: text<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
-/** Select for the client of a project; includes the current client if the list does not. */
+/** Returns the select field for the client of a project; its options include the current client in any case. */
 export function clientField(
   clients: readonly Client[] = [],
   project?: Project,

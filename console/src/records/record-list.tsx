@@ -10,11 +10,11 @@ import type { Records } from './records.ts';
 
 type RecordListProps<T> = {
   readonly records: Records<T>;
-  /** Singular and plural: `['task', 'tasks']`. */
+  /** Singular and plural of the listed records: `['task', 'tasks']`. */
   readonly words: readonly [string, string];
   /** Column headings; a column for the row menu is added. */
   readonly columns: readonly ComponentChildren[];
-  /** Empty state. */
+  /** Shown when the list has no records. */
   readonly empty: ComponentChildren;
   readonly row: (record: T) => ComponentChildren;
   /** Creates a record from its name; undefined hides the quick-add field. */
@@ -23,7 +23,7 @@ type RecordListProps<T> = {
   readonly children?: ComponentChildren;
 };
 
-/** Table with one page of records, a quick-add field, pagination, and the loading, empty and error states. */
+/** Table with one page of records, a quick-add field and pagination, and with loading, empty and error states. */
 export function RecordList<T>({ records, words, columns, empty, row, create, children }: RecordListProps<T>) {
   const { rows, fault, paging, isLoading, reload, append } = records;
   return (
@@ -77,7 +77,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
   );
 }
 
-/** Empty state of a page after the last one. */
+/** Empty state of a page after the last page of the list. */
 function Beyond() {
   return (
     <Empty icon="check" title="Nothing on this page">
@@ -90,7 +90,7 @@ function Beyond() {
 export const HiddenText = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
 
 type FilterProps = {
-  /** Query parameter. */
+  /** Name of the query parameter. */
   readonly name: string;
   readonly label: string;
   readonly options: readonly { readonly value: string; readonly text: string }[];
@@ -109,12 +109,12 @@ export function FilterSelect({ name, label, options }: FilterProps) {
   );
 }
 
-/** Value of a query parameter, if it is one of the options. */
+/** Returns the value of a query parameter if it is one of the options, otherwise undefined. */
 export function chosen<V extends string>(name: string, options: readonly { readonly value: V }[]): V | undefined {
   return options.find(({ value }) => value === currentRoute.value.query.get(name))?.value;
 }
 
-/** Query string of list filters. */
+/** Formats list filters as a query string. */
 export function queryOf(filters: object): string {
   return String(new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)])));
 }

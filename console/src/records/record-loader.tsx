@@ -9,9 +9,9 @@ import { Page } from '../components/page.tsx';
 type RecordPageProps<T> = {
   readonly resource: Gets<T>;
   readonly id: string;
-  /** Title until the record is loaded: `Client`. */
+  /** Title until the record is loaded, such as `Client`. */
   readonly title: string;
-  /** The screen that lists the records. */
+  /** Name of the screen that lists the records, such as `clients`. */
   readonly all: string;
   /** @param onChange receives the updated record */
   readonly children: (record: T, onChange: (record: T) => void) => ComponentChildren;

@@ -7,13 +7,13 @@ import { type Query, useQuery } from '../app/use-query.ts';
 
 export const PAGE_SIZE = 100;
 
-/** Offset of the page in the route; pages are numbered from 1. */
+/** Returns the list offset of the page in the query of the route; pages are numbered from 1. */
 export function pageOffset(): number {
   const page = Math.trunc(Number(currentRoute.value.query.get('page') ?? 1));
   return page > 1 ? PAGE_SIZE * (page - 1) : 0;
 }
 
-/** One page of a list, with optimistic updates. */
+/** One page of a list, with methods for optimistic updates. */
 export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> & {
   /** Undefined until the first page is loaded. */
   readonly rows: readonly T[] | undefined;
@@ -28,7 +28,10 @@ export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> 
 
 const EMPTY_PAGING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
 
-/** Moves the focus to the title when it was lost with a deleted row, so that keyboard users keep a position. */
+/**
+ * Moves the focus to the page title if the focused row was deleted. Otherwise keyboard users would start again at the
+ * top of the document.
+ */
 function keepFocus(): void {
   requestAnimationFrame(() => {
     if (document.activeElement !== document.body) return;
@@ -36,7 +39,7 @@ function keepFocus(): void {
   });
 }
 
-/** Loads a page of a list; keeps the previous page visible while the next one loads. */
+/** Loads a page of a list; keeps the previous page visible while the next page is loading. */
 export function useRecords<T>(
   load: (signal: AbortSignal) => Promise<Page<T>>,
   inputs: readonly unknown[],
@@ -66,10 +69,10 @@ export function useRecords<T>(
   };
 }
 
-/** Options of project selects: at most 1,000, sorted by name. */
+/** Loads the projects that a select offers: at most 1,000, sorted by name. */
 export const useProjects = () =>
   useQuery(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
 
-/** Options of client selects: at most 1,000, sorted by name. */
+/** Loads the clients that a select offers: at most 1,000, sorted by name. */
 export const useClients = () =>
   useQuery(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);

@@ -21,14 +21,14 @@ type SubtasksProps = {
   readonly onCount?: () => void;
 };
 
-/** Subtasks of a task: complete, edit inline, delete, quick-add. */
+/** List of the subtasks of a task, which the user can complete, edit inline, delete and add. */
 export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
   const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
   useEffect(() => {
     if (reloads > 0) records.reload();
   }, [reloads]);
-  // Optimistic update: completing the task completes its subtasks. The reload confirms it.
+  // Optimistic update: when the task is completed, show its subtasks as completed. The reload confirms this.
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
   }, [task.completed]);

@@ -2,7 +2,7 @@ import { dayOf, dueIn, showDay, today } from '../app/calendar-dates.ts';
 import { currentRoute, setQuery } from '../app/router.ts';
 import { Progress } from '../components/badge.tsx';
 
-/** Tags of a record; a click filters the list by the tag. */
+/** Tags of a record; a click on a tag filters the list by this tag. */
 export function Tags({ tags }: { readonly tags: string }) {
   if (tags === '') return null;
   return tags.split(',').map((tag) => (
@@ -35,7 +35,7 @@ export function TagFilter() {
   );
 }
 
-/** Due date with its relative text, such as "2 days late"; a completed record has no relative text. */
+/** Due date with relative text, such as "2 days late"; for a completed record only the date is shown. */
 export function Due({ due, isDone }: { readonly due: string; readonly isDone: boolean }) {
   const last = dayOf(due);
   if (last === '') return null;
@@ -48,7 +48,7 @@ export function Due({ due, isDone }: { readonly due: string; readonly isDone: bo
   );
 }
 
-/** Progress bar with its number. */
+/** Progress bar, followed by the percentage as text. */
 export function Percent({ percent, name }: { readonly percent: number; readonly name: string }) {
   return (
     <span class="percent">

@@ -19,7 +19,7 @@ import { TagFilter, Tags } from './tags.tsx';
 import { taskFields, tasks } from './task-fields.tsx';
 import './records.css';
 
-/** Views of the list: value of the query parameter, label and API filters. */
+/** Views of the list, by the value of the query parameter, each with its label and API filters. */
 const views = {
   open: { text: 'Open', filters: () => ({ status: 'open' }) },
   soon: {
@@ -45,7 +45,7 @@ const orders = [
 
 const filterDay = (day: string) => day.replaceAll('-', '');
 
-/** API filters from the query of the route; `projectId` limits the list to one project. */
+/** Reads the API filters from the query of the route; `projectId` limits the list to one project. */
 export function taskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
   const order = chosen('order', orders) ?? '';
   const view = views[chosen('view', viewOptions) ?? 'open'];
@@ -69,7 +69,7 @@ type TaskListProps = {
   readonly onCount?: () => void;
 };
 
-/** Paginated list of tasks: filter, edit inline, complete, quick-add. */
+/** Paginated list of tasks, which the user can filter, edit inline, complete and add. */
 export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
   const filters = taskFilters(projectId);
   const records = useRecords((signal) => wholePage(client.tasks, filters, signal), [filters], tasks.idOf);
@@ -166,7 +166,7 @@ type TaskRowProps = {
   readonly onChange: (task: Task) => void;
   readonly onDelete: () => void;
   readonly onCount: () => void;
-  /** Called when the service has created the next task of a recurring one. */
+  /** Called when a recurring task was completed and the service has created the next task. */
   readonly onNext: () => void;
 };
 

@@ -6,7 +6,7 @@ import type {
   INodeProperties,
 } from 'n8n-workflow';
 
-/** Credentials: base URL, domain and API key (C1). */
+/** n8n credential type: base URL, domain and API key of a Carillon account (C1). */
 export class CarillonApi implements ICredentialType {
   name = 'carillonApi';
   displayName = 'Carillon API';

@@ -52,7 +52,7 @@ test('X2 occurrences while n8n was down arrive at its next start: the cursor is 
     first.items.map(({ record }) => record),
     [seen],
   );
-  // A client that was deleted again yields only its deletion; events are not selected.
+  // A client that was deleted meanwhile yields only its deletion. Kinds of events are not selected.
   assert.deepEqual(
     second.items.map(({ kind, record }) => [kind, record]),
     [

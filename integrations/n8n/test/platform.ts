@@ -19,14 +19,14 @@ import type {
 } from 'n8n-workflow';
 import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
 
-// Both are CommonJS modules of n8n, so contexts, requests and static data are those of a real n8n.
+// Use n8n's own modules, so that contexts, requests and static data are those of a real n8n. Both are CommonJS.
 const load = createRequire(import.meta.url);
 const core: typeof import('n8n-core') = load('n8n-core');
 const { Workflow }: typeof import('n8n-workflow') = load('n8n-workflow');
 
 export type Credentials = { baseUrl: string; domain: string; apiKey: string };
 
-/** The package, loaded as n8n loads community nodes. */
+/** Loads this package as n8n loads community nodes. */
 export async function loadPackage() {
   const loader = new core.PackageDirectoryLoader(join(import.meta.dirname, '..'));
   await loader.loadAll();
@@ -36,7 +36,7 @@ export async function loadPackage() {
 const { nodeTypes } = await loadPackage();
 const credentialType = new (load('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
 
-/** The node type of this package with this name, from the loader. */
+/** Returns the node type of this package with the given name. */
 export function nodeType(name: string): INodeType {
   const found = nodeTypes[name]?.type;
   if (found === undefined || !('description' in found)) throw new Error(`no node ${name}`);
@@ -51,7 +51,11 @@ export type Hosted = {
   readonly additionalData: IWorkflowExecuteAdditionalData;
 };
 
-/** @param host base URL of n8n's webhooks */
+/**
+ * Creates a workflow with one node of this package.
+ *
+ * @param host base URL of n8n's webhooks
+ */
 export function hosted(
   name: string,
   parameters: IDataObject,
@@ -84,7 +88,7 @@ export function hosted(
   return { node, workflow, type, additionalData };
 }
 
-/** Provides plain credentials (n8n stores them encrypted) and applies them to requests as the credential type defines. */
+/** Provides unencrypted credentials, unlike n8n, and applies them to requests as the credential type defines. */
 function credentialsHelper(credentials: Credentials): ICredentialsHelper {
   const given = (text: string) =>
     text.replace(/^=\{\{\$credentials\.(\w+)\}\}$/, (_, name: keyof Credentials) => credentials[name]);
@@ -101,7 +105,7 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
   } as unknown as ICredentialsHelper;
 }
 
-/** Everything the nodes have logged. */
+/** All warnings that the nodes have logged. */
 export const logged: string[] = [];
 
 function logging<T extends object>(context: T): T {
@@ -109,7 +113,7 @@ function logging<T extends object>(context: T): T {
   return Object.defineProperty(context, 'logger', { value: { warn } });
 }
 
-/** Activates and deactivates webhooks like n8n: creates a webhook only if it does not exist. */
+/** Activates the webhook of a node like n8n: creates the webhook only if it does not exist. */
 export async function activate(hosted: Hosted, isTest = false): Promise<boolean> {
   const { type } = hosted;
   const context = hookContext(hosted, 'activate', isTest);
@@ -124,21 +128,25 @@ export async function deactivate(hosted: Hosted, isTest = false): Promise<void> 
   await hosted.type.webhookMethods?.default?.delete.call(hookContext(hosted, 'update', isTest));
 }
 
-/** The webhook URL of a workflow. */
+/** Returns the webhook URL of a workflow. */
 export function webhookUrl(hosted: Hosted, isTest = false): string {
   return hookContext(hosted, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
 }
 
-/** @param isTest whether it is a test run in the editor, which has another URL and no static data */
+/**
+ * Creates the context in which n8n calls the webhook methods of a node.
+ *
+ * @param isTest whether the workflow is tested in the editor, with another webhook URL and without static data
+ */
 function hookContext({ workflow, node, additionalData }: Hosted, why: 'activate' | 'update', isTest: boolean) {
   const mode = isTest ? 'manual' : 'trigger';
   return logging(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
 }
 
-/** The result of one POST to n8n. */
+/** The result of one POST to an n8n webhook. */
 export type Rung = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
 
-/** The part of n8n's web server that handles webhooks. */
+/** Starts an HTTP server that handles webhooks like the web server of n8n. */
 export async function startHost(context: Cleanup) {
   const workflows: Hosted[] = [];
   const rung: Rung[] = [];
@@ -157,7 +165,7 @@ export async function startHost(context: Cleanup) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     add: (workflow: Hosted) => workflows.push(workflow),
     rung,
-    /** Resolves when this many notifications were answered in all. */
+    /** Resolves when `count` notifications in total have been answered. */
     async answered(count: number): Promise<readonly Rung[]> {
       while (rung.length < count) await told.promise;
       return rung;
@@ -165,7 +173,7 @@ export async function startHost(context: Cleanup) {
   };
 }
 
-/** Handles a POST like n8n: the node starts the workflow or responds itself. */
+/** Handles a POST to a webhook like n8n: the node starts the workflow, or sends the response itself. */
 async function ring({ workflow, node, type, additionalData }: Hosted, request: IncomingMessage) {
   const own = { status: 200 };
   const answer = {
@@ -197,7 +205,9 @@ function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[
   return (data ?? []).flat().map(({ json }) => json);
 }
 
-/** Items emitted by a running trigger, and a function to stop it. */
+/**
+ * Starts a trigger. Returns the items and errors that it emits, functions that wait for them, and `close`.
+ */
 export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: Hosted) {
   const items: IDataObject[] = [];
   const errors: Error[] = [];
@@ -257,7 +267,7 @@ export async function execute({ workflow, node, type, additionalData }: Hosted, 
   return (Array.isArray(output) ? output : []).flat();
 }
 
-/** A foreign server, to record what would be sent to it. */
+/** Starts a server that is not the Carillon service, and records the requests that it receives. */
 export async function startForeign(context: Cleanup, answer: (response: ServerResponse) => void) {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {

@@ -24,7 +24,7 @@ function workflow(kind: string, given: Partial<Credentials> = {}) {
   return made;
 }
 
-/** The hooks with the URL of a workflow, newest last. */
+/** Lists the hooks whose target is the webhook URL of a workflow, newest last. */
 async function hooksOf(made: ReturnType<typeof workflow>) {
   const { data } = await service.carillon.hooks.list();
   return data.filter(({ target_url }) => target_url === webhookUrl(made));
@@ -222,7 +222,7 @@ test('a workflow deactivated while the service is unreachable drops its hook; th
   assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
   assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s);
   assert.equal(logged.join().includes(service.key), false);
-  // When activated again, it reuses the existing hook.
+  // When activated again, the workflow reuses the existing hook.
   made.additionalData.credentialsHelper = credentialsHelper;
   const [before] = await hooksOf(made);
   await activate(made);

@@ -9,7 +9,7 @@ import type {
 /** Retry delay after 429 or 503 without Retry-After, in seconds. */
 const RETRY_DELAY_S = 60;
 
-/** URL prefix of every call; throws if the base URL is invalid. */
+/** Returns the URL prefix of every API call; throws if the base URL is invalid. */
 export function rootOf(z: ZObject, { authData }: Bundle): string {
   const url = URL.parse(String(authData.baseUrl).trim());
   const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
@@ -22,7 +22,7 @@ export function rootOf(z: ZObject, { authData }: Bundle): string {
   return `${url.href.replace(/([^/])\/+$/, '$1')}/v2`;
 }
 
-/** Adds the key, only for addresses of the service; redirects are not followed. */
+/** Adds the key to requests to the service, and to no other host. Redirects are not followed. */
 export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
   if (!z || !bundle) return request;
   if (!String(request.url).startsWith(`${rootOf(z, bundle)}/`)) {
@@ -37,10 +37,10 @@ export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
   };
 };
 
-/** Statuses that the caller handles itself and that are not errors. */
+/** Request option: the caller handles these statuses itself, so they do not throw an error. */
 export const expected = (...statuses: number[]) => ({ middlewareData: { expected: statuses } });
 
-/** Throws the service's error message unless successful; C6: `message` names every invalid field. */
+/** Throws the service's error message unless the call succeeds. The message names every invalid field (C6). */
 export const mustSucceed: AfterResponseMiddleware = (response, z) => {
   const { status, request } = response;
   const isExpected = ((request.middlewareData?.expected ?? []) as number[]).includes(status);

@@ -3,7 +3,7 @@ import { rootOf } from './connection';
 import { given, inputOf } from './inputs';
 import { type Field, type ResourceType, resourceTypes, shown, titleOf } from './table';
 
-/** An action on a record: the id in its path, its input fields, and a fixed body. */
+/** An action that every resource type can offer. Its path may contain an id; `body` is the fixed part of the body. */
 type Verb = {
   name: string;
   says: string;

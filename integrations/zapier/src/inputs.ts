@@ -16,7 +16,7 @@ const words: Record<string, string> = {
   ...{ D: 'Daily', W: 'Weekly', M: 'Monthly', Q: 'Quarterly', S: 'Every Six Months', Y: 'Yearly' },
 };
 
-/** A field as a Zapier input; an id is chosen from a list of names. */
+/** Converts a field to a Zapier input field. The user chooses an id from a list of names. */
 export function inputOf({ name, says, form, required = false, words: values = [] }: Field): PlainInputField {
   const other = resourceTypes.find(({ key }) => key === name);
   return {
@@ -31,13 +31,16 @@ export function inputOf({ name, says, form, required = false, words: values = []
   };
 }
 
-/** The filled-in fields, in the service's format. */
+/** Returns the values of the input fields that the user has filled in, in the service's format. */
 export function given(fields: readonly Field[], inputData: Record<string, unknown>): Record<string, unknown> {
   const filled = fields.filter(({ name }) => inputData[name] !== undefined && inputData[name] !== '');
   return Object.fromEntries(filled.map((field) => [field.name, formatted(field, inputData[field.name])]));
 }
 
-/** Converts Zapier's ISO 8601 dates. The local time of the user is meant, so no zone is converted (C9). */
+/**
+ * Converts an input value to the service's format. Zapier's ISO 8601 dates are in the user's local time, so the time
+ * zone is not converted (C9).
+ */
 function formatted({ form }: Field, value: unknown): unknown {
   if (form !== 'date' && form !== 'day') return value;
   const [, day, time = '00:00:00'] = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}:\d{2}))?/.exec(String(value)) ?? [];

@@ -3,8 +3,8 @@ import type { ZObject } from 'zapier-platform-core';
 type Query = Readonly<Record<string, string | number>> & { readonly limit: number };
 
 /**
- * Reads up to `limit` records of a list, over several pages if needed. C7: a page may have fewer records than its limit,
- * so only the Link header tells whether another one follows.
+ * Reads up to `limit` records of a list, over several pages if needed. A page may have fewer records than its limit, so
+ * only the Link header shows whether another page follows (C7).
  */
 export async function recordsAt(z: ZObject, url: string, query: Query): Promise<Record<string, unknown>[]> {
   const records: Record<string, unknown>[] = [];

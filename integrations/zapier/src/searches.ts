@@ -4,12 +4,14 @@ import { given, inputOf } from './inputs';
 import { recordsAt } from './records';
 import { type ResourceType, resourceTypes, shown, titleOf } from './table';
 
-/** Zapier uses the first result; the others show whether the search was ambiguous. */
+/**
+ * Maximum results of a search. Zapier uses only the first result; further results show that the search is ambiguous.
+ */
 const MAX_RESULTS = 20;
 
 export const searches = Object.fromEntries(resourceTypes.map(searchOf).map((search) => [search.key, search]));
 
-/** Search by id, or by the filters of the list. */
+/** Creates a Zapier search for records, by id or by the filters of the list. */
 function searchOf(resourceType: ResourceType): Search {
   const title = titleOf(resourceType.name);
   const id = {

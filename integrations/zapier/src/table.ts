@@ -1,6 +1,6 @@
 import service from './service.json';
 
-/** Input type of a value. */
+/** Type of an input field in the editor. */
 export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
@@ -9,10 +9,10 @@ export type Field = { name: string; says: string; form: Form; required?: boolean
 export type ResourceType = {
   name: string;
   plural: string;
-  /** Field with the id. */
+  /** Name of the field that contains the record's id. */
   key: string;
   label: string;
-  /** Field with the id of the parent record. */
+  /** Name of the field that contains the id of the parent record. */
   parent?: string;
   creation: Field[];
   change: Field[];
@@ -30,7 +30,7 @@ export const hookKinds: { name: string; resourceType: ResourceType }[] = service
   },
 );
 
-/** `completed_task` → `Completed Task`. */
+/** Converts `completed_task` to `Completed Task`. */
 export function titleOf(name: string): string {
   const title = name.replace(/(^|_)(\w)/g, (_, gap: string, first: string) => (gap && ' ') + first.toUpperCase());
   return title.replace(/\bId\b/, 'ID');

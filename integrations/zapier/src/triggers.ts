@@ -3,8 +3,9 @@ import { expected, rootOf } from './connection';
 import { recordsAt } from './records';
 import { hookKinds, type ResourceType, resourceTypes, type Shown, shown, titleOf } from './table';
 
-/** Number of example records, and page size of a list to choose from. */
+/** Maximum number of example records that the editor shows for a trigger. */
 const MAX_EXAMPLES = 3;
+/** Number of records per page of a list from which the user chooses an id. */
 const CHOICES_PAGE_SIZE = 100;
 
 /** One trigger for each kind that a hook can subscribe to. */
@@ -24,7 +25,7 @@ const hooks = hookKinds.map(
   }),
 );
 
-/** One hidden trigger for each resource type: the choices for an id field. */
+/** One hidden trigger for each resource type. It lists the records from which the user chooses an id. */
 const choices = resourceTypes.map(
   (resourceType): Trigger => ({
     key: `list_${resourceType.name}`,
@@ -65,7 +66,8 @@ async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ i
   const body = { target_url: bundle.targetUrl, event };
   const answer = await z.request({ url, method: 'POST', body, ...expected(409) });
   if (answer.status === 201) return answer.data;
-  // C12: the target is taken. If by a hook of this user, Zapier repeated the call because it missed the first response.
+  // 409: another hook has this target (C12). If that hook belongs to this user, Zapier has repeated the call because it
+  // missed the first response.
   const { data } = await z.request({ url });
   const own = (data.data as (Hook & { state: string })[]).find(
     (hook) => hook.target_url === bundle.targetUrl && hook.event === event && hook.state !== 'ended',
@@ -74,7 +76,7 @@ async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ i
   return { id: own.id };
 }
 
-/** Deletes the hook; one that has ended or no longer exists is no error. */
+/** Deletes the hook. It is no error if the hook has ended or no longer exists. */
 async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
   const id = encodeURIComponent(String(bundle.subscribeData?.id));
   await z.request({ url: `${rootOf(z, bundle)}/hooks/${id}`, method: 'DELETE', ...expected(404) });
@@ -82,8 +84,9 @@ async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
 }
 
 /**
- * Fetches the record that a notification names. It must be of this trigger's resource type and on this service, since
- * anyone can POST to a target (the specification, section 5). A hook test and a deleted record trigger nothing.
+ * Fetches the record that a notification names. The record must have this trigger's resource type and be on this
+ * service, since anyone can POST to a target (section 5 of the specification). A hook test and a deleted record trigger
+ * nothing.
  */
 async function record(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<Shown[]> {
   const url = String(bundle.cleanedRequest?.resource_url);

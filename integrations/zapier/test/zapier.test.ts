@@ -16,7 +16,7 @@ const authData = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKe
 type Rows = Record<string, unknown>[];
 type Perform<T> = (z: ZObject, bundle: Bundle) => T;
 
-// Runs a method in Zapier's own handler, with its HTTP client and all middleware.
+// Runs a method of the app in Zapier's own handler, with Zapier's HTTP client and all middleware.
 const tester = zapier.createAppTester(app);
 const run = <T = Rows>(perform: unknown, bundle: object = {}): Promise<Awaited<T>> =>
   tester(perform as Perform<T>, { authData, ...bundle }) as Promise<Awaited<T>>;

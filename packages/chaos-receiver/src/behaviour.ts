@@ -2,29 +2,37 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Authority } from './certificates.ts';
 import type { Connection } from './connection.ts';
 
-/** The point at which a behaviour starts: after the connect, the first bytes, the request head, its first body byte, or all of it. */
+/**
+ * The point of a connection at which a behaviour starts: after the connect, the first bytes, the request head, the
+ * first byte of the request body, or the whole request.
+ */
 export type Phase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
 
-/** The result that a correct sender sees: a status, or the reason why it reads none. */
+/** The result that a correct sender observes: the status of the response, or the reason why it gets no response. */
 export type SenderResult = number | 'timeout' | 'reset' | 'protocol' | 'tls';
 
-/** One way to misbehave, or to behave well. */
+/** One behaviour of the receiver: a way to misbehave, or a correct response for comparison. */
 export type Behaviour = {
-  /** The name, in scripts and paths. */
+  /** Name of the behaviour, in scripts and paths. */
   readonly slug: string;
-  /** One sentence: what the receiver sends or does. */
+  /** One sentence that says what the receiver sends or does. */
   readonly description: string;
   readonly senderSees: SenderResult;
-  /** Default: `request`. */
+  /** The point at which the behaviour starts; default `request`. */
   readonly startsAt?: Phase;
-  /** Only for senders that use TLS. A function returns the certificate and TLS options; `true` means no handshake at all. */
+  /**
+   * Restricts the behaviour to senders that use TLS. A function returns the certificate and TLS options; with `true`,
+   * the receiver performs no handshake.
+   */
   readonly tls?: true | ((authority: Authority) => SecureContextOptions);
   readonly run: (connection: Connection) => void | Promise<void>;
 };
 
 export type Outcome = 'delivered' | 'ended' | 'failed';
 
-/** The outcome for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure. */
+/**
+ * Returns the outcome for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure.
+ */
 export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Outcome {
   if (senderSees === 200) return 'delivered';
   return senderSees === 401 ? 'ended' : 'failed';
@@ -32,12 +40,12 @@ export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Outcom
 
 export type BehaviourBody = Omit<Behaviour, 'slug'>;
 
-/** Converts a table with the slugs as keys into a list. */
+/** Converts a table of behaviours, keyed by slug, to a list. */
 export function behavioursOf(table: Readonly<Record<string, BehaviourBody>>): readonly Behaviour[] {
   return Object.entries(table).map(([slug, body]) => ({ slug, ...body }));
 }
 
-/** Sends the bytes and closes the connection. */
+/** Creates a behaviour that sends the bytes and closes the connection. */
 export const respond = (
   description: string,
   senderSees: SenderResult,
@@ -45,7 +53,10 @@ export const respond = (
   startsAt: Phase = 'request',
 ): BehaviourBody => ({ description, senderSees, startsAt, run: (connection) => connection.end(bytes) });
 
-/** Sends the bytes and waits until the sender closes. A close by the receiver would be a second signal to the sender. */
+/**
+ * Creates a behaviour that sends the bytes and waits until the sender closes. If the receiver closed first, the sender
+ * could detect the end of the response by the close.
+ */
 export const respondAndKeepOpen = (
   description: string,
   senderSees: SenderResult,
@@ -61,19 +72,25 @@ export const respondAndKeepOpen = (
   },
 });
 
-/** Status line and headers, with the empty line that ends them. Each connection serves one request. */
+/**
+ * Returns a status line and headers, with the empty line that ends them. `Connection: close` is included, since each
+ * connection serves one request.
+ */
 export function responseHead(status: string | number, ...headers: readonly string[]): string {
   return `${[`HTTP/1.1 ${status}`, ...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`;
 }
 
-/** A complete response with one line of text. Strings are written as Latin-1, so the UTF-8 bytes are spelled out. */
+/**
+ * Returns a complete response with one line of text. The UTF-8 bytes are encoded as Latin-1 characters, since
+ * connections write strings as Latin-1.
+ */
 export function textResponse(status: string | number, text: string): string {
   const bytes = Buffer.from(`${text}\n`);
   const head = responseHead(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${bytes.length}`);
   return head + bytes.toString('latin1');
 }
 
-/** A complete response without a body. */
+/** Returns a complete response without a body. */
 export const emptyResponse = (status: string | number, ...headers: readonly string[]): string =>
   responseHead(status, 'Content-Length: 0', ...headers);
 

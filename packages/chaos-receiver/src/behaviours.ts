@@ -6,7 +6,7 @@ import { otherProtocols, tls } from './behaviours/protocols.ts';
 import { slow } from './behaviours/slow.ts';
 import { redirects, retryAfter, status, statuses, unauthorized } from './behaviours/statuses.ts';
 
-/** All behaviours by group, in the order of the list. */
+/** All behaviours by group, in the order in which `--list` prints them. */
 export const groups: Readonly<Record<string, readonly Behaviour[]>> = {
   'Slow or no response': slow,
   'Endless responses': endless,
@@ -26,7 +26,7 @@ export const behaviours: readonly Behaviour[] = Object.values(groups).flat();
 
 const bySlug = new Map(behaviours.map((one) => [one.slug, one]));
 
-/** Finds a behaviour by its slug. Every status from 200 to 599 is a slug, also those that the list leaves out. */
+/** Finds a behaviour by its slug. Every status from 200 to 599 is a slug, even if the list does not contain it. */
 export function behaviourBySlug(slug: string): Behaviour | undefined {
   return bySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? status(Number(slug)) : undefined);
 }

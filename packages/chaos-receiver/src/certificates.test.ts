@@ -39,7 +39,7 @@ test('an integer has the minimal length and is never negative: OpenSSL rejects o
   assert.equal(encoded('02'), '020102');
   assert.equal(encoded('7fff'), '02027fff');
   assert.equal(encoded('80'), '02020080');
-  // One serial number in 256 starts with a zero byte.
+  // One in 256 serial numbers starts with a zero byte.
   assert.equal(encoded('007f'), '02017f');
   assert.equal(encoded('0080'), '02020080');
   assert.equal(encoded('0000ff01'), '020300ff01');

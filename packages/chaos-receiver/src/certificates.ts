@@ -1,7 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP, SocketAddress } from 'node:net';
 
-// The subset of DER (ITU-T X.690) that certificates need. Each value is encoded as tag, length, content.
+// This section encodes the subset of DER (ITU-T X.690) that certificates need. Each value is encoded as tag, length and
+// content.
 
 export function tagged(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
@@ -16,17 +17,20 @@ export const sequence = (...parts: readonly Uint8Array[]): Buffer => tagged(0x30
 export const octetString = (...parts: readonly Uint8Array[]): Buffer => tagged(0x04, ...parts);
 export const booleanTrue = (): Buffer => tagged(0x01, Buffer.from([0xff]));
 
-/** @param unusedBits how many bits at the end of the last byte are padding */
+/** @param unusedBits number of padding bits at the end of the last byte */
 export const bitString = (bytes: Uint8Array, unusedBits = 0): Buffer => tagged(0x03, Buffer.from([unusedBits]), bytes);
 
-/** Encodes an unsigned big-endian integer in the minimal length. A leading zero byte keeps it from being negative. */
+/**
+ * Encodes an unsigned big-endian integer with the minimal number of bytes. A leading zero byte is added if the first
+ * bit is set, since DER integers are signed.
+ */
 export function integer(bytes: Uint8Array): Buffer {
   const first = bytes.findIndex((byte) => byte !== 0);
   const minimal = first < 0 ? bytes.subarray(-1) : bytes.subarray(first);
   return tagged(0x02, (minimal[0] ?? 0) >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0), minimal);
 }
 
-/** @param dotted the dotted form: `1.2.840.10045.4.3.2` */
+/** @param dotted object identifier in dotted form, such as `1.2.840.10045.4.3.2` */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   const base128 = (value: number): number[] => {
@@ -37,33 +41,36 @@ export function objectIdentifier(dotted: string): Buffer {
   return tagged(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** X.509 requires UTCTime, with a two-digit year, from 1950 to 2049, and GeneralizedTime for other years. */
+/**
+ * Encodes a time. X.509 requires UTCTime, with a two-digit year, from 1950 to 2049, and GeneralizedTime for other
+ * years.
+ */
 export function time(timestamp: number): Buffer {
   const text = `${new Date(timestamp).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`;
   const isUtcTime = text >= '1950' && text < '2050';
   return isUtcTime ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text));
 }
 
-/** A private key and its certificate in PEM, as a TLS server takes them. */
+/** A private key and its certificate in PEM, in the form that a TLS server takes. */
 export type KeyAndCertificate = { readonly key: string; readonly cert: string };
 
-/** The content of a certificate. */
+/** The content that behaviours choose for a certificate: hosts and validity. */
 export type CertificateContent = {
-  /** Host names and IP addresses. */
+  /** Host names and IP addresses that the certificate is valid for. */
   readonly hosts: readonly string[];
-  /** Start and end of the validity, in milliseconds since the epoch. */
+  /** Start of the validity, in milliseconds since the epoch. `until` is its end. */
   readonly from: number;
   readonly until: number;
 };
 
 /**
- * A certificate authority. Each start of the receiver creates a new one, so trusting it means trusting this one
- * process.
+ * A certificate authority. Each start of the receiver creates a new authority, so a sender that trusts it trusts only
+ * this process.
  */
 export type Authority = {
   readonly certificate: string;
   readonly now: number;
-  /** Host names and addresses of the receiver. */
+  /** Host names and IP addresses of the receiver. */
   readonly hosts: readonly string[];
   issue(content: CertificateContent): KeyAndCertificate;
   selfSigned(content: CertificateContent): KeyAndCertificate;
@@ -79,7 +86,7 @@ type Entity = { readonly name: string; readonly keys: KeyPair };
 
 const newKeyPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** Valid from one day ago, since the sender's clock may be behind. */
+/** Returns the content of a valid certificate. It is valid from one day ago, since the sender's clock may be behind. */
 export const validContent = (hosts: readonly string[], now: number): CertificateContent => ({
   hosts,
   from: now - DAY_MS,
@@ -102,7 +109,7 @@ export function createAuthority(hosts: readonly string[], now: number): Authorit
   };
 }
 
-/** An X.509 certificate in PEM (RFC 5280, 4.1). */
+/** Creates an X.509 certificate in PEM (RFC 5280, 4.1), signed with the key of the issuer. */
 function certificateOf(
   subject: Entity,
   issuer: Entity,
@@ -134,7 +141,7 @@ const nameOf = ({ name }: Entity) =>
 
 const publicKeyInfo = ({ publicKey }: KeyPair) => publicKey.export({ type: 'spki', format: 'der' });
 
-/** Also the serial number: different keys have different ids. */
+/** Returns the key identifier, which is also the serial number: different keys have different identifiers. */
 const keyId = (keys: KeyPair) => createHash('sha1').update(publicKeyInfo(keys)).digest();
 
 const extension = (id: string, value: Buffer, isCritical = false) =>
@@ -143,13 +150,16 @@ const extension = (id: string, value: Buffer, isCritical = false) =>
 const KEY_USAGE = '2.5.29.15';
 const BASIC_CONSTRAINTS = '2.5.29.19';
 
-/** A certificate authority. Key usage: keyCertSign, cRLSign. */
+/** Extensions of the certificate of a certificate authority. Key usage: keyCertSign, cRLSign. */
 const authorityExtensions: readonly Buffer[] = [
   extension(BASIC_CONSTRAINTS, sequence(booleanTrue()), true),
   extension(KEY_USAGE, bitString(Buffer.from([0x06]), 1), true),
 ];
 
-/** A TLS server. Key usage: digitalSignature; extended key usage: serverAuth. */
+/**
+ * Returns the extensions of the certificate of a TLS server. Key usage: digitalSignature; extended key usage:
+ * serverAuth.
+ */
 function serverExtensions({ hosts }: CertificateContent): readonly Buffer[] {
   return [
     extension(BASIC_CONSTRAINTS, sequence(), true),
@@ -176,7 +186,7 @@ function addressBytes(address: string): Buffer {
   return Buffer.from([...head, ...Array.from({ length: 16 - head.length - tail.length }, () => 0), ...tail]);
 }
 
-/** Two bytes of a hexadecimal group, or the four of an IPv4 address at the end. */
+/** Encodes a hexadecimal group of an IPv6 address as two bytes, or an IPv4 address at its end as four bytes. */
 function groupBytes(group: string): number[] {
   if (group.includes('.')) return group.split('.').map(Number);
   const value = Number.parseInt(group, 16);

@@ -4,22 +4,25 @@ import type { ReceivedRequest } from './request.ts';
 
 export type ConnectionOptions = {
   readonly random: SeededRandom;
-  /** The timeout of the sender, as given by `--deadline`. */
+  /** Timeout of the sender in milliseconds, as given by `--deadline`. */
   readonly deadlineMs: number;
-  /** The interval between two dripped bytes. */
+  /** Interval between two dripped bytes in milliseconds, as given by `--pace`. */
   readonly paceMs: number;
 };
 
-/** One accepted connection, with the operations that behaviours use. After the sender closed, every operation is a no-op. */
+/**
+ * One accepted connection, with the operations that behaviours use. Operations have no effect after the sender has
+ * closed the connection.
+ */
 export class Connection {
   readonly random: SeededRandom;
   readonly deadlineMs: number;
   readonly paceMs: number;
-  /** The part of the request that has arrived. */
+  /** The part of the request that has arrived; undefined before the request is read. */
   request: ReceivedRequest | undefined;
   /** Resolves when the sender closes the connection or half-closes it. */
   readonly senderClosed: Promise<void>;
-  /** The TCP socket, also when TLS runs on top of it. */
+  /** The TCP socket, also while TLS runs over it. */
   readonly #tcp: Socket;
   #socket: Socket;
   #hasSenderClosed = false;
@@ -37,7 +40,7 @@ export class Connection {
     this.switchTo(tcp);
   }
 
-  /** Uses this socket from now on: the TLS socket after a handshake. */
+  /** Uses another socket for all further operations, such as the TLS socket after a handshake. */
   switchTo(socket: Socket): void {
     this.#socket = socket;
     for (const event of ['error', 'end', 'close']) socket.on(event, () => this.#onSenderClosed());
@@ -56,13 +59,13 @@ export class Connection {
     return this.#hasSenderClosed;
   }
 
-  /** Writes and keeps the connection open. Returns false when the socket buffer is full. */
+  /** Writes bytes and keeps the connection open. Returns false if the socket buffer is full. */
   write(bytes: string | Uint8Array): boolean {
     if (this.#hasSenderClosed) return true;
     return this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** Writes and closes: FIN, and over TLS a `close_notify` before it. */
+  /** Writes bytes and closes the connection with FIN. Over TLS, a `close_notify` precedes the FIN. */
   end(bytes: string | Uint8Array = ''): void {
     this.write(bytes);
     this.#socket.end();
@@ -73,7 +76,7 @@ export class Connection {
     this.#tcp.end();
   }
 
-  /** Writes and resets the connection (RST). */
+  /** Writes bytes and resets the connection (RST). */
   async reset(bytes = ''): Promise<void> {
     if (bytes !== '') {
       this.write(bytes);
@@ -83,7 +86,7 @@ export class Connection {
     if (!this.#tcp.destroyed) this.#tcp.resetAndDestroy();
   }
 
-  /** Resolves after `ms`, or earlier when the sender closes. */
+  /** Resolves after `ms` milliseconds, or earlier if the sender closes the connection. */
   async wait(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, Math.max(ms, 0));
@@ -91,7 +94,7 @@ export class Connection {
     clearTimeout(timer);
   }
 
-  /** Writes one byte at a time: all of them within `withinMs`, or one per `paceMs`. */
+  /** Writes one byte at a time. The bytes are spread over `withinMs`, or sent one per `paceMs`. */
   async drip(bytes: string, withinMs?: number): Promise<void> {
     const intervalMs = withinMs === undefined ? this.paceMs : withinMs / bytes.length;
     const startedAt = performance.now();
@@ -101,7 +104,7 @@ export class Connection {
     }
   }
 
-  /** Writes the same bytes `times` times, or until the sender closes, as fast as the sender reads. */
+  /** Writes the same bytes `times` times, as fast as the sender reads. Stops if the sender closes the connection. */
   async writeRepeatedly(bytes: string | Uint8Array, times = Number.POSITIVE_INFINITY): Promise<void> {
     const chunk = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     for (let count = 0; count < times && !this.#hasSenderClosed; count += 1) {

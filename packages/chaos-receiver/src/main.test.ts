@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-/** Runs the program to its end. */
+/** Runs the program and waits until it ends. */
 function run(...flags: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const options = { timeout: 15_000, maxBuffer: 2 ** 22 };
@@ -27,7 +27,7 @@ function run(...flags: readonly string[]): Promise<Ended> {
 
 type Running = { readonly url: string; readonly lines: AsyncIterator<string>; readonly child: ChildProcess };
 
-/** Starts the program on a free port, until the test ends. */
+/** Starts the program on a free port. The program is killed when the test ends. */
 async function start(t: TestContext, ...flags: readonly string[]): Promise<Running> {
   const child = spawn(process.execPath, [main, '--port', '0', '--json', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,12 +9,12 @@ import { seededRandom } from './random.ts';
 import { createScript, parseScript } from './script.ts';
 import { type Server, type ServerOptions, startServer } from './server.ts';
 
-/** An invalid flag. The message is printed as one line, without a stack. */
+/** An invalid flag. The message is printed as one line, without a stack trace. */
 export class UsageError extends Error {}
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** @param count how many successive ports are needed */
+/** @param count number of successive ports that are needed */
 export function parsePort(text: string, count: number): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port === 0 || (port >= 1 && port + count - 1 <= 65_535)) return port;
@@ -74,7 +74,7 @@ const program = new Command('carillon-chaos-receiver')
     else await receive(flags);
   });
 
-// EPIPE: a reader such as `head` closed the pipe early.
+// EPIPE is not an error: a reader such as `head` closed the pipe early.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await program.parseAsync();
@@ -141,7 +141,7 @@ function printListening({ json, each }: Flags, listening: Listening): void {
   else printLine(`Listening at ${url} with script ${behaviour}, seed ${seed}. Press Ctrl-C to stop.`);
 }
 
-/** True if the address is wrong, so that no other port would work either. */
+/** Whether a listen error is caused by the address, so that no other port would work either. */
 function isHostError(error: Error): boolean {
   return 'code' in error && ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code));
 }

@@ -2,24 +2,27 @@ import { type Behaviour, outcomeOf } from './behaviour.ts';
 import { groups } from './behaviours.ts';
 import type { ConnectionReport } from './server.ts';
 
-/** C0, DEL, C1, line and paragraph separators, and bidirectional controls. */
+/** Matches C0 and C1 control characters, DEL, line and paragraph separators, and bidirectional controls. */
 const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Senders choose paths and headers: escaping keeps them from moving the cursor or forging lines of a terminal. */
+/**
+ * Escapes control characters. Senders choose paths and headers, which must not move the cursor of a terminal or forge
+ * lines.
+ */
 const escaped = (text: string): string =>
   text.replace(CONTROL_CHARACTERS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** Prints one line. */
+/** Prints one line, with control characters escaped. */
 export function printLine(line: string): void {
   process.stdout.write(`${escaped(line)}\n`);
 }
 
-/** Prints one line of JSON. The escapes are valid in JSON, so the value stays the same. */
+/** Prints a value as one line of JSON. The escapes are valid in JSON, so the value stays the same. */
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value));
 }
 
-/** One connection, as a line for people. */
+/** Formats the report on one connection as a line for people. */
 export function reportLine(report: ConnectionReport): string {
   const { at, behaviour, request, bytesRead, bytesWritten, ms, tls, error } = report;
   const time = new Date(at).toISOString().slice(11, 23);
@@ -30,7 +33,7 @@ export function reportLine(report: ConnectionReport): string {
   return `${time}  ${name}  ${what}${transport}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`;
 }
 
-/** One connection, as JSON for programs. */
+/** Converts the report on one connection to JSON for programs. */
 export function reportJson({ behaviour, at, request, ...rest }: ConnectionReport): object {
   return {
     behaviour: behaviour?.slug ?? null,
@@ -41,11 +44,11 @@ export function reportJson({ behaviour, at, request, ...rest }: ConnectionReport
   };
 }
 
-/** The scheme of the URLs that reach these behaviours. */
+/** Returns the scheme of the URLs that reach these behaviours. */
 export const schemeOf = (some: readonly Behaviour[] = []): 'http' | 'https' =>
   some.length > 0 && some.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
 
-/** All behaviours, as lines for people. */
+/** Formats all behaviours as lines for people. */
 export function listLines(): readonly string[] {
   const width = Math.max(...Object.values(groups).flatMap((all) => all.map(({ slug }) => slug.length)));
   return Object.entries(groups).flatMap(([title, all]) => [
@@ -58,7 +61,7 @@ export function listLines(): readonly string[] {
   ]);
 }
 
-/** All behaviours, as JSON for programs. */
+/** Converts all behaviours to JSON for programs. */
 export function listJson(): readonly object[] {
   return Object.entries(groups).flatMap(([group, all]) =>
     all.map((one) => ({

@@ -1,16 +1,18 @@
-/** A pseudo-random generator: the same seed gives the same numbers. Not for secrets. */
+/** A pseudo-random number generator: the same seed gives the same numbers. It is not suitable for secrets. */
 export type SeededRandom = {
-  /** A number from 0 (inclusive) to 1 (exclusive). */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   fraction(): number;
-  /** An integer from 0 (inclusive) to `end` (exclusive). */
+  /** Returns an integer from 0 (inclusive) to `end` (exclusive). */
   below(end: number): number;
-  /** A random element. */
+  /** Returns a random element. */
   one<T>(of: readonly T[]): T;
-  /** An independent generator with a seed from this one: numbers that one part draws do not shift those of another. */
+  /**
+   * Creates an independent generator, seeded from this one. Numbers drawn from one generator do not affect the other.
+   */
   fork(): SeededRandom;
 };
 
-/** SplitMix32: 32 bits of state. All seeds are equally good. */
+/** Creates a SplitMix32 generator, which has 32 bits of state. All seeds are equally good. */
 export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const fraction = () => {

@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net';
 
-/** The part of a request that has arrived. */
+/** The part of a request that has arrived when a behaviour starts. */
 export type ReceivedRequest = {
   readonly method: string;
   readonly path: string;
-  /** By name in lower case. Headers of the same name are joined with commas. */
+  /** Headers by name in lower case. Headers of the same name are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The first bytes of the body. */
+  /** The first bytes of the body, decoded as UTF-8. */
   readonly body: string;
   readonly bodyBytes: number;
 };
 
-/** Bytes of a request that are kept in memory; the rest is only counted. */
+/** Maximum number of bytes of a request that are kept in memory. The receiver only counts further bytes. */
 const MAX_STORED_BYTES = 64 * 1_024;
 const MAX_BODY_SHOWN_BYTES = 2_048;
 
 type Part = 'request-head' | 'request-body' | 'request';
 
-/** Reads one request leniently: it requires nothing but a head, since senders may misbehave as well. */
+/** Reads one request leniently: it only requires a request head, since senders may misbehave as well. */
 export class RequestReader {
   #kept: Buffer = Buffer.alloc(0);
-  /** The last five bytes: they show the end of a chunked body. */
+  /** The last five bytes of the request, which show the end of a chunked body. */
   #tail: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #headEnd = -1;
@@ -38,7 +38,7 @@ export class RequestReader {
     });
   }
 
-  /** Resolves to true when the part has arrived, and to false when the sender closes before. */
+  /** Resolves to true when the part has arrived, and to false if the sender closes the connection before. */
   async waitFor(part: Part, senderClosed: Promise<void>): Promise<boolean> {
     let isClosed = false;
     const closing = senderClosed.then(() => {
@@ -72,7 +72,7 @@ export class RequestReader {
     return this.#bodyBytes >= Number(length);
   }
 
-  /** True if the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
+  /** Whether the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
   get expectsContinue(): boolean {
     return this.#headers.expect?.toLowerCase() === '100-continue';
   }

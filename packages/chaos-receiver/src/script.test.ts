@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { seededRandom } from './random.ts';
 import { createScript, parseScript } from './script.ts';
 
-/** The slugs of the first `count` connections. */
+/** Runs a script and returns the slugs of the first `count` connections. */
 function slugsOf(text: string, count: number, seed = 1): readonly string[] {
   const steps = parseScript(text);
   assert.ok(!('error' in steps), text);

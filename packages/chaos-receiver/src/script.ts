@@ -2,18 +2,19 @@ import type { Behaviour } from './behaviour.ts';
 import { behaviourBySlug, behaviours } from './behaviours.ts';
 import type { SeededRandom } from './random.ts';
 
-/** One step: `times` connections, each with a random one of the behaviours. */
+/** One step of a script, for `times` connections. Each connection gets a random one of the behaviours. */
 type Step = { readonly behaviours: readonly Behaviour[]; readonly times: number };
 
-/** The behaviours of successive connections. */
+/** A script: `next` returns the behaviour of the next connection. */
 export type Script = { next(): Behaviour };
 
 const RANDOM = 'random';
 const MAX_TIMES = 1_000_000;
 
 /**
- * Parses a script such as `503*2,200`. Commas separate steps; `*2` repeats a step twice and `*` forever; `200|503|hang`
- * picks one of these at random; `random` picks one of `all`. After its last step a script starts again.
+ * Parses a script such as `503*2,200`. Commas separate steps. `*2` repeats a step twice, and `*` repeats it forever.
+ * `200|503|hang` picks one of these behaviours at random, `random` picks one of `all`. After its last step, a script
+ * starts again.
  */
 export function parseScript(text: string, all = behaviours): readonly Step[] | { readonly error: string } {
   const steps: Step[] = [];
@@ -32,7 +33,7 @@ export function parseScript(text: string, all = behaviours): readonly Step[] | {
   return isEndlessBeforeLast ? { error: 'only the last step can repeat forever' } : steps;
 }
 
-/** The five slugs that are most similar to an unknown one. */
+/** Suggests the five slugs that are most similar to an unknown slug. */
 function suggestion(unknown: string): string {
   const similar = behaviours
     .map(({ slug }) => ({ slug, similarity: similarity(slug, unknown.toLowerCase()) }))
@@ -43,7 +44,7 @@ function suggestion(unknown: string): string {
   return similar.length === 0 ? '' : ` (similar: ${similar.join(', ')})`;
 }
 
-/** The Sørensen–Dice coefficient of the bigrams, from 0 to 1. */
+/** Computes the Sørensen–Dice coefficient of the bigrams of two texts, from 0 to 1. */
 function similarity(one: string, other: string): number {
   const bigrams = (text: string) => new Set([...text].slice(1).map((letter, index) => text[index] + letter));
   const [mine, theirs] = [bigrams(one), bigrams(other)];
@@ -51,7 +52,7 @@ function similarity(one: string, other: string): number {
   return (2 * shared) / Math.max(1, mine.size + theirs.size);
 }
 
-/** Runs the steps in order, again and again. */
+/** Creates a script that runs the steps in order, and starts again after the last step. */
 export function createScript(steps: readonly Step[], random: SeededRandom): Script {
   let index = 0;
   let served = 0;

@@ -10,12 +10,12 @@ import { seededRandom } from './random.ts';
 import { type ReceivedRequest, RequestReader } from './request.ts';
 import { createScript, parseScript, type Script } from './script.ts';
 
-/** The report on one connection, after its end. */
+/** Report on one connection, created after the connection has ended. */
 export type ConnectionReport = {
   readonly at: number;
   readonly port: number;
   readonly from: string;
-  /** Undefined when the sender left before a path chose one. */
+  /** Undefined if the sender closed the connection before its path selected a behaviour. */
   readonly behaviour: Behaviour | undefined;
   readonly tls: boolean;
   readonly request: ReceivedRequest | undefined;
@@ -35,13 +35,16 @@ export type ServerOptions = ConnectionOptions & {
 
 export type Server = { readonly port: number; close(): Promise<void> };
 
-/** Paths whose position in their script is kept; the oldest path restarts when there are more. */
+/** Maximum number of paths whose script position is kept. Above it, the oldest path starts its script again. */
 const MAX_PATHS = 10_000;
 
-/** The first byte of a TLS connection: a handshake record. */
+/** Type of a TLS handshake record, which is the first byte of a TLS connection. */
 const TLS_HANDSHAKE = 0x16;
 
-/** Listens on one port. Each connection takes the next step of `script`; without a script, the request path is one. */
+/**
+ * Listens on one port. Each connection takes the next step of `script`. Without `script`, the request path contains the
+ * script.
+ */
 export async function startServer(options: ServerOptions, port: number, script?: Script): Promise<Server> {
   const open = new Set<Socket>();
   const tlsOptions = new Map<Behaviour | undefined, SecureContextOptions>();
@@ -73,7 +76,7 @@ export async function startServer(options: ServerOptions, port: number, script?:
 type PathScripts = (path: string) => Script | { readonly error: string };
 
 type HandlerOptions = {
-  /** The behaviour, where the script of the port decides it. */
+  /** The behaviour, if the port has a script; otherwise undefined until the path is read. */
   readonly behaviour: Behaviour | undefined;
   readonly scriptOfPath: PathScripts;
   readonly startTls: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
@@ -98,7 +101,7 @@ class ConnectionHandler {
     this.#scriptOfPath = scriptOfPath;
     this.#startTls = startTls;
     this.#behaviour = behaviour;
-    // Read now: a closed socket has no addresses.
+    // Read the addresses now, because a closed socket has none.
     const { port = 0 } = tcp.address() as AddressInfo;
     this.#origin = { at: Date.now(), port, from: `${tcp.remoteAddress}:${tcp.remotePort}` };
   }
@@ -112,7 +115,10 @@ class ConnectionHandler {
     await this.#readRequest();
   }
 
-  /** Waits for the sender to close, at most for one deadline: bytes in flight are lost when the receiver destroys the socket. */
+  /**
+   * Waits until the sender closes the connection, for at most one deadline. Destroying the socket earlier would discard
+   * bytes in flight.
+   */
   async finish(): Promise<void> {
     await this.#connection.wait(this.#options.deadlineMs);
     this.#connection.socket.destroy();
@@ -174,7 +180,7 @@ class ConnectionHandler {
     if (this.#behaviour === undefined) return;
     connection.socket.resume();
     await this.#behaviour.run(connection);
-    // `hang-unread` pauses the socket.
+    // `hang-unread` pauses the socket, so resume it.
     connection.socket.resume();
   }
 
@@ -192,11 +198,14 @@ class ConnectionHandler {
   }
 }
 
-/** True if a behaviour starts before the request path is known: no path can select it. */
+/** Whether a behaviour starts before the request path is known, so that no path can select it. */
 const startsBeforePath = ({ startsAt, tls }: Behaviour) =>
   startsAt === 'connected' || startsAt === 'first-bytes' || (tls !== undefined && tls !== validCertificate);
 
-/** The first segment of a path is a script: `/503*2,200/anything`. Each path has its own position in its script. */
+/**
+ * Returns a function that finds the script of a path. The first segment is the script, as in `/503*2,200/anything`, and
+ * each path has its own position in its script.
+ */
 function createPathScripts({ seed }: ServerOptions): PathScripts {
   const selectable = behaviours.filter((one) => !startsBeforePath(one));
   const scripts = new Map<string, Script>();
@@ -230,7 +239,7 @@ function tlsOptionsOf(authority: Authority, behaviour: Behaviour | undefined): S
   return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : validCertificate(authority);
 }
 
-/** Performs the TLS handshake as the server. Rejects when it fails. */
+/** Performs the TLS handshake as the server. Rejects if the handshake fails. */
 function tlsOver(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = new TLSSocket(socket, {

@@ -3,64 +3,67 @@ import { type Gets, gets, type Lists, lists } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
 
-/** The delivery of an occurrence to one hook, and whether its user has fetched the record since. */
+/** The delivery of an occurrence to one hook, with the time at which the hook's user fetched the record. */
 export type HookDelivery = {
-  /** The delivery. */
+  /** Identifier of the delivery. */
   readonly id: string;
   readonly hook_id: string;
   readonly target_url: string;
   readonly user_id: string;
   readonly state: DeliveryState;
   readonly last_outcome: string;
-  /** Number of attempts. */
+  /** Number of attempts that were made. */
   readonly attempts: string;
-  /** Duration of the last attempt. */
+  /** Duration of the last attempt, in milliseconds. */
   readonly milliseconds: string;
   readonly created_at: DateText;
   readonly date_finalized: DateText;
-  /** When a key of the hook's user last fetched the record after it became pending; `0000-00-00 00:00:00` for never. */
+  /**
+   * When a key of the hook's user last fetched the record after the delivery became pending; `0000-00-00 00:00:00` for
+   * never.
+   */
   readonly fetched_at: DateText;
 };
 
 /** An occurrence with its deliveries. */
 export type Occurrence = {
-  /** Its position in the account. */
+  /** Position of the occurrence in the account's feed. */
   readonly cursor: string;
-  /** The kind of occurrence. */
+  /** Kind of the occurrence. */
   readonly kind: FeedKind;
-  /** The URL of the record, also of a deleted one. */
+  /** URL of the record, even if the record was deleted. */
   readonly resource_url: string;
-  /** The record. */
+  /** Identifier of the record. */
   readonly record_id: string;
-  /** The user who caused it. */
+  /** The user who caused the occurrence. */
   readonly user_id: string;
-  /** When it happened, UTC. */
+  /** When the occurrence happened, UTC. */
   readonly occurred_at: DateText;
-  /** Its delivery to each hook, for at most 1000 hooks. */
+  /** Deliveries of the occurrence to hooks, for at most 1000 hooks. */
   readonly deliveries: readonly HookDelivery[];
 };
 
-/** Filters of the activity, which is sorted newest first. */
+/** Filters of the activity. The activity is sorted newest first. */
 export type ActivityFilters = Optional<{
-  /** Occurrences before this cursor. */
+  /** Only occurrences before this cursor. */
   before: string;
-  /** 1 to 200; default 50, larger values are treated as 200. */
+  /** Occurrences per page, 1 to 200; default 50, larger values are treated as 200. */
   limit: number;
-  /** Only this kind. */
+  /** Only occurrences of this kind. */
   kind: FeedKind;
   /** Only occurrences with a delivery to this hook; requires access to the hook. */
   hook_id: Id;
-  /** `account`: of all users, for admins; default `own`. */
+  /** `own`: occurrences of the caller, the default. `account`: occurrences of all users, only for admins. */
   scope: 'own' | 'account';
 }>;
 
-/** A page of the activity, newest first. `next` is the `before` of the next page, empty at the end. */
+/** A page of the activity, newest first. Pass `next` as `before` to get the next page; it is empty on the last page. */
 export type ActivityPage = { readonly data: readonly Occurrence[]; readonly next: string };
 
-/** Occurrences and their deliveries. */
+/** Methods for the activity: occurrences with their deliveries. */
 export interface Activity {
   /**
-   * One page, newest first.
+   * Returns one page of the activity, newest first.
    *
    * @example
    * ```ts
@@ -71,7 +74,7 @@ export interface Activity {
   list(filters?: ActivityFilters, options?: CallOptions): Promise<ActivityPage>;
 }
 
-/** The activity at `/activity`. */
+/** Creates the methods for the activity at `/activity`. */
 export function activity(send: Send): Activity {
   return {
     async list(filters = {}, options) {
@@ -85,64 +88,64 @@ export function activity(send: Send): Activity {
 }
 
 /**
- * `pending`: to be sent or retried. Final states: `delivered` (response 200), `undelivered` (its hook ended before),
- * `failed` (a test or redelivery without a response 200). X3.
+ * State of a delivery (X3). `pending`: to be sent or retried. Final states: `delivered` (the response was 200),
+ * `undelivered` (the hook ended first), `failed` (a test or redelivery got no response 200).
  */
 export type DeliveryState = 'pending' | 'delivered' | 'undelivered' | 'failed';
 
-/** The delivery of one occurrence to one hook. X3. */
+/** The delivery of one occurrence to one hook (X3). */
 export type Delivery = {
-  /** Also the `Webhook-Id` of every attempt. */
+  /** Identifier of the delivery, and the `Webhook-Id` of its attempts. */
   readonly id: string;
-  /** The hook it is pending for. */
+  /** The hook that the delivery is for. */
   readonly hook_id: string;
-  /** The kind of occurrence, or test. */
+  /** Kind of the occurrence, or `test` for a test of the hook. */
   readonly event: Kind | 'test';
-  /** The `resource_url` that is sent. */
+  /** The `resource_url` in the body of the notification. */
   readonly resource_url: string;
-  /** Its state. */
+  /** State of the delivery. */
   readonly state: DeliveryState;
-  /** When it became pending, UTC. */
+  /** When the delivery became pending, UTC. */
   readonly date_created: DateText;
-  /** When it reached its final state, UTC. */
+  /** When the delivery reached its final state, UTC. */
   readonly date_finalized: DateText;
-  /** Outcome of the last attempt; empty before the first. */
+  /** Outcome of the last attempt: a status or a failure code; empty before the first attempt. */
   readonly last_outcome: string;
 };
 
-/** One POST of a delivery. X3. */
+/** One attempt of a delivery, which is one POST to the target (X3). */
 export type Attempt = {
-  /** When it began, UTC. */
+  /** When the attempt began, UTC. */
   readonly attempted_at: DateText;
-  /** The status of the response, or a failure code. */
+  /** Status of the response, or a failure code. */
   readonly outcome: string;
-  /** Duration. */
+  /** Duration of the attempt, in milliseconds. */
   readonly milliseconds: string;
-  /** Whether the outcome counted for the hook's failures. C19. */
+  /** Whether the outcome counted towards the failures of the hook (C19). */
   readonly counted: Flag;
-  /** Why it counted or did not. */
+  /** The reason why the outcome counted or did not count. */
   readonly reason: string;
 };
 
-/** A delivery with its history. X3. */
+/** A delivery with all its attempts (X3). */
 export type DeliveryDetail = Delivery & { readonly attempts: readonly Attempt[] };
 
-/** Filters of the list of deliveries; a delivery must match all of them. X3. */
+/** Filters of the list of deliveries. A delivery must match all of them (X3). */
 export type DeliveryFilters = Window &
   Optional<{
-    /** The hook it is pending for. */
+    /** Only deliveries for this hook. */
     hook_id: Id;
-    /** In this state. */
+    /** Only deliveries in this state. */
     state: DeliveryState;
-    /** Deliveries of this user; only admins can see those of others. */
+    /** Only deliveries for hooks of this user; only admins can see deliveries of other users. */
     user_id: Id;
   }>;
 
-/** Deliveries of the last 30 days. X3. */
+/** Methods for the deliveries of the last 30 days (X3). */
 export interface Deliveries extends Lists<Delivery, DeliveryFilters>, Gets<DeliveryDetail> {
   /**
-   * Sends a delivery again with the same `Webhook-Id`; its outcome does not count for the hook. Errors: `not_found`,
-   * `hook_ended`.
+   * Sends a delivery again with the same `Webhook-Id`. The outcome does not count towards the failures of the hook.
+   * Errors: `not_found`, `hook_ended`.
    *
    * @example
    * ```ts
@@ -152,7 +155,7 @@ export interface Deliveries extends Lists<Delivery, DeliveryFilters>, Gets<Deliv
   redeliver(id: Id, options?: OnceOptions): Promise<Delivery>;
 }
 
-/** Deliveries at `/deliveries`. */
+/** Creates the methods for deliveries at `/deliveries`. */
 export function deliveries(send: Send): Deliveries {
   return {
     ...lists<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),

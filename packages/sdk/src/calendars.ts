@@ -3,57 +3,59 @@ import { deletes, type Gets, gets, type Lists, lists } from './resource-methods.
 import { recordOf, withSecret } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
-/** The content of a calendar: what concerns its user, one project, or the whole account. X9. */
+/**
+ * Records that a calendar contains: those that concern its user, those of one project, or those of the account (X9).
+ */
 export type CalendarScope = 'own' | 'project' | 'account';
 
-/** A calendar subscription as returned by the service; its URL is not stored. X9. */
+/** A calendar subscription as returned by the service. The service does not store its secret URL (X9). */
 export type Calendar = {
   /** Identifier of the calendar. */
   readonly id: string;
-  /** Its owner: it only contains what this user may read. */
+  /** Owner of the calendar, which contains only records that this user may read. */
   readonly user_id: string;
-  /** A label. */
+  /** Label of the calendar. */
   readonly label: string;
-  /** Its content. */
+  /** Records that the calendar contains. */
   readonly scope: CalendarScope;
-  /** The project, with scope `project`; otherwise `"0"`. */
+  /** Project of the calendar if the scope is `project`; otherwise `"0"`. */
   readonly project_id: string;
-  /** The time zone of its times; empty for the account's. */
+  /** Time zone of the times in the calendar; empty for the time zone of the account. */
   readonly time_zone: string;
-  /** When it was created, UTC. */
+  /** When the calendar was created, UTC. */
   readonly date_created: DateText;
-  /** When it was last fetched, UTC, to the hour. */
+  /** When the calendar was last fetched, UTC, with a resolution of one hour. */
   readonly last_fetched: DateText;
-  /** When it expires, UTC: with the key that created it. */
+  /** When the calendar expires, UTC: together with the key that created it. */
   readonly expires: DateText;
 };
 
-/** A created calendar with its URL, which is only returned once. X9. */
+/** A created calendar with its secret URL, which is returned only once (X9). */
 export type CreatedCalendar = Calendar & {
-  /** The secret URL to subscribe to; only in this response. */
+  /** Secret URL to subscribe to. Only the response to the creation contains it. */
   readonly url: string;
 };
 
-/** Input for creating a calendar. X9. */
+/** Input for creating a calendar (X9). */
 export type CalendarInput = Optional<{
-  /** A label. */
+  /** Label of the calendar. */
   label: string;
-  /** Its content; default `own`. */
+  /** Records that the calendar contains; default `own`. */
   scope: CalendarScope;
-  /** The project, with scope `project`. */
+  /** Project of the calendar, required if the scope is `project`. */
   project_id: IdOrNone;
-  /** The IANA name of the time zone of its times; default: the account's. */
+  /** IANA name of the time zone of the times in the calendar; default: the time zone of the account. */
   time_zone: string;
 }>;
 
-/** Filters of the list of calendars. X9. */
+/** Filters of the list of calendars (X9). */
 export type CalendarFilters = Window &
   Optional<{
-    /** Calendars of this user; only admins can see those of others. */
+    /** Only calendars of this user; only admins can see calendars of other users. */
     user_id: Id;
   }>;
 
-/** Calendars, ordered by id. X9. */
+/** Methods for calendars; lists are ordered by id (X9). */
 export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calendar> {
   /**
    * Creates a calendar subscription. Errors: `invalid_input`, `not_found` for its project, `not_permitted`;
@@ -76,7 +78,7 @@ export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calend
   revoke(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** Calendars at `/calendars`. */
+/** Creates the methods for calendars at `/calendars`. */
 export function calendars(send: Send): Calendars {
   return {
     ...lists<Calendar, CalendarFilters>(send, 'calendars', 'id'),
@@ -87,24 +89,24 @@ export function calendars(send: Send): Calendars {
   };
 }
 
-/** A file to import. X9. */
+/** Input for importing a calendar file (X9). */
 export type ImportInput = {
-  /** The file: iCalendar (RFC 5545), as text. */
+  /** Content of the file as text: iCalendar (RFC 5545). */
   readonly ics: string;
 } & Optional<{
-  /** The project of the created records. */
+  /** Project of the created records. */
   project_id: IdOrNone;
-  /** The IANA name of the time zone that times with a zone are converted to; default: the account's. */
+  /** IANA name of the time zone to which times with a zone are converted; default: the time zone of the account. */
   time_zone: string;
-  /** Used if the account has no time zone; default: the file's own. */
+  /** IANA name of the time zone to use if the account has none; default: the time zone of the file. */
   default_time_zone: string;
-  /** Notifies no hook; the feed contains `changed_event` for created events. */
+  /** Whether to notify no hook. The feed then contains `changed_event` for created events. */
   silent: FlagInput;
-  /** Imports records again that were deleted after an earlier import. */
+  /** Whether to create records again that were deleted after an earlier import. */
   again: FlagInput;
 }>;
 
-/** Why a part of a file was not imported, or was changed. X9. */
+/** The reason why a part of a file was not imported, or was changed (X9). */
 export type DropReason =
   | 'not_an_event'
   | 'no_field'
@@ -130,44 +132,44 @@ export type DropReason =
   | 'untitled'
   | 'shortened';
 
-/** Parts of a file that were dropped for the same reason. X9. */
+/** The parts of a file that were dropped for the same reason (X9). */
 export type Dropped = {
-  /** The component or property: `VTODO`, `LOCATION`, `EXDATE`. */
+  /** Name of the component or property, such as `VTODO` or `LOCATION`. */
   readonly what: string;
-  /** Why. */
+  /** Code of the reason. */
   readonly reason: DropReason;
   /** The reason in a sentence. */
   readonly message: string;
-  /** Number of times. */
+  /** Number of dropped parts. */
   readonly count: string;
-  /** The first of them: line numbers with names or values. */
+  /** The first dropped parts: line numbers with names or values. */
   readonly examples: readonly string[];
 };
 
-/** The result of an import. X9. */
+/** Result of an import (X9). */
 export type ImportReport = {
-  /** Events that were created. */
+  /** Number of events that were created. */
   readonly created: string;
-  /** Events that were imported before and differ now. */
+  /** Number of events that were imported before and differ now. */
   readonly changed: string;
-  /** Events that were imported before and are the same in the file. */
+  /** Number of events that were imported before and are the same in the file. */
   readonly unchanged: string;
-  /** Events that were deleted after an earlier import; they stay deleted. */
+  /** Number of events that were deleted after an earlier import. They stay deleted. */
   readonly deleted: string;
-  /** The time zone that times with a zone were converted to; UTC by default. */
+  /** Time zone to which times with a zone were converted; UTC by default. */
   readonly time_zone: string;
-  /** First day of imported repetitions, `YYYY-MM-DD`. */
+  /** First day of the imported repetitions of recurring events, `YYYY-MM-DD`. */
   readonly repeated_from: string;
-  /** Last day of imported repetitions. */
+  /** Last day of the imported repetitions of recurring events, `YYYY-MM-DD`. */
   readonly repeated_to: string;
   /** Parts of the file that were not imported. */
   readonly dropped: readonly Dropped[];
 };
 
-/** A resource that supports imports. X9. */
+/** Import method of a resource (X9). */
 export interface Imports {
   /**
-   * Imports an .ics file; importing it again creates no duplicates. The default timeout is five minutes.
+   * Imports an .ics file. Importing the same file again creates no duplicates. The default timeout is five minutes.
    * Errors: `invalid_input` with the line, `not_found` for the project, `body_too_large`, `overloaded`.
    *
    * @example
@@ -178,10 +180,10 @@ export interface Imports {
   import(input: ImportInput, options?: OnceOptions): Promise<ImportReport>;
 }
 
-/** Default timeout: a large file takes long. */
+/** Default timeout of an import, since importing a large file takes long. */
 const TIMEOUT_MS = 300_000;
 
-/** Imports at `/{resource}/import`. */
+/** Creates the import method at `/{resource}/import`. */
 export function imports(send: Send, resourceType: string): Imports {
   return {
     import: async (input, options) =>

@@ -36,26 +36,26 @@ import {
   transport,
 } from './transport.ts';
 
-/** Options of a client. */
+/** Options of a {@link Carillon} client. */
 export type CarillonOptions = {
-  /** URL of the service, `https://calendar.example`, optionally with a path; a trailing slash is ignored. */
+  /** URL of the service, such as `https://calendar.example`, optionally with a path. A trailing slash is ignored. */
   readonly baseUrl: string | URL;
-  /** Authentication: `apiKey({ domain, key })`. */
+  /** Provides the credentials of each request, such as `apiKey({ domain, key })`. */
   readonly auth: Authenticate;
   /** Path of the API below `baseUrl`; default `/v2`. */
   readonly basePath?: string | undefined;
-  /** Default timeout of a call including its retries, in milliseconds; default 30,000; 0 is no timeout. */
+  /** Default timeout of a call including its retries, in milliseconds; default 30,000; 0 means no timeout. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Maximum number of retries after a transient failure: no connection, 408, 429, 502 to 504. Default 2; 0: never.
-   * A POST gets a generated `Idempotency-Key`, so that it can be retried safely. X4.
+   * Maximum number of retries after a transient failure: no connection, 408, 429, 502 to 504. Default 2; 0 disables
+   * retries. A POST gets a generated `Idempotency-Key`, so that it can be retried safely (X4).
    */
   readonly retries?: number | undefined;
-  /** Replaces the global `fetch`. */
+  /** Replaces the global `fetch`, for example with a proxy. */
   readonly fetch?: Fetch | undefined;
 };
 
-/** Options of a client for any route group. */
+/** Options of a client for any route group, including one that does not store responses for retries. */
 export type RouteGroupOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'storesResponses'>>;
 
 /**
@@ -75,23 +75,23 @@ export class Carillon {
   readonly calendars: Calendars;
   /** Clients of projects. */
   readonly clients: Clients;
-  /** Contacts at clients. */
+  /** Contact persons of clients. */
   readonly contacts: Contacts;
   /** Projects. */
   readonly projects: Projects;
-  /** Tasks, each of a project. */
+  /** Tasks. Each belongs to a project. */
   readonly tasks: Tasks;
-  /** Subtasks, each of a task. */
+  /** Subtasks. Each belongs to a task. */
   readonly subtasks: Subtasks;
   /** Time worked on tasks. */
   readonly timeEntries: TimeEntries;
   /** Comments on projects, tasks and subtasks. */
   readonly comments: Comments;
-  /** The caller. */
+  /** The user whose key is used. */
   readonly user: Caller;
   /** The users of the account. */
   readonly users: Users;
-  /** Teams: users who are assigned together. */
+  /** Teams: groups of users who can be assigned together. */
   readonly teams: Teams;
   /** The account. */
   readonly company: Account;
@@ -101,7 +101,7 @@ export class Carillon {
   readonly hooks: Hooks;
   /** Deliveries to hooks and their attempts. */
   readonly deliveries: Deliveries;
-  /** The feed. */
+  /** The feed of occurrences. */
   readonly notifications: Notifications;
   readonly #root: string;
 
@@ -130,12 +130,12 @@ export class Carillon {
   }
 
   /**
-   * Fetches the record that a notification names. The key is only sent to this client's service: any other
-   * `resource_url` rejects with a TypeError before a request is sent. C15, C16.
+   * Fetches the record that a notification names. The key is sent only to the service of this client: any other
+   * `resource_url` rejects with a TypeError before a request is sent (C15, C16).
    *
    * @example
    * ```ts
-   * const { resourceType, record } = await carillon.notified(resourceUrl);
+   * const { resourceType, record } = await carillon.fetchNotifiedRecord(resourceUrl);
    * if (resourceType === 'events') showEvent(record.event_name, record.start_date);
    * ```
    */
@@ -144,12 +144,12 @@ export class Carillon {
   }
 }
 
-/** Applies defaults to the options of a client. */
+/** Applies the defaults to the options of a client. */
 export function transportedBy(options: RouteGroupOptions): TransportOptions & RepeatOptions {
   return {
     root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
-    // Wrapped, because a browser's `fetch` throws if `this` is not the window.
+    // The call is wrapped, because a browser's `fetch` throws if `this` is not the window.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
     retries: options.retries ?? 2,
@@ -157,7 +157,7 @@ export function transportedBy(options: RouteGroupOptions): TransportOptions & Re
   };
 }
 
-/** Creates a `Send` with retries. */
+/** Creates a `Send` that retries transient failures. */
 export function sending(options: TransportOptions & RepeatOptions): Send {
   return repeating(transport(options), options);
 }

@@ -15,35 +15,35 @@ import { recordOf } from './response-body.ts';
 import { type Hours, hours, type OverviewNow, overview } from './stats.ts';
 import type { CallOptions, Send } from './transport.ts';
 
-/** Options of the console's client. It authenticates by the session cookie. */
+/** Options of the console's client, which authenticates with the session cookie. */
 export type ConsoleOptions = Omit<CarillonOptions, 'auth' | 'basePath'>;
 
 /** Input for signing in. */
 export type SignIn = {
-  /** May be omitted if the service has exactly one account. */
+  /** Domain of the account. May be omitted if the service has exactly one account. */
   readonly domain?: string | undefined;
   readonly email: string;
   readonly passphrase: string;
 };
 
-/** The user that an invitation is for. */
+/** The user that an invitation is for, and the account of this user. */
 export type Invited = {
   readonly email: string;
   readonly user_name: string;
   readonly domain: string;
   readonly company_name: string;
-  /** Whether the user already has a passphrase, which will be replaced. */
+  /** Whether the user already has a passphrase, which the new one will replace. */
   readonly has_passphrase: Flag;
   readonly expires: DateText;
 };
 
-/** The session cookie is `HttpOnly`: the browser sends it, and scripts cannot read it. */
+/** Makes the browser send the session cookie. The cookie is `HttpOnly`, so scripts cannot read it. */
 const byCookie = () => ({ credentials: 'same-origin' }) as const;
 
 /**
- * The client of the console: all methods of a client with a key, for the user who is signed in in this browser,
- * and those that only the console has. Calls reject with `signed_out` without a session. `idempotencyKey` is
- * ignored, and calls are only retried if `retries` is set.
+ * The client of the console. It has all methods of a client with a key, for the user who is signed in in this browser,
+ * and methods that only the console has. Calls reject with `signed_out` without a session. `idempotencyKey` is ignored,
+ * and calls are only retried if `retries` is set.
  *
  * @example
  * ```ts
@@ -57,14 +57,14 @@ export class CarillonConsole extends Carillon {
   readonly passphrase: Passphrase;
   readonly activity: Activity;
   readonly hours: Hours;
-  /** Current state of deliveries: of the account for admins, otherwise the caller's own. */
+  /** Returns the current state of deliveries: of the whole account for admins, otherwise of the caller. */
   readonly overview: OverviewNow;
-  /** Whether a URL would be accepted as a target, and why. */
+  /** Checks whether the service would accept a URL as a target, and why. */
   readonly verdict: ChecksTargets;
   readonly #open: Send;
 
   constructor(options: ConsoleOptions) {
-    // A page shows errors immediately, and the console API stores no responses for replays.
+    // The console shows errors immediately instead of retrying, and its API stores no responses for retries.
     const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', storesResponses: false };
     super(own);
     const send = sending(transportedBy(own));
@@ -91,7 +91,7 @@ export class CarillonConsole extends Carillon {
   }
 
   /**
-   * Signs out; does nothing without a session.
+   * Signs out. Does nothing without a session.
    *
    * @example
    * ```ts
@@ -103,7 +103,8 @@ export class CarillonConsole extends Carillon {
   }
 
   /**
-   * The user that an invitation is for. Errors: `not_found` if it was used, has expired, or does not exist.
+   * Returns the user that an invitation is for. Errors: `not_found` if the invitation was used, has expired or does not
+   * exist.
    *
    * @example
    * ```ts

@@ -1,4 +1,4 @@
-/** Codes that the service returns, each with its status. The first part of {@link ProblemCode}. C6. */
+/** Error codes that the service returns, each with its HTTP status (C6). */
 export const serviceCodes = [
   'malformed_body', // 400: the body is not JSON
   'malformed_request', // 400: invalid HTTP
@@ -8,7 +8,7 @@ export const serviceCodes = [
   'sign_in_refused', // 401, the console: domain, email and passphrase do not match
   'not_permitted', // 401: the key lacks the permission (C2)
   'cross_origin', // 403, the console: called from a page of another origin
-  'not_found', // 404: no such record, or one of another account (C3)
+  'not_found', // 404: the record does not exist, or belongs to another account (C3)
   'request_timeout', // 408: the request did not arrive in time
   'target_taken', // 409: a live hook has this target (C12)
   'too_many_hooks', // 409: the account has reached its quota of live hooks
@@ -17,37 +17,37 @@ export const serviceCodes = [
   'email_taken', // 409: another user has this e-mail address
   'domain_taken', // 409: another account has this domain
   'idempotency_in_progress', // 409: a call with this Idempotency-Key is still running (X4)
-  'cursor_gone', // 410: entries after the cursor are no longer stored; start over (X2)
+  'cursor_gone', // 410: entries after the cursor are no longer stored; start again (X2)
   'precondition_failed', // 412: the record does not match If-Match (X5)
-  'body_too_large', // 413
-  'uri_too_long', // 414
-  'unsupported_media_type', // 415: not `application/json` (C4)
+  'body_too_large', // 413: the body exceeds the maximum size
+  'uri_too_long', // 414: the URL exceeds the maximum length
+  'unsupported_media_type', // 415: the body is not `application/json` (C4)
   'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
-  'rate_limited', // 429: more calls than the operator allows a key or an account
+  'rate_limited', // 429: more calls than the operator allows for a key or an account
   'pending_quota_exceeded', // 429: the account has reached its quota of pending deliveries
   'too_many_tries', // 429, the console: too many wrong passphrases from this network
-  'headers_too_large', // 431
-  'internal', // 500
+  'headers_too_large', // 431: the headers exceed the maximum size
+  'internal', // 500: an error of the service, which is in its log
   'overloaded', // 503: try again later
-  'storage_unavailable', // 503: nothing can be written now
-  'timed_out', // 503: the service gave up on the request
+  'storage_unavailable', // 503: the database cannot be written, and nothing was changed
+  'timed_out', // 503: the call took too long, and the service canceled it
 ] as const;
 
-/** Codes of errors that the client detects. The second part of {@link ProblemCode}. */
+/** Error codes that the client detects itself. */
 export const clientCodes = [
-  'connection', // no response or an incomplete one: name, network, TLS
+  'connection', // no complete response, because of DNS, the network or TLS
   'timeout', // no complete response within `timeoutMs`
-  'unexpected_answer', // not from Carillon, such as a gateway's page or a redirect; or an unknown code
-  'secret_gone', // issued by an earlier call, whose lost response contained the secret (X4)
+  'unexpected_answer', // not a response of Carillon, such as a gateway's page or a redirect; or an unknown code
+  'secret_gone', // the secret was in the response of an earlier call, and that response was lost (X4)
 ] as const;
 
-/** All values of {@link CarillonError.code}; a `switch` over it can be exhaustive. */
+/** All values of {@link CarillonError.code}. The set is closed, so a `switch` can be exhaustive. */
 export type ProblemCode = (typeof serviceCodes)[number] | (typeof clientCodes)[number];
 
-/** An invalid field: its name as sent, and the error message. */
+/** An invalid field: its name as sent, and the error message for it. */
 export type FieldError = { readonly field: string; readonly message: string };
 
-/** The properties of a {@link CarillonError}. */
+/** Arguments of the constructor of {@link CarillonError}. */
 export type Problem = {
   /** Error code. */
   readonly code: ProblemCode;
@@ -59,15 +59,15 @@ export type Problem = {
   readonly errors?: readonly FieldError[];
   /** Seconds to wait before a retry. */
   readonly retryAfterS?: number | undefined;
-  /** Id of the request in the service's log. */
+  /** Identifier of the request in the log of the service. */
   readonly requestId?: string | undefined;
-  /** The underlying error. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
 };
 
 /**
- * The error that calls reject with. Exceptions: the reason of your own `AbortSignal` is passed through, and an invalid
- * argument, such as an empty id, is a `TypeError`. C6.
+ * Calls reject with this error. There are two exceptions: an aborted call rejects with the reason of its `AbortSignal`,
+ * and an invalid argument, such as an empty id, is a `TypeError` (C6).
  *
  * @example
  * ```ts
@@ -80,7 +80,7 @@ export type Problem = {
  */
 export class CarillonError extends Error {
   override readonly name = 'CarillonError';
-  /** Error code, from a closed set. */
+  /** Error code, from a closed set of codes. */
   readonly code: ProblemCode;
   /** HTTP status; 0 without a response (`connection`, `timeout`). */
   readonly status: number;
@@ -88,7 +88,7 @@ export class CarillonError extends Error {
   readonly errors: readonly FieldError[];
   /** Seconds from `Retry-After`; undefined without this header. */
   readonly retryAfterS: number | undefined;
-  /** Id of the request in the service's log; undefined without a response. */
+  /** Identifier of the request in the log of the service; undefined without a response. */
   readonly requestId: string | undefined;
 
   constructor(problem: Problem) {
@@ -112,7 +112,7 @@ function isFieldError(entry: unknown): entry is FieldError {
   return 'field' in entry && typeof entry.field === 'string' && 'message' in entry && typeof entry.message === 'string';
 }
 
-/** Parses an `application/problem+json` response (C6). An unknown code becomes `unexpected_answer`. */
+/** Creates the error for an `application/problem+json` response (C6). An unknown code becomes `unexpected_answer`. */
 export function problemFrom({ status, headers }: Pick<Response, 'status' | 'headers'>, body: unknown): CarillonError {
   const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, message, errors } = problem;
@@ -126,7 +126,9 @@ export function problemFrom({ status, headers }: Pick<Response, 'status' | 'head
   });
 }
 
-/** `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter. */
+/**
+ * Reads `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter.
+ */
 function retryAfterOf(headers: Headers): number | undefined {
   const value = headers.get('retry-after');
   if (value === null) return undefined;

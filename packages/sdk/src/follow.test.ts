@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { apiKey, Carillon, type Notification } from './index.ts';
 
-/** How one connection is handled; the last entry handles all further ones. */
+/** Handles one connection. The last script handles all further connections. */
 type Script = (response: ServerResponse) => void;
 
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
@@ -15,7 +15,7 @@ const entry = (cursor: number) => ({ cursor: String(cursor), kind: 'new_event' }
 
 const frame = (cursor: number) => `id: ${cursor}\nevent: new_event\ndata: ${JSON.stringify(entry(cursor))}\n\n`;
 
-/** A stream of these texts, each a chunk, that then ends, breaks off, or stays open. */
+/** Creates a script that sends these texts, each as a chunk. Then the stream ends, breaks off or stays open. */
 function stream(chunks: readonly string[], then: 'ends' | 'breaks' | 'stays'): Script {
   return (response) => {
     response.writeHead(200, STREAM);
@@ -52,7 +52,7 @@ async function service(t: TestContext, ...scripts: readonly Script[]) {
   return { asked, notifications };
 }
 
-/** The first `count` entries of a followed feed. */
+/** Returns the cursors of the first `count` entries of a followed feed. */
 async function take(feed: AsyncIterable<Notification>, count: number): Promise<string[]> {
   const cursors: string[] = [];
   for await (const { cursor } of feed) if (cursors.push(cursor) === count) break;
@@ -68,7 +68,7 @@ test('X2 following continues after the last entry when its connection ends or br
     stream([SOON, frame(2).replaceAll('\n', '\r\n')], 'ends'),
     refusal(503, 'overloaded'),
     (response) => response.destroy(),
-    // Skipped entries advance the cursor without an entry.
+    // An event without data stands for skipped entries: it only advances the cursor.
     stream([SOON, ':\nid: 7\n\n'], 'ends'),
     stream([frame(8), frame(9)], 'stays'),
   );

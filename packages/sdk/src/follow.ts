@@ -2,7 +2,7 @@ import { CarillonError } from './errors.ts';
 import { systemPorts } from './runtime.ts';
 import { type Call, type OpenStream, unexpectedResponse } from './transport.ts';
 
-/** A server-sent event; missing fields are undefined. A comment is an event without fields. */
+/** A server-sent event. Missing fields are undefined, and a comment is an event without fields. */
 export type Message = {
   readonly id: string | undefined;
   readonly data: string | undefined;
@@ -18,14 +18,14 @@ export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerat
     while (true) {
       const { done, value } = await reader.read();
       if (done) return;
-      // The line feed after a trailing carriage return may be in the next chunk.
+      // If the text ends with a carriage return, its line feed may be in the next chunk.
       text = (text + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
       const whole = text.split('\n\n');
       text = whole.pop() ?? '';
       yield* whole.map(messageOf);
     }
   } finally {
-    // The consumer has left the loop: cancel the stream. That fails if the stream is already broken.
+    // Cancel the stream, since the consumer has left the loop. This fails if the stream is already broken.
     await reader.cancel().catch(() => undefined);
   }
 }
@@ -42,22 +42,23 @@ function messageOf(text: string): Message {
   };
 }
 
-/** Exponential backoff before reconnecting. The service may set the first delay. */
+/** Initial delay before reconnecting. It doubles with each failure, and the service may replace it. */
 const FIRST_WAIT_MS = 1_000;
+/** Maximum delay before reconnecting. */
 const MAX_WAIT_MS = 30_000;
 
-/** The service sends a heartbeat every 15 seconds: after this time without data, the connection is lost. */
+/** After this time without data, the connection counts as lost. The service sends a heartbeat every 15 seconds. */
 const SILENCE_TIMEOUT_MS = 45_000;
 
-/** Options of following the feed. */
+/** Options for following the feed. */
 export type FollowOptions = {
-  /** Ends the iteration without an error when aborted. */
+  /** Ends the iteration without an error when the signal is aborted. */
   readonly signal?: AbortSignal | undefined;
 };
 
 /**
  * Yields the parsed server-sent events of a path. Reconnects when the connection is lost, and continues after the last
- * event by the query parameter `after`.
+ * event with the query parameter `after`.
  */
 export async function* followEvents<T>(
   open: OpenStream,
@@ -78,7 +79,7 @@ export async function* followEvents<T>(
         firstWaitMs = retryMs ?? firstWaitMs;
         waitMs = firstWaitMs;
         after = id ?? after;
-        // Pause the timeout while the consumer processes the entry.
+        // Pause the timeout while the consumer processes the event.
         silence.end();
         if (data !== undefined) yield parse(data);
         silence.begin();
@@ -94,14 +95,14 @@ export async function* followEvents<T>(
   }
 }
 
-/** Whether reconnecting may succeed; a rejection by the service is permanent. */
+/** Whether reconnecting may succeed. A rejection by the service is permanent. */
 function isTransient(error: unknown): boolean {
   // An error in the middle of a stream comes from the runtime and can be of any type.
   if (!(error instanceof CarillonError)) return true;
   return error.status === 0 || error.status >= 500 || error.status === 408 || error.status === 429;
 }
 
-/** Parses an event; its fields are not validated. */
+/** Parses the data of an event as JSON. The fields are not validated. */
 function parse<T>(data: string): T {
   try {
     return JSON.parse(data);
@@ -110,7 +111,7 @@ function parse<T>(data: string): T {
   }
 }
 
-/** Aborts its signal after SILENCE_TIMEOUT_MS unless it is ended or begun again. */
+/** Aborts its signal after SILENCE_TIMEOUT_MS, unless `restart` or `stop` is called before. */
 class SilenceTimeout {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;

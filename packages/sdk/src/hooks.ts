@@ -4,84 +4,93 @@ import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './res
 import { fieldOf, recordOf, withSecret } from './response-body.ts';
 import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
 
-/** `failing`: live, with one or two failures in a row, waiting for the next attempt. X1. */
+/**
+ * State of a hook (X1). `failing`: the hook is live and has one or two failures in a row; the next attempt is
+ * scheduled.
+ */
 export type HookState = 'live' | 'failing' | 'ended';
 
-/** Why a hook ended; `""` for a live hook. C23. */
+/** The reason why a hook ended; `""` for a live hook (C23). */
 export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted';
 
-/** A hook as returned by the service. X1. */
+/** A hook as returned by the service (X1). */
 export type Hook = {
   /** Identifier of the hook. */
   readonly id: string;
-  /** The kind that it subscribes to. */
+  /** The kind of occurrence that the hook subscribes to. */
   readonly event: Kind;
   /** The URL that notifications are sent to. */
   readonly target_url: string;
-  /** Its owner. */
+  /** Owner of the hook. */
   readonly user_id: string;
-  /** live, failing (between a failure and the next 200), or ended. */
+  /** State of the hook: live, failing (between a failure and the next 200) or ended. */
   readonly state: HookState;
-  /** Failures in a row, `"0"` to `"3"`. */
+  /** Number of failures in a row, `"0"` to `"3"`. */
   readonly failures: string;
-  /** The next attempt of a failing hook, UTC. */
+  /** When the next attempt of a failing hook is due, UTC. */
   readonly next_attempt_at: DateText;
-  /** Outcome of the last attempt: a status or a failure code; empty before the first. */
+  /** Outcome of the last attempt: a status or a failure code; empty before the first attempt. */
   readonly last_outcome: string;
-  /** When it was created, UTC. */
+  /** When the hook was created, UTC. */
   readonly date_created: DateText;
-  /** When it ended, UTC. */
+  /** When the hook ended, UTC. */
   readonly date_ended: DateText;
-  /** Why it ended; empty for a live hook. */
+  /** The reason why the hook ended; empty for a live hook. */
   readonly ended_reason: EndedReason;
-  /** Whether its notifications are signed. X8. */
+  /** Whether the notifications of the hook are signed (X8). */
   readonly signed: Flag;
-  /** When its newest secret was created. */
+  /** When the newest secret of the hook was created, UTC. */
   readonly secret_created: DateText;
-  /** Until when the previous secret signs, too. */
+  /** Until when the previous secret signs in addition to the newest one, UTC. */
   readonly secret_previous_until: DateText;
 };
 
-/** A new signing secret, which is only returned once. X8. */
+/** A new signing secret, which is returned only once (X8). */
 export type HookSecret = {
   /** Identifier of the hook. */
   readonly hook_id: string;
-  /** `whsec_` and base64; only in this response. */
+  /** The secret: `whsec_` and base64. Only this response contains it. */
   readonly secret: string;
-  /** When it was created, UTC. */
+  /** When the secret was created, UTC. */
   readonly date_created: DateText;
-  /** Until when the previous secret signs, too, UTC. */
+  /** Until when the previous secret signs in addition to the new one, UTC. */
   readonly previous_until: DateText;
 };
 
-/** Input for creating a signing secret. X8. */
+/** Input for creating a signing secret (X8). */
 export type HookSecretInput = Optional<{
-  /** Seconds during which the previous secret signs, too: at most a week, default a day, 0 to end it immediately. */
+  /**
+   * Seconds during which the previous secret signs in addition to the new one: at most a week, default a day; 0 ends it
+   * immediately.
+   */
   overlap: number | string;
 }>;
 
-/** Input for creating a hook. C11. */
+/** Input for creating a hook (C11). */
 export type HookInput = {
-  /** Absolute http or https, at most 2,048 characters, no userinfo; unique on the service, so make it hard to guess. */
+  /**
+   * Absolute http or https URL of at most 2,048 characters without userinfo. It must be unique on the service, so make
+   * it hard to guess.
+   */
   readonly target_url: string;
-  /** The kind to subscribe to. */
+  /** The kind of occurrence to subscribe to. */
   readonly event: Kind;
 };
 
-/** Filters of the list of hooks. X1. */
+/** Filters of the list of hooks (X1). */
 export type HookFilters = Window &
   Optional<{
-    /** live, failing or ended. */
+    /** Only hooks in this state: live, failing or ended. */
     state: HookState;
-    /** Hooks of this user; only admins can see those of others. */
+    /** Only hooks of this user; only admins can see hooks of other users. */
     user_id: Id;
   }>;
 
-/** Hooks. C11–C14, X1. */
+/** Methods for hooks (C11–C14, X1). */
 export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
   /**
-   * Subscribes `target_url` to a kind, and returns the id of the new hook. C11, C12.
-   * Errors: `invalid_input`, `target_taken`, `not_permitted` if the key may not read the records of the kind.
+   * Subscribes `target_url` to a kind, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
+   * `target_taken`, `not_permitted` if the key may not read the records of the kind.
    *
    * @example
    * ```ts
@@ -91,8 +100,8 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    */
   create(input: HookInput, options?: OnceOptions): Promise<{ readonly id: string }>;
   /**
-   * Restores an ended hook under its id; what it missed is delivered. X1.
-   * Errors: `target_taken` if another hook has the target now, `not_found` if the caller has no such ended hook.
+   * Restores an ended hook under its id. Occurrences that the hook missed are delivered (X1). Errors: `target_taken` if
+   * another hook has the target now, `not_found` if the caller has no such ended hook.
    *
    * @example
    * ```ts
@@ -101,7 +110,8 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    */
   restore(id: Id, options?: OnceOptions): Promise<Hook>;
   /**
-   * Immediately sends one notification whose `resource_url` is the hook itself. The outcome is in the delivery. X1.
+   * Immediately sends one notification whose `resource_url` is the hook itself (X1). The returned delivery gets the
+   * outcome.
    *
    * @example
    * ```ts
@@ -111,9 +121,9 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    */
   test(id: Id, options?: OnceOptions): Promise<Delivery>;
   /**
-   * Signs its notifications by Standard Webhooks from now on, or rotates its secret. X8.
-   * Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` if the response was lost and the
-   * call was repeated: create another secret.
+   * Creates a secret with which notifications are signed by Standard Webhooks from now on, or rotates the existing one
+   * (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` if the response was lost
+   * and the call was repeated: create another secret.
    *
    * @example
    * ```ts
@@ -122,7 +132,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    */
   createSecret(id: Id, input?: HookSecretInput, options?: OnceOptions): Promise<HookSecret>;
   /**
-   * Stops signing its notifications. X8. Errors: `not_found`, also if they are not signed; `hook_ended`.
+   * Stops signing the notifications of a hook (X8). Errors: `not_found`, also if they are not signed; `hook_ended`.
    *
    * @example
    * ```ts
@@ -132,7 +142,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
   deleteSecret(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** Hooks at `/hooks`. */
+/** Creates the methods for hooks at `/hooks`. */
 export function hooks(send: Send): Hooks {
   return {
     ...lists<Hook, HookFilters>(send, 'hooks', 'id'),
@@ -140,7 +150,7 @@ export function hooks(send: Send): Hooks {
     ...deletes(send, 'hooks'),
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
-      const id = fieldOf(body, 'id'); // C11: at top level, unlike every other record
+      const id = fieldOf(body, 'id'); // at top level, unlike the id of every other record (C11)
       if (typeof id !== 'string') throw unexpectedResponse(status, `The response (${status}) contains no id.`);
       return { id };
     },
@@ -158,18 +168,18 @@ export function hooks(send: Send): Hooks {
   };
 }
 
-/** Whether the service would accept a URL as a target. */
+/** Result of the check whether the service would accept a URL as a target. */
 export type TargetCheck = {
-  /** Result of the check. */
+  /** Whether the URL would be accepted, or why it would be rejected. */
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
-  /** The reason, as a continuation of "target_url"; never contains an IP address. */
+  /** The reason, as words that follow "target_url". It never contains an IP address. */
   readonly message: string;
 };
 
-/** Checks a target before it is subscribed. */
+/** Checks whether the service would accept a URL as a target. */
 export type ChecksTargets = (targetUrl: string, options?: CallOptions) => Promise<TargetCheck>;
 
-/** The check at `/verdict`. */
+/** Creates the method for the target check at `/verdict`. */
 export function verdict(send: Send): ChecksTargets {
   return async (targetUrl, options) =>
     recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));

@@ -1,4 +1,4 @@
-/** The typed client of Carillon's REST API. No dependencies; runs wherever there is a global `fetch`. */
+/** The typed client of Carillon's REST API. It has no dependencies, and runs wherever there is a global `fetch`. */
 
 export type {
   Attempt,

@@ -4,78 +4,78 @@ import { withSecret } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
 /**
- * The areas of permissions. Subtasks and time entries belong to `tasks`, contacts to `clients`, comments to
- * `projects`, teams to `users`. C2.
+ * The areas of permissions. Subtasks and time entries belong to `tasks`, contacts to `clients`, comments to `projects`,
+ * and teams to `users` (C2).
  */
 export const permissionAreas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
 
 /** One of {@link permissionAreas}. */
 export type PermissionArea = (typeof permissionAreas)[number];
 
-/** One permission of a key. C2. */
+/** One permission of a key, such as `events:read` (C2). */
 export type Permission = `${PermissionArea}:${'read' | 'write'}`;
 
-/** An API key as returned by the service; the secret itself is not stored. X7. */
+/** An API key as returned by the service. The service does not store the secret itself (X7). */
 export type Key = {
   /** Identifier of the key. */
   readonly id: string;
-  /** A label. */
+  /** Label of the key. */
   readonly label: string;
-  /** Its owner. */
+  /** Owner of the key. */
   readonly user_id: string;
-  /** Its permissions. */
+  /** Permissions of the key. */
   readonly permissions: readonly Permission[];
-  /** When it was issued, UTC. */
+  /** When the key was issued, UTC. */
   readonly date_created: DateText;
-  /** When it was last used, UTC, to the minute. */
+  /** When the key was last used, UTC, with a resolution of one minute. */
   readonly last_used: DateText;
-  /** When it expires, UTC. */
+  /** When the key expires, UTC. */
   readonly expires: DateText;
-  /** Whether it was revoked. */
+  /** Whether the key was revoked. */
   readonly revoked: Flag;
 };
 
-/** A created API key with its secret, which is only returned once. X7. */
+/** A created API key with its secret, which is returned only once (X7). */
 export type IssuedKey = Key & {
-  /** The secret; only in this response. */
+  /** The secret. Only the response to the creation contains it. */
   readonly key: string;
 };
 
-/** Input for creating a key. X7. */
+/** Input for creating a key (X7). */
 export type KeyInput = Optional<{
-  /** A label. */
+  /** Label of the key. */
   label: string;
-  /** Its permissions; at most those of the caller's own key. */
+  /** Permissions of the key; at most those of the caller's own key. */
   permissions: readonly Permission[];
-  /** Its owner; default (also for `0`, `""` and `null`): the caller. */
+  /** Owner of the key; default (also for `0`, `""` and `null`): the caller. */
   user_id: IdOrNone;
   /**
-   * A duration, `30d` or `12h`, or `YYYY-MM-DD HH:MM:SS` in UTC; default (also for `null`): the expiry of the
-   * caller's own key.
+   * Expiry of the key: a duration such as `30d` or `12h`, or `YYYY-MM-DD HH:MM:SS` in UTC. Default (also for `null`):
+   * the expiry of the caller's own key.
    */
   expires: string | null;
 }>;
 
-/** Input for changing a key; permissions can only be removed. X7. */
+/** Input for changing a key. Permissions can only be removed (X7). */
 export type KeyChanges = Optional<{
-  /** A label. */
+  /** Label of the key. */
   label: string;
-  /** Its remaining permissions. */
+  /** Remaining permissions of the key. */
   permissions: readonly Permission[];
 }>;
 
-/** Filters of the list of keys. X7. */
+/** Filters of the list of keys (X7). */
 export type KeyFilters = Window &
   Optional<{
-    /** Keys of this user; only admins can see those of others. */
+    /** Only keys of this user; only admins can see keys of other users. */
     user_id: Id;
   }>;
 
-/** API keys, ordered by id. X7. */
+/** Methods for API keys; lists are ordered by id (X7). */
 export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, KeyChanges> {
   /**
-   * Creates a key. Errors: `invalid_input`, `not_found` for its user, `not_permitted`; `secret_gone` if the
-   * response was lost and the call was repeated: the key exists, but its secret is lost; revoke it and create
+   * Creates a key. Errors: `invalid_input`, `not_found` for its user, `not_permitted`; `secret_gone` if the response
+   * was lost and the call was repeated. In this case the key exists, but its secret is lost: revoke it and create
    * another one.
    *
    * @example
@@ -85,7 +85,7 @@ export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, Ke
    */
   create(input: KeyInput, options?: OnceOptions): Promise<IssuedKey>;
   /**
-   * Revokes a key immediately; the hooks of its user stay (C23). Errors: `not_found`, `not_permitted`.
+   * Revokes a key immediately. The hooks of its user stay (C23). Errors: `not_found`, `not_permitted`.
    *
    * @example
    * ```ts
@@ -95,7 +95,7 @@ export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, Ke
   revoke(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** API keys at `/keys`. */
+/** Creates the methods for API keys at `/keys`. */
 export function keys(send: Send): Keys {
   return {
     ...lists<Key, KeyFilters>(send, 'keys', 'id'),

@@ -3,48 +3,48 @@ import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, type OpenStream, type Send, unexpectedResponse } from './transport.ts';
 
-/** Added to the wait of a long poll for its default timeout. */
+/** Time that the default timeout of a long poll exceeds its wait. */
 const MARGIN_MS = 15_000;
 
-/** An entry of the feed. X2. */
+/** An entry of the feed (X2). */
 export type Notification = {
-  /** Its position in the account; as a number, a later entry has a higher one. */
+  /** Position of the entry in the account's feed. As a number, a later entry has a higher cursor. */
   readonly cursor: string;
-  /** The kind of occurrence. */
+  /** Kind of the occurrence. */
   readonly kind: FeedKind;
-  /** The URL of the record, also of a deleted one. */
+  /** URL of the record, even if the record was deleted. */
   readonly resource_url: string;
-  /** When it happened, UTC. */
+  /** When the occurrence happened, UTC. */
   readonly occurred_at: DateText;
-  /** The user who caused it. */
+  /** The user who caused the occurrence. */
   readonly user_id: string;
 };
 
-/** Position and filters of a read of the feed. X2. */
+/** Position and filters for reading the feed (X2). */
 export type NotificationFilters = Optional<{
-  /** The cursor to continue after; `latest`: only new entries; omitted: from the oldest stored entry. */
+  /** The cursor to continue after. `latest` returns only new entries. Omitted: from the oldest stored entry. */
   after: string;
-  /** Only this kind. */
+  /** Only entries of this kind. */
   kind: FeedKind;
-  /** Entries per page, 1 to 1000; default 1000, larger values are treated as 1000. */
+  /** Number of entries per page, 1 to 1000; default 1000, larger values are treated as 1000. */
   limit: number;
-  /** Seconds to wait for new entries if there are none; at most 30. */
+  /** Seconds to wait for new entries if there are none, at most 30. */
   wait: number;
-  /** `account`: entries of all users, for admins; default `own`. */
+  /** `own`: entries of the caller, the default. `account`: entries of all users, only for admins. */
   scope: 'own' | 'account';
 }>;
 
-/** Position and filters of following the feed. X2. */
+/** Position and filters for following the feed (X2). */
 export type FollowFilters = Omit<NotificationFilters, 'limit' | 'wait'>;
 
-/** A page of the feed, and the cursor to continue with, which has to be stored even if `data` is empty. X2. */
+/** A page of the feed. Store `next` even if `data` is empty: it is the cursor to continue after (X2). */
 export type FeedPage = { readonly data: readonly Notification[]; readonly next: string };
 
-/** The feed: all occurrences of the last 90 days, in order and without gaps. X2. */
+/** Methods for the feed: all occurrences of the last 90 days, in order and without gaps (X2). */
 export interface Notifications {
   /**
-   * One page of the feed. Errors: `cursor_gone` if entries after the cursor are no longer stored, `not_permitted`,
-   * `invalid_input`.
+   * Returns one page of the feed. Errors: `cursor_gone` if entries after the cursor are no longer stored,
+   * `not_permitted`, `invalid_input`.
    *
    * @example
    * ```ts
@@ -53,11 +53,11 @@ export interface Notifications {
    */
   list(filters?: NotificationFilters, options?: CallOptions): Promise<FeedPage>;
   /**
-   * All entries after a cursor, and then each new one as it occurs, until the signal is aborted or the loop is left.
-   * Store the `cursor` of the last entry that you have processed, and pass it as `after` to continue there.
+   * Yields all entries after a cursor, and then each new entry as it occurs, until the signal is aborted or the loop is
+   * left. Store the `cursor` of the last entry that you have processed, and pass it as `after` to continue there.
    *
    * Reconnects after a lost connection, with a backoff from one second to thirty. Errors: any error of the first
-   * connection; later `cursor_gone`, `unauthorized` and `not_permitted`.
+   * connection; after that, only `cursor_gone`, `unauthorized` and `not_permitted`.
    *
    * @example
    * ```ts
@@ -70,7 +70,7 @@ export interface Notifications {
   follow(filters?: FollowFilters, options?: FollowOptions): AsyncGenerator<Notification, void, undefined>;
 }
 
-/** The feed at `/notifications`. */
+/** Creates the methods for the feed at `/notifications`. */
 export function notifications(send: Send, open: OpenStream): Notifications {
   return {
     follow: (query, options) => followEvents(open, { path: ['notifications'], query }, options),

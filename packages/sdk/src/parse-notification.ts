@@ -9,21 +9,21 @@ type NotifiedRecords = {
   projects: Project;
   tasks: Task;
   subtasks: Subtask;
-  /** The `resource_url` of a test notification is the hook itself. X1. */
+  /** The `resource_url` of a test notification is the hook itself (X1). */
   hooks: Hook;
 };
 
-/** The record that a notification names. */
+/** The type and the record that a notification names. */
 export type Notified = {
   [ResourceType in keyof NotifiedRecords]: {
     /** The type of the record, as in the path of its URL. */
     readonly resourceType: ResourceType;
-    /** The current record. */
+    /** The record in its current state. */
     readonly record: NotifiedRecords[ResourceType];
   };
 }[keyof NotifiedRecords];
 
-/** The resources that a notification can name. */
+/** The resources of the records that a notification can name. */
 export type NotifyingResourceTypes = { readonly [Noun in keyof NotifiedRecords]: Gets<NotifiedRecords[Noun]> };
 
 type Reader = (resourceTypes: NotifyingResourceTypes, id: string, options?: CallOptions) => Promise<Notified>;
@@ -47,7 +47,7 @@ function isResourceType(resourceType: string): resourceType is keyof NotifiedRec
   return Object.hasOwn(readers, resourceType);
 }
 
-/** Fetches the record at `resourceUrl`. Checks the URL first, because anyone can POST to a target. */
+/** Fetches the record at `resourceUrl`. Checks the URL before the request, because anyone can POST to a target. */
 export async function notified(
   resourceTypes: NotifyingResourceTypes,
   root: string,
@@ -58,7 +58,7 @@ export async function notified(
   return readers[resourceType](resourceTypes, id, options);
 }
 
-/** Parses a record's URL. Throws a TypeError unless it is exactly the URL of a record below `root`. */
+/** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `root`. */
 export function parseRecordUrl(
   root: string,
   resourceUrl: string,

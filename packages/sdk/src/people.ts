@@ -3,13 +3,13 @@ import { type Creates, creates, deletes, type Editable, editable, type Lists, li
 import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, Send } from './transport.ts';
 
-/** The account as returned by the service. C35. */
+/** The account as returned by the service (C35). */
 export type Company = {
-  /** Identifier of the company. */
+  /** Identifier of the account. */
   readonly company_id: string;
   /** Name of the company. */
   readonly company_name: string;
-  /** The account's host name, as in the header domain. */
+  /** Host name of the account, as sent in the header `domain`. */
   readonly domain: string;
   /** Address, first line. */
   readonly address1: string;
@@ -31,10 +31,10 @@ export type Company = {
   readonly date_created: DateText;
 };
 
-/** The account. */
+/** Methods for the account. */
 export interface Account {
   /**
-   * The account that the key belongs to. Errors: `not_permitted`. C35.
+   * Returns the account that the key belongs to. Errors: `not_permitted` (C35).
    *
    * @example
    * ```ts
@@ -44,15 +44,15 @@ export interface Account {
   get(options?: CallOptions): Promise<Company>;
 }
 
-/** The account at `/company`. */
+/** Creates the methods for the account at `/company`. */
 export function company(send: Send): Account {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['company'] })) };
 }
 
-/** The caller. */
+/** Methods for the caller. */
 export interface Caller {
   /**
-   * The user whose key is used. Needs no permission. C2, C35.
+   * Returns the user whose key is used. Needs no permission (C2, C35).
    *
    * @example
    * ```ts
@@ -62,51 +62,52 @@ export interface Caller {
   get(options?: CallOptions): Promise<User>;
 }
 
-/** The caller at `/user`. */
+/** Creates the methods for the caller at `/user`. */
 export function user(send: Send): Caller {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['user'] })) };
 }
 
-/** The role of a user; admins and owners may also act for others. C2, C14. */
+/** Role of a user. Admins and owners may also act for other users (C2, C14). */
 export type Role = 'member' | 'admin' | 'owner';
 
-/** A user of the account. C35. */
+/** A user of the account (C35). */
 export type User = {
   /** Identifier of the user. */
   readonly user_id: string;
-  /** E-mail address; unique in the account. */
+  /** E-mail address; unique within the account. */
   readonly email: string;
   /** First name. */
   readonly first_name: string;
   /** Last name. */
   readonly last_name: string;
-  /** Both names. */
+  /** First and last name. */
   readonly user_name: string;
-  /** member, admin or owner. */
+  /** Role of the user: member, admin or owner. */
   readonly role: Role;
   /** When the user was added, UTC. */
   readonly date_created: DateText;
 };
 
-/** Input for creating a user, for admins. C35. */
+/** Input for creating a user, only for admins (C35). */
 export type UserInput = Pick<User, 'email'> &
   Optional<
     Pick<User, 'first_name' | 'last_name'> & {
-      /** At most the caller's own role. X7. */
+      /** Role of the user; at most the caller's own role (X7). */
       role: Role;
     }
   >;
 
-/** Input for changing a user, for admins. C35. */
+/** Input for changing a user, only for admins (C35). */
 export type UserChanges = Optional<UserInput>;
 
 /**
- * The users of the account, ordered by id. Only admins can change them. Deleting a user revokes their keys,
- * ends their hooks and keeps their records (C23). Additional errors: `email_taken`, `last_owner`. C35.
+ * Methods for the users of the account; lists are ordered by id. Only admins can change users. Deleting a user revokes
+ * the user's keys and ends the user's hooks; the user's records stay (C23). Additional errors: `email_taken`,
+ * `last_owner` (C35).
  */
 export type Users = Editable<User, UserChanges, Window> & Creates<User, UserInput>;
 
-/** Users at `/users`. */
+/** Creates the methods for users at `/users`. */
 export function users(send: Send): Users {
   return {
     ...editable<User, UserChanges, Window>(send, 'users', 'user_id'),
@@ -114,33 +115,33 @@ export function users(send: Send): Users {
   };
 }
 
-/** A link with which a user can set a passphrase once. */
+/** An invitation: a link with which a user can set a passphrase once. */
 export type Invitation = {
-  /** Identifier of the link. */
+  /** Identifier of the invitation. */
   readonly id: string;
   /** The invited user. */
   readonly user_id: string;
-  /** The user who created it; `0` for the command line and the first start. */
+  /** The user who created the invitation; `0` for the command line and the first start. */
   readonly made_by: string;
-  /** When it was created, UTC. */
+  /** When the invitation was created, UTC. */
   readonly date_created: DateText;
-  /** When it expires, UTC. */
+  /** When the invitation expires, UTC. */
   readonly expires: DateText;
 };
 
-/** A created link, which is only returned once. */
+/** A created invitation with its link, which is returned only once. */
 export type IssuedInvitation = Invitation & { readonly link: string };
 
-/** Input for creating a link. */
+/** Input for creating an invitation. */
 export type InvitationInput = { readonly user_id: Id };
 
-/** Filters of the list of links. */
+/** Filters of the list of invitations. */
 export type InvitationFilters = Window & Optional<{ user_id: Id }>;
 
-/** Links that can still be used, ordered by id; for admins. */
+/** Methods for invitations that can still be used, only for admins; lists are ordered by id. */
 export interface Invitations extends Lists<Invitation, InvitationFilters>, Creates<IssuedInvitation, InvitationInput> {
   /**
-   * Revokes a link. Errors: `not_found`, `not_permitted`.
+   * Revokes an invitation. Errors: `not_found`, `not_permitted`.
    *
    * @example
    * ```ts
@@ -150,7 +151,7 @@ export interface Invitations extends Lists<Invitation, InvitationFilters>, Creat
   withdraw(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** Links at `/invitations`. */
+/** Creates the methods for invitations at `/invitations`. */
 export function invitations(send: Send): Invitations {
   return {
     ...lists<Invitation, InvitationFilters>(send, 'invitations', 'id'),
@@ -159,18 +160,18 @@ export function invitations(send: Send): Invitations {
   };
 }
 
-/** Input for changing the passphrase. */
+/** Input for changing the caller's passphrase. */
 export type PassphraseInput = {
   /** The current passphrase. */
   readonly current: string;
-  /** The new one: 12 to 256 characters, neither the e-mail address nor the domain. */
+  /** The new passphrase: 12 to 256 characters, neither the e-mail address nor the domain. */
   readonly passphrase: string;
 };
 
-/** The caller's own passphrase. */
+/** Methods for the caller's own passphrase. */
 export interface Passphrase {
   /**
-   * Changes the passphrase and ends the user's other sessions. Errors: `invalid_input` with the field,
+   * Changes the passphrase and ends all other sessions of the user. Errors: `invalid_input` with the field,
    * `too_many_tries`.
    *
    * @example
@@ -181,7 +182,7 @@ export interface Passphrase {
   set(input: PassphraseInput, options?: CallOptions): Promise<SignedIn>;
 }
 
-/** The passphrase at `/passphrase`. */
+/** Creates the methods for the passphrase at `/passphrase`. */
 export function passphrase(send: Send): Passphrase {
   return {
     set: async (input, options) =>
@@ -193,19 +194,19 @@ export function passphrase(send: Send): Passphrase {
 export type Session = {
   /** Identifier of the session. */
   readonly id: string;
-  /** The signed-in user. */
+  /** The user who is signed in. */
   readonly user_id: string;
-  /** When they signed in, UTC. */
+  /** When the user signed in, UTC. */
   readonly date_created: DateText;
-  /** When it was last used, UTC, to the minute. */
+  /** When the session was last used, UTC, with a resolution of one minute. */
   readonly last_used: DateText;
-  /** When it expires unless it is used before. */
+  /** When the session expires, UTC, unless it is used before. */
   readonly expires: DateText;
-  /** A description of the browser. */
+  /** Description of the browser. */
   readonly agent: string;
-  /** The IP address of the sign-in. */
+  /** IP address from which the user signed in. */
   readonly source: string;
-  /** Whether it is the session of this request. */
+  /** Whether it is the session of this request: `1` for yes. */
   readonly current: Flag;
 };
 
@@ -215,11 +216,11 @@ export type SignedIn = { readonly user_id: string };
 /** Filters of the list of sessions. */
 export type SessionFilters = Window &
   Optional<{
-    /** Sessions of this user, for admins. */
+    /** Only sessions of this user, for admins. */
     user_id: Id;
   }>;
 
-/** Sessions, ordered by id: the caller's own, or for admins another user's. */
+/** Methods for sessions: the caller's own, or those of another user for admins. Lists are ordered by id. */
 export interface Sessions extends Lists<Session, SessionFilters> {
   /**
    * Ends a session immediately. Errors: `not_found`, `not_permitted`.
@@ -232,7 +233,7 @@ export interface Sessions extends Lists<Session, SessionFilters> {
   end(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** Sessions at `/sessions`. */
+/** Creates the methods for sessions at `/sessions`. */
 export function sessions(send: Send): Sessions {
   return { ...lists<Session, SessionFilters>(send, 'sessions', 'id'), end: deletes(send, 'sessions').delete };
 }

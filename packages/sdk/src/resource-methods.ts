@@ -2,16 +2,18 @@ import type { Id, Page, Window } from './api-types.ts';
 import { etagOf, nextPageLink, pageOf, recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, OnceOptions, QueryValue, Send } from './transport.ts';
 
-/** Options of reading a single record. */
+/** Options for reading a single record. */
 export type GetOptions<T> = CallOptions & {
-  /** A record from an earlier read: if it is unchanged, it is returned, and the service sends no body. X5. */
+  /**
+   * A record from an earlier read. If it is unchanged, the same object is returned, and the service sends no body (X5).
+   */
   readonly known?: T | undefined;
 };
 
-/** A resource with single records. C8. */
+/** The method of a resource that reads one record (C8). */
 export interface Gets<T> {
   /**
-   * The record. Errors: `not_found`, `not_permitted`.
+   * Returns the record. Errors: `not_found`, `not_permitted`.
    *
    * @example
    * ```ts
@@ -22,7 +24,7 @@ export interface Gets<T> {
   get(id: Id, options?: GetOptions<T>): Promise<T>;
 }
 
-/** A resource whose records are created at its own path. C8. */
+/** The method of a resource that creates a record at the path of the resource (C8). */
 export interface Creates<T, I> {
   /**
    * Creates a record and returns it. Errors: `invalid_input`, `not_found` for an id in the input, `not_permitted`.
@@ -35,10 +37,11 @@ export interface Creates<T, I> {
   create(input: I, options?: OnceOptions): Promise<T>;
 }
 
-/** A resource whose records are created below a parent. C34. */
+/** The method of a resource that creates a record below a parent (C34). */
 export interface CreatesUnder<T, I> {
   /**
-   * Creates a record below its parent and returns it. Errors: as for `create`, and `not_found` for the parent.
+   * Creates a record below its parent and returns it. Errors: as for `create` without a parent, and `not_found` for the
+   * parent.
    *
    * @example
    * ```ts
@@ -49,7 +52,7 @@ export interface CreatesUnder<T, I> {
   create(parentId: Id, input: I, options?: OnceOptions): Promise<T>;
 }
 
-/** A resource whose records can be changed. C8. */
+/** The method of a resource that changes a record (C8). */
 export interface Updates<T, I> {
   /**
    * Changes the given fields and returns the whole record.
@@ -63,11 +66,11 @@ export interface Updates<T, I> {
   update(id: Id, changes: I, options?: ChangeOptions): Promise<T>;
 }
 
-/** A resource whose records can be deleted. C8. */
+/** The method of a resource that deletes a record (C8). */
 export interface Deletes {
   /**
-   * Deletes the record.
-   * Errors: `not_found`, also the second time; `not_permitted`; `precondition_failed` with `ifMatch`.
+   * Deletes the record. Errors: `not_found`, also if it was already deleted; `not_permitted`; `precondition_failed`
+   * with `ifMatch`.
    *
    * @example
    * ```ts
@@ -77,11 +80,11 @@ export interface Deletes {
   delete(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
-/** A resource whose records can be completed. C33. */
+/** The methods of a resource that complete and reopen a record (C33). */
 export interface Completes<T> {
   /**
-   * Completes the record, a task with its open subtasks. Does nothing and notifies no hook if it is already complete.
-   * Errors: as for `update`.
+   * Completes the record; completes a task together with its open subtasks. Does nothing and notifies no hook if the
+   * record is already complete. Errors: as for `update`.
    *
    * @example
    * ```ts
@@ -100,10 +103,12 @@ export interface Completes<T> {
   resume(id: Id, options?: ChangeOptions): Promise<T>;
 }
 
-/** A resource whose records can be listed, read, changed and deleted. */
+/** The methods of a resource whose records can be listed, read, changed and deleted. */
 export type Editable<T, C, F extends Window> = Lists<T, F> & Gets<T> & Updates<T, C> & Deletes;
 
-/** Lists, reads, changes and deletes at `/{resource}`; `id` is the field with the id. */
+/**
+ * Creates the methods that list, read, change and delete records at `/{resource}`. `id` is the name of the id field.
+ */
 export function editable<T extends object, C, F extends Filters>(
   send: Send,
   resourceType: string,
@@ -117,7 +122,7 @@ export function editable<T extends object, C, F extends Filters>(
   };
 }
 
-/** Reads `/{resource}/{id}`. */
+/** Creates the method that reads a record at `/{resource}/{id}`. */
 export function gets<T extends object>(send: Send, resourceType: string): Gets<T> {
   return {
     async get(id, { known, ...options } = {}) {
@@ -128,7 +133,7 @@ export function gets<T extends object>(send: Send, resourceType: string): Gets<T
   };
 }
 
-/** Creates by POST to `/{resource}`. */
+/** Creates the method that creates a record by POST to `/{resource}`. */
 export function creates<T, I>(send: Send, resourceType: string): Creates<T, I> {
   return {
     create: async (input, options) =>
@@ -136,7 +141,7 @@ export function creates<T, I>(send: Send, resourceType: string): Creates<T, I> {
   };
 }
 
-/** Creates by POST to `/{resource}/{parentId}`. */
+/** Creates the method that creates a record by POST to `/{resource}/{parentId}`. */
 export function createsUnder<T, I>(send: Send, resourceType: string): CreatesUnder<T, I> {
   return {
     create: async (parentId, input, options) =>
@@ -144,7 +149,7 @@ export function createsUnder<T, I>(send: Send, resourceType: string): CreatesUnd
   };
 }
 
-/** Changes by PUT to `/{resource}/{id}`. */
+/** Creates the method that changes a record by PUT to `/{resource}/{id}`. */
 export function updates<T, I>(send: Send, resourceType: string): Updates<T, I> {
   return {
     update: async (id, changes, options) =>
@@ -152,7 +157,7 @@ export function updates<T, I>(send: Send, resourceType: string): Updates<T, I> {
   };
 }
 
-/** Deletes `/{resource}/{id}`. */
+/** Creates the method that deletes a record at `/{resource}/{id}`. */
 export function deletes(send: Send, resourceType: string): Deletes {
   return {
     delete: async (id, options) => {
@@ -161,7 +166,7 @@ export function deletes(send: Send, resourceType: string): Deletes {
   };
 }
 
-/** Completes and reopens by PUT to `/{resource}/{id}`. */
+/** Creates the methods that complete and reopen a record by PUT to `/{resource}/{id}`. */
 export function completes<T>(send: Send, resourceType: string): Completes<T> {
   const { update } = updates<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
   return {
@@ -173,10 +178,10 @@ export function completes<T>(send: Send, resourceType: string): Completes<T> {
 /** Filters and paging parameters of a list. */
 export type Filters = Window & Readonly<Record<string, QueryValue>>;
 
-/** A resource that can be listed. C7. */
+/** The methods of a resource that list its records (C7). */
 export interface Lists<T, F extends Window> {
   /**
-   * One page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`.
+   * Returns one page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`.
    *
    * @example
    * ```ts
@@ -186,9 +191,9 @@ export interface Lists<T, F extends Window> {
    */
   list(filters?: F, options?: CallOptions): Promise<Page<T>>;
   /**
-   * All records from `offset` on, each once. Pages of `limit` records are loaded as they are consumed;
-   * `timeoutMs` applies to each page. No record is missed while others are added or deleted, so each may be
-   * deleted in the loop; a record that moves in the list's order may be missed. Errors: as for `list`.
+   * Yields all records from `offset` on, each once. Pages of `limit` records are loaded as they are consumed;
+   * `timeoutMs` applies to each page. No record is missed while others are added or deleted, so the loop may delete
+   * each record. A record whose position in the list changes may be missed. Errors: as for `list`.
    *
    * @example
    * ```ts
@@ -201,9 +206,9 @@ export interface Lists<T, F extends Window> {
 }
 
 /**
- * Lists `/{resource}`.
+ * Creates the methods that list records at `/{resource}`.
  *
- * @param identity the fields that identify a record
+ * @param identity names of the fields that identify a record
  */
 export function lists<T, F extends Filters>(
   send: Send,

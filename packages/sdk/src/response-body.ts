@@ -2,7 +2,10 @@ import type { Page } from './api-types.ts';
 import { CarillonError } from './errors.ts';
 import { type Answer, unexpectedResponse } from './transport.ts';
 
-/** The record in `{ data }`; stores its `ETag`. Only the envelope is validated, not the fields of the record. C8. */
+/**
+ * Returns the record in `{ data }`, and stores its `ETag`. Only the envelope is validated, not the fields of the record
+ * (C8).
+ */
 export function recordOf<T>({ status, headers, body }: Answer): T {
   const data = fieldOf(body, 'data');
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
@@ -12,7 +15,10 @@ export function recordOf<T>({ status, headers, body }: Answer): T {
   return data as T;
 }
 
-/** A created record with a secret. A replayed response does not contain the secret: throws `secret_gone`. X4. */
+/**
+ * Returns a created record with a secret. Throws `secret_gone` for a replayed response, which does not contain the
+ * secret (X4).
+ */
 export function withSecret<T extends object>(answer: Answer, secret: keyof T & string): T {
   const record = recordOf<T>(answer);
   if (record[secret] !== undefined) return record;
@@ -21,7 +27,7 @@ export function withSecret<T extends object>(answer: Answer, secret: keyof T & s
   throw new CarillonError({ code: 'secret_gone', status: answer.status, message });
 }
 
-/** The list in `{ paging, data }`. C7. */
+/** Returns the page of a list in `{ paging, data }` (C7). */
 export function pageOf<T>(answer: Answer): Page<T> {
   const { status, body } = answer;
   const data = fieldOf(body, 'data');
@@ -33,7 +39,7 @@ export function pageOf<T>(answer: Answer): Page<T> {
   return nextPage === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: nextPage.after };
 }
 
-/** The parameters of the next page, from the `Link` header; undefined on the last page. C7. */
+/** Returns the parameters of the next page, from the `Link` header; undefined on the last page (C7). */
 export function nextPageLink({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
   const [, url] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
   if (url === undefined) return undefined;
@@ -41,12 +47,12 @@ export function nextPageLink({ headers }: Answer): { offset: number; limit: numb
   return { offset: Number(query.get('offset')), limit: Number(query.get('limit')), after: query.get('after') ?? '' };
 }
 
-/** A field of an untrusted value; `undefined` if it is absent. */
+/** Returns a field of an untrusted value; `undefined` if the field is absent. */
 export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined;
 }
 
-/** ETags by record: the records stay as the service returned them, and an ETag is collected with its record. */
+/** ETags by record. The map does not change the records, and does not keep them from being garbage-collected. */
 const etags = new WeakMap<object, string>();
 
 /** Stores the ETag of a record. */
@@ -56,10 +62,10 @@ export function rememberEtag(record: object, headers: Headers): void {
 }
 
 /**
- * The `ETag` of a record that `get`, `create` or `update` returned. As `ifMatch` it prevents overwriting a change that
- * someone else has made in the meantime. X5.
+ * Returns the `ETag` of a record that `get`, `create` or `update` returned. As `ifMatch`, it prevents overwriting a
+ * change that was made in the meantime (X5).
  *
- * @throws TypeError for any other object: a record of a list or a copy (`{ ...record }`) has no ETag
+ * @throws TypeError for any other object; a record of a list or a copy (`{ ...record }`) has no ETag
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { apiKey, Carillon, CarillonError, etagOf, type ProblemCode } from './ind
 import { repeating } from './retry.ts';
 import type { Answer, Call } from './transport.ts';
 
-/** The outcome of a try: its status, code and `Retry-After`. */
+/** Outcome of one attempt: status, code and `Retry-After` in seconds. */
 type Try = readonly [status: number, code?: ProblemCode, retryAfterS?: number];
 
 const OK: Try = [200];
@@ -16,7 +16,7 @@ const LOST: Try = [0, 'connection'];
 const GATEWAY: Try = [502, 'unexpected_answer'];
 const BUSY: Try = [503, 'overloaded'];
 
-/** A clock that only advances by waits, and randomness without jitter. */
+/** Returns a clock that only advances by waits, and randomness without jitter. */
 function simulated() {
   const waits: number[] = [];
   let now = 0;
@@ -33,7 +33,10 @@ function simulated() {
   return { ports, waits };
 }
 
-/** Makes a call whose tries have these outcomes, the last one repeatedly. Returns the sent calls and the result. */
+/**
+ * Makes a call whose attempts have these outcomes; further attempts repeat the last one. Returns the sent calls and the
+ * result.
+ */
 async function made(call: Partial<Call>, tries: readonly Try[], options: { storesResponses?: boolean } = {}) {
   const sent: Call[] = [];
   const { ports, waits } = simulated();
@@ -142,7 +145,7 @@ test('a retry waits for Retry-After; beyond a minute or the timeout the call rej
     const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
     assert.deepEqual([came, count], ['overloaded', 1]);
   }
-  // The backoff does not exceed this maximum with any number of tries.
+  // The backoff stays at its maximum, regardless of the number of attempts.
   const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
   assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
   const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);

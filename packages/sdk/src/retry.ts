@@ -2,26 +2,29 @@ import { CarillonError, type ProblemCode } from './errors.ts';
 import { type Ports, systemPorts } from './runtime.ts';
 import type { Answer, Call, Send } from './transport.ts';
 
-/** Delay before the first retry; doubled for each further one up to MAX_WAIT_MS, with a jitter of up to half. */
+/**
+ * Delay before the first retry. It doubles with each further retry, up to MAX_WAIT_MS. Jitter shortens it by up to
+ * half.
+ */
 const FIRST_WAIT_MS = 500;
 
-/** With a longer `Retry-After`, the call rejects instead of waiting. */
+/** Maximum delay before a retry. If `Retry-After` is longer, the call rejects instead of waiting. */
 const MAX_WAIT_MS = 60_000;
 
-/** Retry options of a client. */
+/** Options of a client for retries. */
 export type RepeatOptions = {
   /** Default maximum number of retries. */
   readonly retries: number;
-  /** Default timeout of a call including its retries, in milliseconds; 0 is no timeout. */
+  /** Default timeout of a call including its retries, in milliseconds; 0 means no timeout. */
   readonly timeoutMs: number;
-  /** Whether the service stores responses by `Idempotency-Key`, so that a POST can be retried. X4. */
+  /** Whether the service stores responses by `Idempotency-Key`, so that a POST can be retried (X4). */
   readonly storesResponses: boolean;
 };
 
 /**
- * Retries calls after transient failures if they are idempotent: a GET; a POST, which gets an
- * `Idempotency-Key`; a PUT and a DELETE without `ifMatch`. Any call is retried if the service reports that it
- * was not executed. X4.
+ * Adds retries to a `Send`. After a transient failure, it retries calls that are idempotent: a GET; a POST, which gets
+ * an `Idempotency-Key`; a PUT or DELETE without `ifMatch`. Any call is retried if the service reports that it was not
+ * executed (X4).
  */
 export function repeating(send: Send, options: RepeatOptions, ports: Ports = systemPorts): Send {
   return async (given) => {
@@ -36,7 +39,7 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
         return await send({ ...call, timeoutMs: left() });
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
-        // C28: an earlier try may have deleted the record, and its response was lost.
+        // An earlier attempt may have deleted the record, and its response was lost (C28).
         if (mayHaveRun && call.method === 'DELETE' && error.code === 'not_found') return GONE;
         const waitMs = waitFor(error, repeats, ports);
         const isRetryable = repeats < retries && isTransient(error) && (isNotExecuted(error) || isSafe(call, options));
@@ -51,7 +54,10 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
 
 const GONE: Answer = { status: 200, headers: new Headers(), body: [] };
 
-/** The call with an idempotency key, and with a copy of its body, so that later changes of the input have no effect. */
+/**
+ * Returns the call with an idempotency key, and with a copy of its body, so that later changes of the input have no
+ * effect.
+ */
 function repeatable(call: Call, { storesResponses }: RepeatOptions, ports: Ports): Call {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
   const needsKey = storesResponses && call.method === 'POST' && call.idempotencyKey === undefined;
@@ -60,19 +66,22 @@ function repeatable(call: Call, { storesResponses }: RepeatOptions, ports: Ports
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
-/** Whether a retry may succeed. Not after `timeout`, which ends the whole call. */
+/** Whether a retry may succeed. It cannot after `timeout`, which ends the whole call. */
 function isTransient({ code, status }: CarillonError): boolean {
   return code === 'connection' || code === 'idempotency_in_progress' || TRANSIENT_STATUSES.has(status);
 }
 
-/** Codes which mean that the call was not executed. */
+/** Error codes that mean that the call was not executed. */
 const NOT_EXECUTED: ReadonlySet<ProblemCode> = new Set(['request_timeout', 'overloaded', 'storage_unavailable']);
 
 function isNotExecuted({ code, status }: CarillonError): boolean {
   return status === 429 || NOT_EXECUTED.has(code);
 }
 
-/** Whether a call that may have been executed can be repeated. After a change, its `ifMatch` would fail. */
+/**
+ * Whether a call that may have been executed can be repeated. With `ifMatch` it cannot, because an executed change has
+ * changed the ETag.
+ */
 function isSafe({ method, idempotencyKey, ifMatch }: Call, { storesResponses }: RepeatOptions): boolean {
   if (method === 'GET') return true;
   if (method === 'POST') return storesResponses && idempotencyKey !== undefined;

@@ -1,21 +1,21 @@
-/** Time and randomness of the SDK. */
+/** Sources of time and randomness, which tests replace. */
 export type Ports = {
-  /** Milliseconds since an arbitrary time. */
+  /** Returns milliseconds since an arbitrary point in time. */
   now(): number;
-  /** Resolves after `waitMs`, or when the signal is aborted; never rejects. */
+  /** Resolves after `waitMs`, or when the signal is aborted. Never rejects. */
   pause(waitMs: number, signal: AbortSignal | undefined): Promise<void>;
-  /** A random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   fraction(): number;
-  /** A unique idempotency key. */
+  /** Returns a unique idempotency key. */
   word(): string;
 };
 
-/** Implementation for browsers, Node, Deno and Bun. */
+/** Time and randomness of the platform: browsers, Node, Deno or Bun. */
 export const systemPorts: Ports = {
   now: () => performance.now(),
   pause,
   fraction: Math.random,
-  // `crypto.randomUUID` is not available on http pages.
+  // `crypto.randomUUID` is not available on pages that are served over http.
   word: () =>
     Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
 };

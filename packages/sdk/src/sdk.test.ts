@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { apiKey, Carillon, CarillonError, type CarillonOptions, etagOf } from './index.ts';
 
-/** One request as it arrived. */
+/** One request as it arrived at the server. */
 type Arrived = { line: string; headers: IncomingMessage['headers']; body: string };
 
-/** How the peer handles a request; the last entry handles all further ones. */
+/** Handles one request. The last script handles all further requests. */
 type Script = (response: ServerResponse, arrived: Arrived) => void;
 
 type Peer = AsyncDisposable & { url: string; arrived: Arrived[]; client(options?: Partial<CarillonOptions>): Carillon };
@@ -34,7 +34,7 @@ async function peer(...scripts: [Script, ...Script[]]): Promise<Peer> {
   return {
     url,
     arrived,
-    // Retries are tested in retry.test.ts.
+    // Retries are disabled here, because retry.test.ts tests them.
     client: (options) => new Carillon({ baseUrl: url, auth, retries: 0, ...options }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -54,12 +54,12 @@ function problem(status: number, body: unknown): Script {
   return json(status, body, { 'content-type': 'application/problem+json; charset=utf-8' });
 }
 
-/** A list of `total` records with different ids, paged by the query. */
+/** Creates a script that responds with a list of `total` records with different ids, paged by the query. */
 function pages(total: number): Script {
   return listing(Array.from({ length: total }, (_, index) => String(index)));
 }
 
-/** A list in the current order of its ids; `then` runs after each response. */
+/** Creates a script that responds with the ids in their current order. `then` runs after each response. */
 function listing(ids: string[], inOrder = (id: string) => Number(id), then = () => {}): Script {
   return (response, { line }) => {
     const query = new URL(line.split(' ')[1] ?? '', 'http://peer').searchParams;
@@ -447,7 +447,7 @@ test('an aborted call rejects with the reason of its signal', async () => {
   const { events } = service.client();
   await assert.rejects(events.get(1, { signal: controller.signal }), (error) => error === reason);
   await assert.rejects(events.list({}, { signal: controller.signal }), (error) => error === reason);
-  assert.equal(service.arrived.length, 1); // the second was aborted before it began
+  assert.equal(service.arrived.length, 1); // the second call was aborted before it began
 });
 
 test('the base URL may have a trailing slash or a path, and the base path may differ', async () => {

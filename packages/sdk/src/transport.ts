@@ -1,20 +1,20 @@
 import { CarillonError, problemFrom } from './errors.ts';
 
-/** Headers and cookie mode that authentication adds to each request. */
+/** Headers and cookie mode that authentication adds to a request. */
 export type Credentials = {
-  /** Headers to send. */
+  /** Headers to add to the request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the browser sends cookies, as in `fetch`. */
   readonly credentials?: 'omit' | 'same-origin' | 'include';
 };
 
-/** Returns the credentials; called before every request, so that they can change. */
+/** Returns the credentials of a request. It is called before every request, so that the credentials can change. */
 export type Authenticate = () => Credentials;
 
 const visible = /^[\x21-\x7e]+$/;
 
 export function headerValue(name: string, value: string): string {
-  // A key from a file ends with a newline; one from the environment may be missing.
+  // A key that was read from a file ends with a newline, and a key from the environment may be missing.
   const trimmed = typeof value === 'string' ? value.trim() : '';
   if (!visible.test(trimmed))
     throw new TypeError(`The ${name} is empty or missing, or contains characters that a header cannot have.`);
@@ -22,11 +22,11 @@ export function headerValue(name: string, value: string): string {
 }
 
 /**
- * Authenticates with the headers `key` and `domain`. C1. Cookies are never sent.
+ * Authenticates with the headers `key` and `domain` (C1). Cookies are never sent.
  *
- * @param options.domain the account's own host name, `acme.example`; case does not matter
+ * @param options.domain host name of the account, such as `acme.example`; case does not matter
  * @param options.key an API key of a user of that account
- * @throws TypeError if one of them is not a valid header; the message never contains the value
+ * @throws TypeError if the domain or the key is not a valid header; the message never contains the value
  *
  * @example
  * ```ts
@@ -36,26 +36,27 @@ export function headerValue(name: string, value: string): string {
  */
 export function apiKey(options: { readonly domain: string; readonly key: string }): Authenticate {
   const headers = { domain: headerValue('domain', options.domain), key: headerValue('key', options.key) };
-  // A closure hides the key when a client is printed.
+  // The closure hides the key when a client object is printed.
   return () => ({ headers, credentials: 'omit' });
 }
 
-/** Options of every call, as its last argument. */
+/** Options of every call, given as its last argument. */
 export type CallOptions = {
-  /** Aborts the call, also between retries; it then rejects with the signal's reason. */
+  /** Aborts the call, also between retries. The call then rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined;
-  /** Timeout of the whole call including its retries, in milliseconds; 0 is no timeout. */
+  /** Timeout of the whole call including its retries, in milliseconds; 0 means no timeout. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum number of retries after a transient failure; 0: never. */
+  /** Maximum number of retries after a transient failure; 0 disables retries. */
   readonly retries?: number | undefined;
 };
 
-/** Options of a POST. */
+/** Options of a call that sends a POST. */
 export type OnceOptions = CallOptions & {
   /**
-   * A unique key for this call, 1 to 255 visible ASCII characters, in place of a generated one. A call that is repeated
-   * with the same key within 24 hours, even by another process, runs once and gets the first response again.
-   * Errors: `idempotency_in_progress`, and `idempotency_mismatch` if the key was used for another call. X4.
+   * A unique key for this call, 1 to 255 visible ASCII characters, which replaces the generated one. If a call is
+   * repeated with the same key within 24 hours, even by another process, the service executes it once and returns the
+   * first response again. Errors: `idempotency_in_progress`, and `idempotency_mismatch` if the key was used for another
+   * call (X4).
    */
   readonly idempotencyKey?: string | undefined;
 };
@@ -63,37 +64,37 @@ export type OnceOptions = CallOptions & {
 /** Options of a call that changes or deletes a single record. */
 export type ChangeOptions = CallOptions & {
   /**
-   * The ETag that the record must have, `etagOf(record)`; otherwise nothing is changed. Such a call is only
-   * retried if the service reports that it was not executed. Errors: `precondition_failed` if the record was
-   * changed. X5.
+   * The ETag that the record must have, as returned by `etagOf(record)`; otherwise nothing is changed. Such a call is
+   * only retried if the service reports that it was not executed. Errors: `precondition_failed` if the record was
+   * changed (X5).
    */
   readonly ifMatch?: string | undefined;
 };
 
-/** The value of one query parameter; `undefined` omits it. */
+/** The value of one query parameter. A parameter with the value `undefined` is not sent. */
 export type QueryValue = string | number | undefined;
 
-/** One request. `path` is given in segments below the base path; each is encoded. */
+/** One request. The segments of `path` are appended to the base path, and each is encoded. */
 export type Call = OnceOptions &
   ChangeOptions & {
     readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
     readonly path: readonly (string | number)[];
     readonly query?: Readonly<Record<string, QueryValue>> | undefined;
-    /** Sent as JSON; absent: no body and no Content-Type. */
+    /** The body, sent as JSON. If absent, neither a body nor a Content-Type is sent. */
     readonly body?: unknown;
-    /** A known ETag: the response is 304 if the record still has it. X5. */
+    /** A known ETag. If the record still has it, the response is 304 (X5). */
     readonly ifNoneMatch?: string | undefined;
   };
 
-/** A 2xx or 304 response; `body` is parsed JSON, `undefined` if empty. */
+/** A 2xx or 304 response. `body` is the parsed JSON; `undefined` for an empty body. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown };
 
-/** Sends one request. Resources depend only on this type, so that retries can wrap it. */
+/** Sends one request. Resources depend only on this type, so that a wrapper can add retries. */
 export type Send = (call: Call) => Promise<Answer>;
 
 /**
- * Opens a stream of server-sent events: resolves with its bytes when the response headers have arrived.
- * `timeoutMs` does not apply; only `signal` ends a stream.
+ * Opens a stream of server-sent events. Resolves with the bytes of the stream as soon as the response headers have
+ * arrived. `timeoutMs` does not apply; only `signal` ends a stream.
  */
 export type OpenStream = (call: Call) => Promise<ReadableStream<Uint8Array>>;
 
@@ -102,7 +103,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** Options of a transport. */
 export type TransportOptions = {
-  /** Prefix of every URL, without a trailing slash. */
+  /** Prefix of the URL of every request, without a trailing slash. */
   readonly root: string;
   readonly auth: Authenticate;
   readonly fetch: Fetch;
@@ -111,8 +112,8 @@ export type TransportOptions = {
 /**
  * Creates a `Send` for requests below `root`. Redirects are never followed, because they would leak the key.
  *
- * It rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for a
- * path segment that would change the path or an invalid header value.
+ * The call rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for a path
+ * segment that would change the path or an invalid header value.
  */
 export function transport(options: TransportOptions): Send {
   return (call) => {
@@ -123,7 +124,7 @@ export function transport(options: TransportOptions): Send {
   };
 }
 
-/** Creates an `OpenStream`; until the stream is open, it rejects like a `Send`. */
+/** Creates an `OpenStream`. Until the stream is open, it rejects for the same reasons as a `Send`. */
 export function streaming(options: TransportOptions): OpenStream {
   return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
 }
@@ -155,7 +156,7 @@ async function exchange<T>(
   }
 }
 
-/** Throws for a redirect, which means that `baseUrl` is wrong. Browsers hide the location. */
+/** Throws for a redirect, which means that `baseUrl` is wrong. Browsers hide the target of the redirect. */
 async function rejectRedirect({ type, status, headers, body }: Response, request: string): Promise<void> {
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
   if (!isRedirect) return;
@@ -181,14 +182,17 @@ function addressOf(root: string, call: Call): string {
   return search === '' ? root + path : `${root}${path}?${search}`;
 }
 
-/** Rejects empty and dotted segments, which would change the path: `delete('')` must not reach the list. */
+/**
+ * Encodes a segment of a path. Rejects empty and dotted segments, which would change the path: `delete('')` must not
+ * reach the list.
+ */
 function encodeSegment(segment: string | number): string {
   const text = String(segment);
   if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} is not an id.`);
   return encodeURIComponent(text);
 }
 
-/** The maximum delay of a timer; a longer one would fire immediately. */
+/** Maximum delay of a timer. A longer delay would fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
@@ -214,7 +218,7 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
   };
 }
 
-/** Properties of a call that are sent as headers. */
+/** Names of the headers that are sent for properties of a call. */
 const headerNames = { idempotencyKey: 'idempotency-key', ifMatch: 'if-match', ifNoneMatch: 'if-none-match' } as const;
 
 function ownHeaders(call: Call): Record<string, string> {
@@ -231,7 +235,7 @@ function read(response: Response, text: string): Answer {
   const isGood = response.ok || status === 304;
   const mediaType = headers.get('content-type') ?? 'no media type';
   if (!isGood && !mediaType.startsWith('application/problem+json')) {
-    // A page of a gateway, or a 404 of another service: it must not be taken for `not_found`.
+    // A page of a gateway or a 404 of another service must not be mistaken for the error `not_found`.
     throw problemFrom(response, { message: `The response is ${status} (${mediaType}) and no problem document.` });
   }
   const body = parse(status, text);
@@ -248,12 +252,15 @@ function parse(status: number, text: string): unknown {
   }
 }
 
-/** The error for a response that does not follow the API. */
+/** Creates the error for a response that does not follow the API. */
 export function unexpectedResponse(status: number, message: string, cause?: unknown): CarillonError {
   return new CarillonError({ code: 'unexpected_answer', status, message, ...(cause !== undefined && { cause }) });
 }
 
-/** The message of `fetch failed` is useless; the reason is in its cause, sometimes only as a code. */
+/**
+ * Returns the reason of a failed `fetch`. Its message only says `fetch failed`; the reason is in its cause, sometimes
+ * only as a code.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -10,7 +10,7 @@ import { permissions, permissionsOf } from '../../permissions.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 
-// A service runs on the database throughout; all these commands work at the same time.
+// A service runs on the database during all tests, since these commands must work concurrently with it.
 const database = `sqlite:${join(temporaryFolder({ after }), 'carillon.db')}`;
 const environment = { CARILLON_DATABASE: database };
 const { baseUrl } = await serve({ after }, ['--database', database]);
@@ -290,7 +290,7 @@ test('keys list shows when a key was last used', async () => {
   const lastUsed = async () => (await keysOf()).find((one: Json) => one.id === id).last_used;
   assert.equal(await lastUsed(), NEVER);
   assert.equal(await statusFor(key), 200);
-  // The first write may be the use of another key.
+  // The service stores the last use with a delay.
   const used = await eventually(lastUsed, (moment) => moment !== NEVER);
   assert.match(used, /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
 });

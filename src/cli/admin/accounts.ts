@@ -27,7 +27,7 @@ import {
 
 type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
 
-/** `carillon accounts …` */
+/** Registers the commands `carillon accounts …`. */
 export function addAccounts(program: Command): void {
   const accounts = program.command('accounts').description('Manage accounts.');
   addDatabaseOptions(accounts.command('create'))
@@ -90,7 +90,7 @@ async function deleteAccount(flags: ProgressFlags & { domain: string; exported: 
 type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
 type UserFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
 
-/** `carillon users …` */
+/** Registers the commands `carillon users …`. */
 export function addUsers(program: Command): void {
   const users = program.command('users').description('Manage users of an account.');
   addDatabaseOptions(users.command('create'))
@@ -124,7 +124,10 @@ export function addUsers(program: Command): void {
     .action(invite);
 }
 
-/** Creates an invitation, which replaces earlier ones. The user's passphrase and sessions stay valid until it is used. */
+/**
+ * Creates an invitation and revokes the user's earlier ones. The user's passphrase and sessions stay valid until the
+ * invitation is used.
+ */
 async function invite(flags: InviteFlags): Promise<void> {
   const baseUrl = readBaseUrl(flags);
   const email = readEmail(flags.email);
@@ -146,7 +149,7 @@ type CreateFlags = DatabaseFlags & {
 };
 type ListFlags = DatabaseFlags & { domain: string; email?: string };
 
-/** `carillon keys …` */
+/** Registers the commands `carillon keys …`. */
 export function addKeys(program: Command): void {
   const keys = program.command('keys').description('Manage API keys of an account.');
   addDatabaseOptions(keys.command('create'))

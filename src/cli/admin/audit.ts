@@ -9,7 +9,7 @@ import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './open
 
 type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
 
-/** `carillon audit` */
+/** Registers the command `carillon audit`. */
 export function addAudit(program: Command): void {
   addDatabaseOptions(program.command('audit'))
     .description('List the audit log, oldest first: keys, users, hooks, denied requests, restores.')

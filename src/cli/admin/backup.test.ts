@@ -155,7 +155,7 @@ test('a damaged database is not backed up: one line, and no file', async (t) => 
 
 const beside = (folder: string, word: string) => readdirSync(folder).filter((file) => file.includes(word));
 
-/** A service with one event in a backup, and one created since. */
+/** Starts a service with two events: one from before a backup, and one created after the backup. */
 async function backedUp(context: Cleanup) {
   const folder = temporaryFolder(context);
   const path = join(folder, 'carillon.db');
@@ -168,7 +168,7 @@ async function backedUp(context: Cleanup) {
   return { folder, path, backup, service, environment };
 }
 
-/** A second start, which prints no key. */
+/** Starts a service on an existing database. Such a start prints no key. */
 async function startAgain(context: Cleanup, database: string) {
   const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
   atEnd(context, () => started.process.kill('SIGKILL'));
@@ -189,7 +189,7 @@ test('C5 restore puts the backup in place, keeps the old file, and issues no id 
   await service.stop('SIGTERM');
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.deepEqual(Object.keys(said), ['database', 'from', 'kept', 'accounts', 'epoch']);
-  // One million ids per second since 2025.
+  // A new epoch starts at one million ids per second since 2025.
   assert.ok(said.epoch > 1_000 * (Date.now() - 60_000 - Date.UTC(2025, 0, 1)));
   assert.deepEqual(namesIn(path), ['Before']);
   assert.deepEqual(namesIn(said.kept), ['Before', 'Since']);
@@ -292,7 +292,7 @@ test('a damaged database is set aside unchanged, with its write-ahead log', asyn
   const { folder, path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGKILL');
   assert.ok(existsSync(`${path}-wal`));
-  // Both files: from the write-ahead log alone SQLite would recreate the database.
+  // Overwrite both files: SQLite would recreate the database from the write-ahead log alone.
   for (const file of [path, `${path}-wal`]) writeFileSync(file, 'x'.repeat(8_192));
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.equal(readFileSync(said.kept, 'utf8').slice(0, 3), 'xxx');

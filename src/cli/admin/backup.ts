@@ -23,7 +23,7 @@ import {
 
 type BackupFlags = DatabaseFlags & { readonly to?: string };
 
-/** `carillon backup` */
+/** Registers the command `carillon backup`. */
 export function addBackup(program: Command): void {
   addDatabaseOptions(program.command('backup'))
     .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
@@ -52,14 +52,18 @@ export function addBackup(program: Command): void {
     });
 }
 
-/** Path of the backup. In a folder, or by default next to the database, the file name contains the time. */
+/**
+ * Returns the path of the backup file. If `to` is omitted or names a folder, the file name contains the current time.
+ */
 function nameFor(path: string, to: string | undefined): string {
   const name = `backup-${fileTimestamp(systemClock.now())}`;
   if (to === undefined) return `${path}.${name}`;
   return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
 }
 
-/** Verifies the copy and counts its accounts and occurrences; `position` is the highest of all accounts. */
+/**
+ * Verifies the copy, and counts its accounts and occurrences. `position` is the highest feed position of any account.
+ */
 async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
   const missing = await countMissing(queries);
   if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
@@ -76,7 +80,7 @@ async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurr
 
 type RestoreFlags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
 
-/** `carillon restore` */
+/** Registers the command `carillon restore`. */
 export function addRestore(program: Command): void {
   addDatabaseOptions(program.command('restore'))
     .description('Restore a backup. Ids and cursors issued after it are never issued again.')
@@ -105,7 +109,7 @@ async function restoreFile(flags: RestoreFlags, path: string, from: string): Pro
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
 
-/** Begins a new epoch after a restore by other means, such as pg_restore. */
+/** Begins a new epoch after the database was restored with other tools, such as pg_restore. */
 async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();

@@ -9,22 +9,24 @@ import { mebibytes } from '../../store/backup/backup.ts';
 import { showDatabase } from '../../store/database-url.ts';
 import type { Inspection } from '../../store/inspection.ts';
 
-/** Result of a check, and for a warning or fault how to fix it. */
+/** Result of one check. For a warning or a fault, the message says how to fix the problem. */
 export type Finding = {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'fault';
   readonly message: string;
 };
 
-/** Input of the checks. */
+/** Input of all checks of `carillon doctor`. */
 export type Subject = {
   readonly config: Config;
-  /** Environment variables that look like options but are not. */
+  /** Environment variables that are named like options but are not options. */
   readonly unknownOptions: readonly string[];
-  /** The database; undefined if it does not exist yet, an error message if it cannot be reached. */
+  /**
+   * Inspection of the database; undefined if the database does not exist yet, an error message if it cannot be reached.
+   */
   readonly database: Inspection | string | undefined;
   readonly clock: Clock;
-  /** Undefined with `--offline`: checks that need the network are left out. */
+  /** Resolves host names. Undefined with `--offline`, so that checks which need the network are skipped. */
   readonly resolve: Resolve | undefined;
 };
 
@@ -67,7 +69,7 @@ function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   return found.length > 0 ? found : [ok(check, baseUrl)];
 }
 
-/** A range this wide is probably a mistake. */
+/** Whether a rule allows an address range so wide that it is probably a mistake. */
 const isWide = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
 
 function allowTargets({ allowTargets: rules }: Config): Finding[] {
@@ -88,7 +90,7 @@ function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
   return riskyOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
-/** Minimum free disk space; less may be used up within a busy hour. */
+/** Minimum free disk space, in bytes. With less, a busy service may fill the disk within an hour. */
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
 async function storage(config: Config, database: Subject['database'], clock: Clock): Promise<Finding[]> {
@@ -159,7 +161,7 @@ function room({ freeBytes, bytes }: Inspection): Finding[] {
   return [ok(check, free)];
 }
 
-/** Tolerated clock difference; with more, timestamps of different machines appear out of order. */
+/** Maximum tolerated clock difference. Above it, timestamps of different machines appear out of order. */
 const MAX_CLOCK_SKEW_MS = 2_000;
 
 function clocks({ clockAheadMs }: Inspection): Finding[] {
@@ -171,7 +173,7 @@ function clocks({ clockAheadMs }: Inspection): Finding[] {
   return [warning('clocks', `the database is ${apart} ${which} this machine; synchronize both with NTP`)];
 }
 
-/** Reports occurrences that are in the future by this machine's clock. */
+/** Reports a fault if the newest occurrence is in the future according to this machine's clock. */
 async function futureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
   if (!isReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries

@@ -22,10 +22,13 @@ import type { Inspection } from '../../store/inspection.ts';
 import type { Queries } from '../../store/store.ts';
 import { checkAll, type Subject } from './doctor-checks.ts';
 
-/** With this base URL the service is not a loopback service, so loopback targets are forbidden like private addresses. */
+/**
+ * With this base URL the service does not count as a loopback service, so loopback targets are forbidden like private
+ * addresses.
+ */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
 
-/** The address on which a service listens, from its log. */
+/** Reads from the log of a service on which URL the service listens. */
 async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Promise<string> {
   const said = () =>
     logged()
@@ -188,7 +191,9 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
   return loaded.config;
 }
 
-/** Findings of one check, as `state: message`; everything else is in order. */
+/**
+ * Runs all checks, and returns the findings of one check as `state: message`. By default, the input has no problems.
+ */
 async function found(check: string, subject: Partial<Subject>): Promise<string[]> {
   const all = await checkAll({
     config: configOf({}),
@@ -201,13 +206,13 @@ async function found(check: string, subject: Partial<Subject>): Promise<string[]
   return all.filter((one) => one.check === check).map(({ state, message }) => `${state}: ${message}`);
 }
 
-/** Number of migrations. */
+/** Newest schema version, which is the number of migrations. */
 const newest = readdirSync(new URL('../../store/migrations', import.meta.url)).filter((file) =>
   /^\d{4}_\w+\.sql$/.test(file),
 ).length;
 
 const nothing = { executeTakeFirst: async () => ({ latest: null }) };
-/** Queries of an inspection whose database is never read. */
+/** Inspection of a sound database. Its queries are a stub that finds no occurrence. */
 const sound: Inspection = {
   engine: 'SQLite 3.53.0',
   version: 0,

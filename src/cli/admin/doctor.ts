@@ -18,7 +18,7 @@ type Flags = Partial<Record<OptionName, string>> & {
   readonly mailTo?: string;
 };
 
-/** `carillon doctor …` */
+/** Registers the commands `carillon doctor …`. */
 export function addDoctor(program: Command): void {
   const doctor = program.command('doctor').description('Check the installation and suggest fixes.');
   addServeOptions(doctor)
@@ -37,7 +37,7 @@ export function addDoctor(program: Command): void {
   addTarget(doctor);
 }
 
-/** Runs all checks. Must not throw: a failure to check something is a finding. */
+/** Runs all checks. Must not throw: an error during a check is reported as a finding. */
 async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
   const loaded = loadConfig({ flags, environment: process.env });
   if ('faults' in loaded) return loaded.faults.map((message) => ({ check: 'configuration', state: 'fault', message }));
@@ -84,7 +84,7 @@ function addTarget(doctor: Command): void {
         parsed.url,
       );
       if ('failure' in check) throw new CliError([FAILURES[check.failure]]);
-      // No full stop: the line ends with a setting that can be copied.
+      // The line ends without a full stop, so that the setting at its end can be copied.
       if (!check.allowed) throw new CliError([`forbidden: ${refusalText(check)}`]);
       stdout.print(`allowed: ${check.addresses.map(({ address }) => address).join(', ')}`);
     });

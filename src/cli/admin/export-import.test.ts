@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, database } of stores) {
-  /** A database with one account, and a folder for files. */
+  /** Creates a database with one account, and a folder for files. */
   async function filled(t: Cleanup) {
     const from = await database(t);
     const store = await openAt(t, from);

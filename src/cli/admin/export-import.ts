@@ -14,7 +14,7 @@ import { addDatabaseOptions, print, withExclusiveStore, withStore } from './open
 
 type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
-/** `carillon export` */
+/** Registers the command `carillon export`. */
 export function addExport(program: Command): void {
   addProgressOption(addDatabaseOptions(program.command('export')))
     .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
@@ -39,7 +39,7 @@ export function report(screen: Output, flags: Pick<ProgressFlags, 'json'>, { row
   screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
-/** Writes to `<path>.part` and renames it when complete, so a file under its final name is never partial. */
+/** Writes to `<path>.part` and renames the file when it is complete. A file with the final name is never partial. */
 async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
   if (existsSync(path)) throw new CliError([`${path} already exists.`]);
   const partPath = `${path}.part`;
@@ -62,7 +62,7 @@ async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promis
 
 async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
   if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
-  // A broken pipe is reported by the failing write as well.
+  // Ignore the error event of a broken pipe: the failing write reports the error as well.
   onOutputBroken(() => undefined);
   try {
     return await work({ write: writeOut });
@@ -83,7 +83,7 @@ type ImportFlags = FromApiFlags & {
   readonly fromApi?: string;
 };
 
-/** `carillon import` */
+/** Registers the command `carillon import`. */
 export function addImport(program: Command): void {
   addBaseUrlOption(addProgressOption(addDatabaseOptions(program.command('import'))))
     .description(

@@ -12,10 +12,10 @@ import { findUnfinished, unfinishedText } from '../../transfer/incomplete-transf
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { CliError, type Line, stdout } from '../output/screen.ts';
 
-/** Options of commands that open the database directly. */
+/** Flags of commands that open the database directly. */
 export type DatabaseFlags = { readonly database?: string; readonly json?: true };
 
-/** Gives a command `--database` and `--json`. */
+/** Adds the options `--database` and `--json` to a command. */
 export function addDatabaseOptions(command: Command): Command {
   const { flag, shape, description, initial } = options.database;
   return command
@@ -24,8 +24,8 @@ export function addDatabaseOptions(command: Command): Command {
 }
 
 /**
- * Opens the database, runs the work and closes it. A service may run on the database at the same time. Known errors become
- * a `CliError`; an unfinished import is one of them.
+ * Opens the database, runs the work and closes the database. A service may run on the database at the same time. Known
+ * errors become a `CliError`. An unfinished import counts as such an error.
  */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'command', async (store) => {
@@ -35,12 +35,15 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
   });
 }
 
-/** Like `withStore`, but exclusive: fails if a service runs on the database, and none can start meanwhile. */
+/**
+ * Like `withStore`, but with exclusive access: fails if a service runs on the database, and prevents services from
+ * starting during the work.
+ */
 export async function withExclusiveStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'service', work);
 }
 
-/** Location of the database: from `--database`, the environment, or the default. */
+/** Reads the location of the database from `--database`, the environment or the default. */
 export function readDatabase(flags: DatabaseFlags): Location {
   const { flag, parse, initial } = options.database;
   const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
@@ -58,7 +61,7 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
       log: createLog('silent'),
       as,
       onFatal: (error) => {
-        // After a lost database every write fails, and the command reports the cause.
+        // Do not throw for a lost database: every further write fails, and the command reports the cause.
         if (!(error instanceof DatabaseLost)) throw error;
       },
     });

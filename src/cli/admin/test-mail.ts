@@ -9,8 +9,8 @@ import type { Finding } from './doctor-checks.ts';
 const TIMEOUT_MS = 30_000;
 
 /**
- * Checks the mail server: connects and signs in, and with `to` also sends a test mail. No finding if no server is
- * configured.
+ * Connects to the mail server and signs in; with `to`, also sends a test mail. Returns no finding if neither a mail
+ * server is configured nor `to` is given.
  */
 export async function checkMail(config: Config, offline: boolean, to: string | undefined): Promise<readonly Finding[]> {
   const { smtpUrl: server, mailFrom: from } = config;
@@ -37,7 +37,7 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
   ];
 }
 
-/** Sends a test mail; returns the reason for a failure, or undefined. */
+/** Sends a test mail. Returns the reason if it fails, and undefined if it succeeds. */
 async function sendTestMail(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
   const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
   const letter = { ...testMessage(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };

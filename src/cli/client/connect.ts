@@ -11,7 +11,9 @@ export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
 
 export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions]?: string };
 
-/** A connection to a service. `from` is the source of the key, for messages. */
+/**
+ * URL of a service, and the domain and key to call it with. `keySource` names the origin of the key in error messages.
+ */
 export type Connection = {
   readonly service: string;
   readonly domain: string;
@@ -19,10 +21,10 @@ export type Connection = {
   readonly from: string;
 };
 
-/** A connection with clients: the SDK by resource, and `send` by path. */
+/** Clients for one service: `carillon` has methods for each resource, and `send` sends a request to any path. */
 export type ResolvedConnection = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
 
-/** Gives a command the options of a connection. */
+/** Adds the options `--service`, `--domain`, `--key` and `--profile` to a command. */
 export function addConnectionOptions(command: Command): Command {
   for (const { flag, shape, description } of Object.values(connectionOptions)) {
     const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentName(flag)}.`);
@@ -31,7 +33,7 @@ export function addConnectionOptions(command: Command): Command {
   return command;
 }
 
-/** The parts of a connection that flags and environment set. */
+/** Connection settings from flags and environment variables, before a saved profile is applied. */
 export type Given = {
   readonly service: string | undefined;
   readonly domain: string | undefined;
@@ -39,7 +41,7 @@ export type Given = {
   readonly profile: string;
 };
 
-/** Reads flags and environment. An empty variable counts as not set. */
+/** Reads connection settings from flags and environment variables. An empty variable counts as not set. */
 export function readGiven(flags: ConnectionFlags): Given {
   const given = (name: keyof ConnectionFlags) => flags[name] ?? (process.env[environmentName(name)] || undefined);
   const service = given('service');
@@ -61,7 +63,7 @@ function readService(text: string): string {
   throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
 }
 
-/** Resolves the connection from flags, environment and profile; the error names everything that is missing. */
+/** Resolves the connection from flags, environment and saved profile. The error names everything that is missing. */
 export function readConnection(flags: ConnectionFlags): Connection {
   const { profile: name, ...given } = readGiven(flags);
   const saved = findProfile(name);
@@ -77,7 +79,7 @@ export function readConnection(flags: ConnectionFlags): Connection {
     throw new CliError([`${missing.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
     return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
-  // A saved key is only ever sent to the service and domain it was saved for, whatever other flags say.
+  // A saved key is only sent to the service and the domain that it was saved for, regardless of other flags.
   if (saved === undefined || saved.service !== service || saved.domain !== domain)
     throw new CliError([
       `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
@@ -98,7 +100,7 @@ function authenticateBy({ domain, key }: Connection): Authenticate {
   }
 }
 
-/** Runs work that calls the service. Its errors become a `CliError`, with fields named by their flags. */
+/** Runs work that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
 export async function withService<T>(
   flags: ConnectionFlags,
   work: (resolved: ResolvedConnection) => Promise<T>,
@@ -106,7 +108,7 @@ export async function withService<T>(
   return withConnection(readConnection(flags), work);
 }
 
-/** Like `withService`, for a known connection. */
+/** Like `withService`, for connection settings that are already known. */
 export async function withConnection<T>(
   connection: Connection,
   work: (resolved: ResolvedConnection) => Promise<T>,
@@ -120,7 +122,7 @@ export async function withConnection<T>(
   }
 }
 
-/** Error lines for a failed call, one for each thing to fix. */
+/** Returns the error lines for a failed call, one line for each problem. */
 function explain(error: CarillonError, { service, domain, from }: Connection): string[] {
   switch (error.code) {
     case 'unauthorized':
@@ -137,18 +139,21 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
   }
 }
 
-/** The time to wait before a retry, if the service gives one. */
+/** Returns the time to wait before a retry as text; empty if the service gives none. */
 const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`);
 
-/** OpenSSL messages contain line breaks. */
+/** Joins the lines of a text, since OpenSSL messages contain line breaks. */
 const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 
-/** The flag of a field or parameter. */
+/** Returns the flag for a field or parameter, such as `--task-name` for `task_name`. */
 export function flagOf(field: string): string {
   return `--${field.replaceAll('_', '-')}`;
 }
 
-/** Connection options of client commands. Order: flags, environment, the profile saved by `carillon login`. */
+/**
+ * Connection options of client commands. Flags override environment variables, and variables override the profile saved
+ * by `carillon login`.
+ */
 export const connectionOptions = {
   service: { flag: 'service', shape: 'url', description: 'URL of the service (default http://127.0.0.1:8080).' },
   domain: { flag: 'domain', shape: 'host', description: 'Domain of the account.' },
@@ -165,28 +170,28 @@ export const connectionOptions = {
   },
 } as const;
 
-/** The signing secret of `carillon listen`. */
+/** The option of `carillon listen` for the signing secret. */
 export const listenSecret = {
   flag: 'secret',
   shape: 'whsec_…',
   description: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
 } as const;
 
-/** Environment variable with the key of the other service, for `import --from-api`. */
+/** Name of the environment variable with the key of the source service, for `import --from-api`. */
 export const importKeyVariable = environmentName('import-key');
 
-/** Environment variables of client commands; `carillon serve` does not report them as unknown. */
+/** Names of the environment variables of client commands. `carillon serve` does not report them as unknown. */
 export const connectionVariables: readonly string[] = [
   ...[...Object.values(connectionOptions), listenSecret].map(({ flag }) => environmentName(flag)),
   importKeyVariable,
 ];
 
-/** The `--base-url` option of a command. */
+/** Flags of a command with the option `--base-url`. */
 export type BaseUrlFlags = { readonly baseUrl?: string };
 
 const { baseUrl, host, port } = options;
 
-/** Gives a command `--base-url`. */
+/** Adds the option `--base-url` to a command. */
 export function addBaseUrlOption(command: Command): Command {
   return command.option(
     `--${baseUrl.flag} <${baseUrl.shape}>`,
@@ -194,7 +199,7 @@ export function addBaseUrlOption(command: Command): Command {
   );
 }
 
-/** Base URL of the service: from `--base-url`, or as `carillon serve` derives it from the same environment. */
+/** Reads the base URL of the service from `--base-url`, or derives it from the environment as `carillon serve` does. */
 export function readBaseUrl(flags: BaseUrlFlags): string {
   const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
   const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
@@ -206,7 +211,7 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   return baseUrlOf(config);
 }
 
-/** Base URL of a service with this configuration. */
+/** Returns the base URL of a service with this configuration. */
 export function baseUrlOf(config: Pick<Config, 'baseUrl' | 'host' | 'port'>): string {
   return config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
 }

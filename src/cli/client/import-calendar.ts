@@ -12,7 +12,7 @@ type Flags = ConnectionFlags & {
   readonly again?: true;
 };
 
-/** `carillon import-calendar` */
+/** Registers the command `carillon import-calendar`. */
 export function addImportCalendar(program: Command): void {
   addConnectionOptions(program.command('import-calendar <file>'))
     .description('Import the events of an .ics file. Importing it again creates no duplicates.')
@@ -48,7 +48,7 @@ function readText(file: string): string {
   }
 }
 
-/** The report as lines: the counts, and everything that was left out. */
+/** Formats the report as lines: the counts, and every part of the file that was not imported. */
 function linesOf(report: ImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [

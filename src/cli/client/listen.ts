@@ -10,7 +10,7 @@ import { Notices, occurrenceJson, printOccurrence } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
 
-/** `carillon listen` */
+/** Registers the command `carillon listen`. */
 export function addListen(program: Command): void {
   const command = program
     .command('listen')
@@ -24,7 +24,7 @@ export function addListen(program: Command): void {
     try {
       await withService(flags, (resolved) => listen(resolved, flags, settings, stopped.signal));
     } catch (error) {
-      // Aborted by a signal: an unfinished forward is repeated at the next start.
+      // After SIGINT or SIGTERM, the error only reports the abort. The next start repeats an unfinished forward.
       if (!stopped.signal.aborted) throw error;
     }
   });
@@ -75,7 +75,10 @@ function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
   return more.length === 0 ? only : undefined;
 }
 
-/** Start position: from the flags, the saved cursor, or now; undefined for the oldest stored entry. */
+/**
+ * Returns the start position, from the flags, the saved cursor or the end of the feed. Undefined means the oldest
+ * stored entry.
+ */
 async function startOf(
   flags: ListenFlags,
   feed: Feed,
@@ -87,7 +90,7 @@ async function startOf(
   const saved = flags.fromNow ? undefined : readCursor(file, listener);
   if (saved !== undefined) return saved;
   const now = { cursor: await feed.end(), occurred_at: '' };
-  // Save the cursor now, so that nothing is missed even if the command stops before the first occurrence.
+  // Save the cursor now, so that nothing is missed if the command stops before the first occurrence.
   saveCursor(file, listener, now);
   return now;
 }
@@ -102,7 +105,7 @@ type ListenWork = {
   readonly json: boolean;
 };
 
-/** Handles occurrences in order, one at a time. The cursor moves only after an occurrence was forwarded and printed. */
+/** Handles occurrences in order, one at a time. The cursor moves after an occurrence was forwarded and printed. */
 async function followFeed(work: ListenWork, start: SavedCursor | undefined): Promise<void> {
   const { feed, forwarder, notes, wanted, file, listener, json } = work;
   let mark = start ?? { cursor: '', occurred_at: '' };

@@ -54,7 +54,7 @@ test('login saves a key that the service accepts, readable only by its owner; fl
   assert.deepEqual([given.user_id, given.key], [member.userId, 'from CARILLON_KEY']);
   assert.deepEqual([flagged.user_id, flagged.key], [owner.userId, 'from --key']);
 
-  // A saved key is only sent to the service that it was saved for.
+  // A saved key is sent only to the service that it was saved for.
   const stranger = await startTarget(t);
   const elsewhere = await command(['whoami', '--service', stranger.url]);
   assert.match(
@@ -72,7 +72,7 @@ test('login saves a key that the service accepts, readable only by its owner; fl
   );
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { default: profile });
 
-  // Invalid contents are not quoted: they may be a key.
+  // The error message must not quote invalid contents, which may be a key.
   writeFileSync(file, owner.key);
   const broken = `${file} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
   assert.deepEqual((await command(['whoami'])).faults, [broken]);

@@ -16,7 +16,7 @@ import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
 
 type Flags = ConnectionFlags & { readonly json?: true };
 
-/** `carillon login` */
+/** Registers the command `carillon login`. */
 export function addLogin(program: Command): void {
   addConnectionOptions(program.command('login'))
     .description(
@@ -35,7 +35,7 @@ export function addLogin(program: Command): void {
     });
 }
 
-/** `carillon logout` */
+/** Registers the command `carillon logout`. */
 export function addLogout(program: Command): void {
   const { flag, shape, description } = connectionOptions.profile;
   program
@@ -50,7 +50,7 @@ export function addLogout(program: Command): void {
     });
 }
 
-/** `carillon whoami` */
+/** Registers the command `carillon whoami`. */
 export function addWhoami(program: Command): void {
   addConnectionOptions(program.command('whoami'))
     .description('Show the service and the user of the login.')

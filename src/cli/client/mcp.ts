@@ -26,7 +26,7 @@ export type Tool = {
   readonly annotations: Readonly<Record<string, boolean>>;
 };
 
-/** `carillon mcp`: the routes as MCP tools, over standard input and output. */
+/** Registers the command `carillon mcp`, which serves the routes as MCP tools over standard input and output. */
 export function addMcp(program: Command): void {
   const command = program
     .command('mcp')
@@ -43,7 +43,10 @@ export function addMcp(program: Command): void {
   );
 }
 
-/** The tools that the flags select. Routes that return a secret are left out: the client's transcript would contain it. */
+/**
+ * Returns the tools that the flags select. Routes that return a secret are excluded, because the transcript of the MCP
+ * client would contain the secret.
+ */
 export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
   const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknown = wanted?.find((resourceType) => !rowsByResourceType.has(resourceType));
@@ -97,7 +100,7 @@ function serverOf(tools: readonly Tool[], send: Send): Server {
   return server;
 }
 
-/** Includes the up to 30 seconds for which the feed waits for occurrences. */
+/** Timeout of a call, longer than the 30 seconds for which the feed may wait for occurrences. */
 const TIMEOUT_MS = 65_000;
 
 async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, send: Send): Promise<{ body: unknown }> {
@@ -108,7 +111,8 @@ async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, se
   );
   const rest = Object.entries(given).filter(([name]) => !ids.includes(name));
   const unknown = rest.find(([name]) => !(name in row.parameters));
-  // The service validates bodies but ignores unknown query parameters: a misspelled filter would have no effect.
+  // Reject unknown query parameters: the service ignores them, so a misspelled filter would have no effect. Unknown
+  // fields of a body are rejected by the service.
   if (row.body === undefined && unknown !== undefined)
     throw new CliError([`${unknown[0]} is not an argument; valid: ${argumentsOf(verb)}.`]);
   const query = Object.fromEntries(
@@ -127,7 +131,7 @@ function textOf(name: string, value: unknown): string {
   throw new CliError([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
 }
 
-/** Error text for the caller; names the invalid fields. */
+/** Returns the error text for the MCP client. It names the invalid fields. */
 function errorTextOf(error: unknown): string {
   if (error instanceof CliError) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;

@@ -21,7 +21,7 @@ export function saveProfile(name: string, profile: Profile): void {
   writeJsonFile(profilesFile(), { ...readProfiles(), [name]: profile });
 }
 
-/** Deletes a profile; returns whether it existed. */
+/** Deletes a profile. Returns whether the profile existed. */
 export function forgetProfile(name: string): boolean {
   const { [name]: known, ...others } = readProfiles();
   if (known !== undefined) writeJsonFile(profilesFile(), others);
@@ -48,7 +48,7 @@ function isProfile(value: unknown): value is Profile {
   );
 }
 
-/** Folder for settings or state, by the XDG Base Directory Specification. */
+/** Returns the folder for settings or state, as defined by the XDG Base Directory Specification. */
 export function stateFolder(purpose: 'config' | 'state'): string {
   const [variable, fallback] =
     purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
@@ -57,9 +57,9 @@ export function stateFolder(purpose: 'config' | 'state'): string {
 }
 
 /**
- * Reads a JSON file; undefined if it does not exist.
+ * Reads a JSON file; returns undefined if the file does not exist.
  *
- * @param parseError message if the file is not JSON; the file is never quoted, since it may contain a key
+ * @param parseError error message for a file that is not JSON. It must not quote the file, which may contain a key.
  */
 export function readJsonFile(path: string, parseError: string): unknown {
   try {
@@ -71,7 +71,10 @@ export function readJsonFile(path: string, parseError: string): unknown {
   }
 }
 
-/** Writes a file atomically and durably, readable only by its owner. After a crash it has the old or the new content. */
+/**
+ * Writes a JSON file atomically and durably, readable only by its owner. After a crash the file has the old or the new
+ * content.
+ */
 export function writeJsonFile(path: string, content: unknown): void {
   const temporary = `${path}.${process.pid}`;
   try {
@@ -91,7 +94,7 @@ export function writeJsonFile(path: string, content: unknown): void {
   }
 }
 
-/** Syncs the folder, so that the rename is durable. Not possible on Windows. */
+/** Syncs the folder, so that the rename is durable. Windows does not support this. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');

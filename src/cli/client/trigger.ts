@@ -23,7 +23,7 @@ type CreatedRecord = {
   readonly resource_url: string;
 };
 
-/** `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
+/** Registers the commands `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
 export function addTrigger(program: Command, screen: Output = stdout): void {
   const trigger = program
     .command('trigger')
@@ -60,7 +60,7 @@ function addKind(trigger: Command, kind: Kind, screen: Output): void {
   });
 }
 
-/** The verb that creates a record of this type. */
+/** Finds the verb that creates a record of this type. */
 function creationOf(resourceType: keyof typeof resourceTypes): Verb {
   const create = verbsOf(pluralOf(resourceType)).find(({ word }) => word === 'create');
   if (create === undefined) throw new Error(`nothing creates a ${resourceType}`);
@@ -69,10 +69,10 @@ function creationOf(resourceType: keyof typeof resourceTypes): Verb {
 
 const pluralOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
 
-/** The body schema without required fields: missing values are generated. */
+/** Makes all fields of a body schema optional, since the command generates missing values. */
 const withoutRequired = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
-/** Creates a record and, first, the parents it needs. Returns all created records; the record itself is last. */
+/** Creates a record, and before it the parents that it needs. Returns all created records, parents first. */
 async function make(
   resolved: ResolvedConnection,
   resourceType: keyof typeof resourceTypes,
@@ -103,7 +103,7 @@ async function make(
   ];
 }
 
-/** Values for the required fields: today for dates, else a name. */
+/** Generates values for the required fields: today for a date, a name for any other field. */
 function generatedValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
   const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
@@ -118,7 +118,7 @@ function completion({ id }: CreatedRecord, kind: Kind) {
   return { method: 'PUT', path: pathSegments(complete, [id]), body: complete.sends } as const;
 }
 
-/** The live hooks that the occurrence is delivered to (C14); undefined if the key may not read hooks. */
+/** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */
 async function notifiedHooks(
   { carillon }: ResolvedConnection,
   kind: Kind,

@@ -33,7 +33,7 @@ test('bash completes with it and evaluates nothing that was typed', async (t) =>
   chmodSync(command, 0o755);
   writeFileSync(join(folder, 'script'), scripts.bash);
   const made = join(folder, 'made');
-  // As readline does at Tab: the words, split at its word breaks, and the index of the one at the cursor.
+  // Words as bash passes them when Tab is pressed: split at its word breaks, with the cursor at the last word.
   const asked = [
     ['carillon', 'hooks', 're'],
     ['carillon', 'tasks', 'list', '--status', '=', 'op'],

@@ -2,10 +2,10 @@ import { type Command, Option } from 'commander';
 import { profileNames } from '../client/profiles.ts';
 import { CliError, stdout } from '../output/screen.ts';
 
-/** A word that completes the command line, with its description. */
+/** A suggested word that completes the command line, with its description. */
 export type Suggestion = { readonly word: string; readonly description: string };
 
-/** `carillon completion` */
+/** Registers the command `carillon completion`. */
 export function addCompletion(program: Command): void {
   const shells = Object.keys(scripts);
   const completion = program
@@ -23,7 +23,7 @@ export function printSuggestions(program: Command, words: readonly string[]): vo
   stdout.print(...suggestions(program, typed).map(({ word, description }) => [word, description]));
 }
 
-/** Joins words again that bash splits at `=` and `:`, such as `--state=live` and `localhost:80`. */
+/** Rejoins words that bash has split at `=` or `:`, such as `--state=live` and `localhost:80`. */
 function joined(words: readonly string[]): string[] {
   const result: string[] = [];
   for (const word of words) {
@@ -34,7 +34,7 @@ function joined(words: readonly string[]): string[] {
   return result;
 }
 
-/** Suggestions for the last word, from the registered commands and options. */
+/** Returns suggestions for the last word, derived from the registered commands and options. */
 export function suggestions(program: Command, typed: readonly string[]): Suggestion[] {
   const last = typed.at(-1) ?? '';
   const { command, awaits, given } = resolve(program, typed.slice(0, -1));
@@ -45,7 +45,9 @@ export function suggestions(program: Command, typed: readonly string[]): Suggest
   return words.filter(({ word }) => word.startsWith(last));
 }
 
-/** Resolves words to a command, its number of arguments, and an option that still needs its value. */
+/**
+ * Resolves the words to a command, the number of arguments given to it, and the option whose value comes next, if any.
+ */
 function resolve(program: Command, words: readonly string[]) {
   let command = program;
   let awaits: Option | undefined;
@@ -69,7 +71,7 @@ const takesNext = (option: Option | undefined) => (option?.required ? option : u
 
 const prefixed = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
 
-/** Possible values of an option; for a list, of the element after the last comma. */
+/** Returns the possible values of an option. In a comma-separated list, the last element is completed. */
 function valuesOf(option: Option | undefined, typed: string): Suggestion[] {
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
@@ -98,8 +100,8 @@ function firstSentence(description: string): string {
 }
 
 /**
- * Completion scripts per shell. They call the program for suggestions, so they never go stale, and pass the typed words
- * unchanged: nothing is evaluated.
+ * Completion scripts by shell. They call the program for suggestions, so they never become outdated. They pass the
+ * typed words on unchanged and evaluate nothing.
  */
 export const scripts = {
   bash: `# carillon: source <(carillon completion bash)

@@ -69,7 +69,7 @@ for (const { test: testOn, database, testService } of stores) {
         [['new_event', true]],
       );
 
-      // The hook imported with --hooks delivers, after a write with the printed key.
+      // After a write with the printed key, the service notifies the hook that --hooks created.
       const here = await serve(t, ['--database', into]);
       const headers = { key: second.key, domain: 'new.test', 'content-type': 'application/json' };
       const body = JSON.stringify({ event_name: 'x', start_date: '20270301', due_date: '20270301' });

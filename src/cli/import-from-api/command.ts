@@ -23,10 +23,10 @@ import { CliError, stderr } from '../output/screen.ts';
 import { makeHooks } from './hooks.ts';
 import { answerOf, linesOf } from './report.ts';
 
-/** Exit status if the account was imported without some of its records. */
+/** Exit status if the account was imported, but some of its records were left out. */
 const EXIT_WITH_SKIPPED = 2;
 
-/** `carillon import --from-api …` */
+/** Runs `carillon import --from-api …`. */
 export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
   const settings = readSettings(address, flags);
   const consoleUrl = readBaseUrl(flags);
@@ -49,7 +49,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         withExclusiveStore: (job) => withExclusiveStore(flags, job),
       });
       const hooks = await hooksOf(source).catch((error: unknown) => {
-        // The account is imported; unreadable hooks must not fail the command.
+        // The account is already imported, so unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
         printLine(error.message);
         return undefined;
@@ -70,14 +70,17 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   });
 }
 
-/** Errors of the file system or of the work file, such as a full disk. */
+/** Whether an error comes from the file system or from the SQLite work file, such as a full disk. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && ('syscall' in error || 'errcode' in error);
 }
 
 type Paths = { readonly report: string; readonly idMap: string };
 
-/** Rejects a work file of another source, and reports of another run, which would be overwritten. */
+/**
+ * Rejects a work file that belongs to another source. Also rejects report files of another run, which this run would
+ * overwrite.
+ */
 function requireSameSource(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
   const stored = work.stored<typeof now>('source');
   const begun = stored ?? now;
@@ -113,7 +116,7 @@ async function issueAccess(
   });
 }
 
-/** The configuration of a service in this environment; it determines which targets are allowed. */
+/** Reads the configuration that a service has in this environment. It determines which hook targets are allowed. */
 function readConfig(): Config {
   const loaded = loadConfig({ flags: {}, environment: process.env });
   if ('faults' in loaded) throw new CliError(loaded.faults);
@@ -136,7 +139,7 @@ export type FromApiFlags = ProgressFlags &
     readonly hooks?: true;
   };
 
-/** Reads the flags of `import --from-api`; throws a `CliError` that never contains the key. */
+/** Validates the flags of `import --from-api`. Error messages never contain the key. */
 export function readSettings(address: string, flags: FromApiFlags, environment = process.env) {
   const from = flags.domain?.trim().toLowerCase();
   if (from === undefined) throw new CliError(['Give --domain with the account at the other service.']);
@@ -183,7 +186,10 @@ function readBase(address: string): string {
   return `${url.origin}${url.pathname}`.replace(/([^/])\/+$/, '$1').replace(/\/v2$/, '');
 }
 
-/** Reads the key from exactly one place. A file or standard input (`-`) is not visible in the process list. */
+/**
+ * Reads the key of the source from `--key-file`, `--key` or the environment. Unlike a flag, a file or standard input
+ * (`-`) is not visible in the process list.
+ */
 function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
   const variable = environment[importKeyVariable];
   if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file cannot be combined.']);

@@ -12,12 +12,15 @@ import { hookInputFields } from '../../resources/hooks/schema.ts';
 import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/screen.ts';
 
-/** A hook of the other service, and whether it was created here. */
+/** A hook of the source service, and whether the import created it here. */
 export type HookResult = ForeignHook & { readonly created: boolean; readonly reason?: string };
 
 const input = creation(hookInputFields);
 
-/** Creates hooks under the rules of an API call, including the SSRF guard. A rejected hook is reported, not created. */
+/**
+ * Creates hooks under the same rules as an API call, including the SSRF guard. A rejected hook is reported and not
+ * created.
+ */
 export async function makeHooks(
   flags: DatabaseFlags & { readonly domain: string },
   userId: number,
@@ -45,7 +48,7 @@ async function makeHook(
     allow: allowTargets,
     loopbackAllowed,
   });
-  // A hook needs no more permissions than every user has.
+  // Create the hook with the permissions of a member, which every user has.
   const owner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...owner, accountId: 0, permissions: new Set(permissionsOf('member')) };
   await requireAllowedTarget(guard, caller, wanted, () => undefined);

@@ -9,11 +9,11 @@ export type Arrival = {
   readonly key: string;
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
-  /** Hooks of the other service; undefined if they could not be read. */
+  /** Hooks of the source service; undefined if they could not be read. */
   readonly hooks: readonly (ForeignHook | HookResult)[] | undefined;
 };
 
-/** The result as JSON. */
+/** Converts the result of an import to JSON. */
 export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
   const { compared, missing, leftOut, changed, skipped, reading } = moved;
   const renumbered = newIds(moved);
@@ -43,7 +43,7 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
   };
 }
 
-/** The result as lines. */
+/** Formats the result of an import as lines. */
 export function linesOf(arrival: Arrival): string[] {
   const { moved, key, link, paths } = arrival;
   const { compared, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
@@ -78,7 +78,7 @@ function numbersOf({ resourceType, there, isQueried, here, leftOut, isSame }: Co
   return `${resourceType}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
-/** Records that were left out, with the reason. */
+/** Lists the records that were left out, with the reasons. */
 function skippedIn({ skipped, leftOut }: MoveResult): string[] {
   const lines = skipped.map(({ resource, id, left_out }) => {
     const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
@@ -97,8 +97,9 @@ function standingOf({ reading: { changed } }: MoveResult): string[] {
 }
 
 /**
- * Commands that create the hooks which were not imported. If both services delivered, receivers would get everything
- * twice, so the operator creates them when switching over.
+ * Lists the created hooks and, for each hook that was not created, the command that creates it. By default no hook is
+ * created: if both services delivered, receivers would get everything twice. The operator creates the hooks when
+ * switching over.
  */
 function hooksOf({ hooks, moved }: Arrival): string[] {
   return (hooks ?? []).map((hook) => {

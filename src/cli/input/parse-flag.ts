@@ -4,7 +4,7 @@ import { isText } from '../../http/fields/validate-body.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
 import { CliError } from '../output/screen.ts';
 
-// Each function parses the value of a flag, or throws a CliError that names the flag.
+// Each function of this file parses the value of a flag, or throws a CliError that names the flag.
 
 export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();

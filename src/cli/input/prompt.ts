@@ -8,7 +8,7 @@ export async function askLine(question: string): Promise<string> {
   return answered(lines.question(printable(question))).finally(() => lines.close());
 }
 
-/** Asks for a secret, without echo on a terminal; otherwise reads all of standard input. */
+/** Prompts for a secret without echo on a terminal. Without a terminal, reads the secret from standard input. */
 export async function askSecret(question: string): Promise<string> {
   if (!process.stdin.isTTY) return (await readInput()).trim();
   stderr.prompt(question);

@@ -4,14 +4,17 @@ import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { readJsonFile, stateFolder, writeJsonFile } from '../client/profiles.ts';
 import { CliError } from '../output/screen.ts';
 
-/** Identity of a listener. Cursors are stored per listener. */
+/** Identity of a listener. Each listener has its own cursor file. */
 export type Listener = {
   readonly service: string;
   readonly domain: string;
   readonly user_id: string;
-  /** Target URL; empty without forwarding. */
+  /** URL that occurrences are forwarded to; empty without forwarding. */
   readonly forward_to: string;
-  /** The kinds of `--kinds`; empty for all. Part of the identity, since a listener skips the kinds it does not want. */
+  /**
+   * Value of `--kinds`; empty for all kinds. The value is part of the identity, since the cursor also passes
+   * occurrences of other kinds.
+   */
   readonly kinds: string;
   readonly scope: string;
 };
@@ -19,11 +22,11 @@ export type Listener = {
 /** Position of a listener in the feed. */
 export type SavedCursor = {
   readonly cursor: string;
-  /** Time of the last handled occurrence; empty before the first. */
+  /** Time of the last handled occurrence; empty before the first occurrence. */
   readonly occurred_at: string;
 };
 
-/** Default path of a listener's cursor file. */
+/** Returns the default path of a listener's cursor file. */
 export function cursorFileOf(listener: Listener): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
   const identity = [service, domain, user_id, forward_to, kinds, scope].join('\n');
@@ -31,13 +34,13 @@ export function cursorFileOf(listener: Listener): string {
   return join(stateFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
 }
 
-/** Fields that must match when a cursor file is read: other feeds have other cursors. */
+/** Fields that must match when a cursor file is read, since a cursor of another feed is invalid. */
 const feedIdentity = ['service', 'domain', 'user_id'] as const;
 
 /** Whether a text has the form of a cursor. */
 export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
-/** The saved position; undefined if there is none. Throws for the file of another listener. */
+/** Reads the saved position; undefined if there is none. Throws if the file belongs to another listener. */
 export function readCursor(path: string, listener: Listener): SavedCursor | undefined {
   const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
   const stored = readJsonFile(path, parseError);
@@ -51,7 +54,7 @@ export function readCursor(path: string, listener: Listener): SavedCursor | unde
   throw new CliError([`${path} belongs to another listener (${identity}): give another file.`]);
 }
 
-/** Saves the position; it is durable when this returns. */
+/** Saves the position. When the function returns, the position is durable on disk. */
 export function saveCursor(path: string, listener: Listener, mark: SavedCursor): void {
   writeJsonFile(path, { ...listener, ...mark });
 }

@@ -5,18 +5,20 @@ import type { Clock } from '../../clock.ts';
 import type { ResolvedConnection } from '../client/connect.ts';
 import type { SavedCursor } from './cursor-file.ts';
 
-/** Maximum wait of a call, by the service's limit, and entries per call. */
+/** Maximum time for which the service holds a call open until new entries arrive. */
 const MAX_WAIT_S = 30;
+/** Maximum number of entries per call. */
 const FEED_PAGE_SIZE = 100;
 
 export type FeedOptions = {
   readonly scope: 'own' | 'account' | undefined;
-  /** The wanted kind if it is a single one, to filter on the server. */
+  /** The selected kind if there is only one, so that the service filters by it; undefined for several kinds. */
   readonly kind: Kind | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** Called when the service becomes unreachable, and when it is reachable again. */
+  /** Called when the service becomes unreachable. */
   readonly lost: (error: CarillonError) => void;
+  /** Called when the service is reachable again. */
   readonly found: () => void;
 };
 
@@ -32,7 +34,10 @@ export class Feed {
     this.#options = options;
   }
 
-  /** Yields pages of entries after a cursor, then new ones as they occur. Ends only when the signal is aborted. */
+  /**
+   * Yields pages with the entries after a cursor, then pages with new entries as they occur. Ends only when the signal
+   * is aborted.
+   */
   async *pages(after: string | undefined): AsyncGenerator<FeedPage, never, undefined> {
     const { kind } = this.#options;
     for (let next = after; ; ) {
@@ -42,17 +47,20 @@ export class Feed {
     }
   }
 
-  /** The cursor after the newest entry. */
+  /** Returns the cursor of the end of the feed. */
   async end(): Promise<string> {
     return (await this.#list({ after: 'latest' })).next;
   }
 
-  /** The oldest stored entry. */
+  /** Returns the oldest stored entry; undefined if the feed is empty. */
   async oldest(): Promise<Notification | undefined> {
     return (await this.#list({ limit: 1 })).data[0];
   }
 
-  /** Fetches the record of an entry, always from this service; null if it was deleted or the key may not read it. */
+  /**
+   * Fetches the record of an entry, always from the connected service. Returns null if the record was deleted or the
+   * key may not read it.
+   */
   async record(entry: Notification): Promise<Record<string, unknown> | null> {
     const { carillon } = this.#resolved;
     const [resourceType = '', id = ''] = entry.resource_url.split('/').slice(-2);
@@ -93,12 +101,18 @@ export class Feed {
   }
 }
 
-/** Whether a retry may help: network errors, proxies in between, overload. A rejection by the service itself is final. */
+/**
+ * Whether a retry may succeed: after a network error, an error of a proxy, or overload. A rejection by the service is
+ * final.
+ */
 function isTemporary({ status, code }: CarillonError): boolean {
   return status === 0 || status >= 500 || status === 408 || status === 429 || code === 'unexpected_answer';
 }
 
-/** Error lines for a cursor that the service no longer has: what is missing, and how to continue. */
+/**
+ * Returns the error lines for a cursor that the service rejects. They say which entries were missed and how to
+ * continue.
+ */
 export function goneMessage(mark: SavedCursor, oldest: Notification | undefined): string[] {
   const since = mark.occurred_at === '' ? '' : ` (${mark.occurred_at} UTC)`;
   const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(mark.cursor);
@@ -114,7 +128,7 @@ export function goneMessage(mark: SavedCursor, oldest: Notification | undefined)
 const INITIAL_WAIT_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
-/** Exponential backoff; `reset` after a success. */
+/** Exponential backoff for retries. Call `reset` after a success. */
 export class Backoff {
   #nextMs = INITIAL_WAIT_MS;
 
@@ -129,7 +143,7 @@ export class Backoff {
   }
 }
 
-/** Waits; rejects with the signal's reason as soon as it is aborted. */
+/** Waits for `waitMs`. Rejects with the signal's reason as soon as the signal is aborted. */
 export async function pause(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -17,9 +17,9 @@ export type ForwardResult = { readonly outcome: Outcome; readonly webhookId: str
 export type ForwardOptions = {
   readonly target: string;
   readonly timeoutMs: number;
-  /** Signing secret, as of a signed hook; undefined to send unsigned. */
+  /** Signing secret, as for a signed hook; undefined to send unsigned requests. */
   readonly secret: string | undefined;
-  /** Accept any response as delivered, not only 200. */
+  /** Whether any response counts as delivered, not only 200. */
   readonly onceEach: boolean;
   readonly signal: AbortSignal;
   /** Called after a failed attempt, before the retry. */
@@ -29,8 +29,8 @@ export type ForwardOptions = {
 };
 
 /**
- * An SSRF guard that allows everything: the target is chosen by the user of this machine, not by the clients of a
- * service.
+ * An SSRF guard that allows every target. The user of this command chooses the target, whereas clients of the service
+ * choose the targets of hooks.
  */
 const unguarded: SsrfGuard = {
   async check(url, timeoutMs = 5_000) {
@@ -44,7 +44,10 @@ const unguarded: SsrfGuard = {
 
 const resolve = createResolver();
 
-/** Forwards occurrences to a URL with the service's own HTTP attempt, retrying each until it is delivered. */
+/**
+ * Forwards occurrences to a URL with the HTTP client that the service uses for its attempts. Retries each occurrence
+ * until it is delivered.
+ */
 export class Forwarder {
   readonly #listener: Listener;
   readonly #options: ForwardOptions;
@@ -60,7 +63,7 @@ export class Forwarder {
     this.#attempt = options.attempt ?? createAttempt({ guard: unguarded, userAgent: `Carillon/${version}`, clock });
   }
 
-  /** Forwards one occurrence. Rejects only if the signal is aborted or this machine cannot send at all. */
+  /** Forwards one occurrence. Rejects only if the signal is aborted, or if this machine cannot send requests at all. */
   async forward(entry: Notification): Promise<ForwardResult> {
     const { target, timeoutMs, secret, signal, failed } = this.#options;
     const webhookId = webhookIdOf(this.#listener, entry);
@@ -87,8 +90,8 @@ export class Forwarder {
 }
 
 /**
- * The Webhook-Id of an occurrence: the same for every retry, also by another process. It contains a hash, because a new
- * service counts its cursors from 1 again, and receivers must not take its occurrences for known ones.
+ * Returns the Webhook-Id of an occurrence, which is the same for every retry and every process. It contains a hash: a
+ * new database counts its cursors from 1 again, and receivers must not mistake its occurrences for known ones.
  */
 export function webhookIdOf({ service, domain }: Listener, entry: Notification): string {
   const { cursor, kind, resource_url, occurred_at } = entry;
@@ -96,7 +99,7 @@ export function webhookIdOf({ service, domain }: Listener, entry: Notification):
   return `listen_${cursor}_${createHash('sha256').update(facts).digest('hex').slice(0, 12)}`;
 }
 
-/** An outcome in a word: the status, or the failure code. */
+/** Returns the HTTP status of an outcome, or its failure code. */
 export function wordOf(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.code;

@@ -93,7 +93,7 @@ const entry: Notification = {
 };
 const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 9 });
 
-/** A forwarder whose attempts have these outcomes in order, and then repeat the last one. */
+/** Creates a forwarder whose attempts have these outcomes in order. Further attempts repeat the last outcome. */
 function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; secret?: string } = {}) {
   const clock = testClock();
   const orders: Order[] = [];
@@ -134,7 +134,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
   assert.deepEqual(orders[0]?.signature, []);
 
-  // A 200 resets the backoff.
+  // A new forwarder begins with the initial backoff.
   const again = forwarder([refused, answered(200)]);
   const first = again.made.forward(entry);
   await turn();
@@ -172,7 +172,7 @@ test('a Webhook-Id identifies one occurrence of one service, for every listener'
   const id = webhookIdOf(appListener, entry);
   assert.match(id, /^listen_42_[0-9a-f]{12}$/);
   assert.equal(webhookIdOf({ ...appListener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
-  // A new database counts its cursors from the start.
+  // A new database counts its cursors from 1 again, so the same cursor gets another Webhook-Id.
   assert.notEqual(webhookIdOf(appListener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
 });
 
@@ -201,7 +201,7 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
   assert.ok(plain.length <= 80 && plain.endsWith('…') && !plain.includes('\u001b'), plain);
 });
 
-/** The error lines, before any connection is made. */
+/** Runs `carillon listen` and returns the error message. Invalid flags are rejected before a connection is made. */
 async function refusedBy(...args: string[]): Promise<string> {
   const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
   addListen(program);

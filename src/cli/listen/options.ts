@@ -46,7 +46,7 @@ export function addListenOptions(command: Command): Command {
   return command;
 }
 
-/** Options for the start position, which exclude each other, and the cursor file. */
+/** Returns the options for the start position, which exclude each other, and the option for the cursor file. */
 function startOptions(): readonly Option[] {
   const startOptions = [
     new Option('--after <cursor>', 'Start after this cursor.'),
@@ -59,10 +59,10 @@ function startOptions(): readonly Option[] {
   return [...startOptions, new Option('--cursor-file <file>', file)];
 }
 
-/** The validated flags. */
+/** Validated settings of `carillon listen`. */
 export type ListenSettings = {
   readonly wanted: ReadonlySet<Kind>;
-  /** Target URL; undefined without forwarding. */
+  /** URL that occurrences are forwarded to; undefined without forwarding. */
   readonly target: string | undefined;
   readonly timeoutMs: number;
   readonly secret: string | undefined;
@@ -86,7 +86,7 @@ function readKinds(text: string | undefined): ReadonlySet<Kind> {
   return new Set(kinds.filter((kind) => named.includes(kind)));
 }
 
-/** The scheme may be left out: `localhost:3000/hook`. */
+/** Reads the URL that occurrences are forwarded to. The scheme may be omitted, as in `localhost:3000/hook`. */
 function readTarget(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || url.username + url.password !== '' || !['http:', 'https:'].includes(url.protocol))

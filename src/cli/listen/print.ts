@@ -9,15 +9,15 @@ import { type ForwardResult, wordOf } from './forward.ts';
 /** A handled occurrence with its record and the result of forwarding it. */
 export type HandledOccurrence = {
   readonly entry: Notification;
-  /** Null if it was deleted or the key may not read it. */
+  /** The record; null if it was deleted or the key may not read it. */
   readonly record: Readonly<Record<string, unknown>> | null;
-  /** Undefined without forwarding. */
+  /** Result of forwarding the occurrence; undefined without forwarding. */
   readonly forwarded: ForwardResult | undefined;
 };
 
 const KIND_COLUMNS = Math.max(...Object.keys(kinds).map((kind) => kind.length));
 
-/** Prints a line: time (UTC), kind, response and its duration, record. */
+/** Prints an occurrence as one line: time (UTC), kind, response with its duration, id and name of the record. */
 export function printOccurrence({ entry, record, forwarded: result }: HandledOccurrence, screen: Output): void {
   const response =
     result === undefined ? [] : [wordOf(result.outcome).padEnd(7), `${result.outcome.ms} ms`.padStart(8)];
@@ -31,7 +31,7 @@ export function printOccurrence({ entry, record, forwarded: result }: HandledOcc
   else screen.printColoured(text, word, wordOf(result.outcome) === '200' ? 'green' : 'red');
 }
 
-/** A handled occurrence as JSON. */
+/** Converts a handled occurrence to JSON. */
 export function occurrenceJson({ entry, record, forwarded: result }: HandledOccurrence): object {
   const forwarded =
     result === undefined
@@ -54,7 +54,7 @@ function idIn(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/') + 1);
 }
 
-/** A hint on what an outcome means for a hook in production, where it may surprise; else undefined. */
+/** Returns a hint if a hook in production would treat this outcome in a way that may surprise; otherwise undefined. */
 function hintFor({ outcome, attempts }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
@@ -65,7 +65,10 @@ function hintFor({ outcome, attempts }: ForwardResult): string | undefined {
   return undefined;
 }
 
-/** Prints notices to a separate stream, so that programs can read the occurrences. Repeated notices are suppressed. */
+/**
+ * Prints notices to a stream that is separate from the occurrences, which programs may read. Repeated notices are
+ * suppressed.
+ */
 export class Notices {
   readonly #print: (line: string) => void;
   readonly #hints = new Set<string>();
@@ -84,7 +87,7 @@ export class Notices {
     this.hint(result);
   }
 
-  /** Explains what an outcome would mean for a hook, once. */
+  /** Explains how a hook in production would treat an outcome. Each explanation is printed once. */
   hint(result: ForwardResult): void {
     const hint = hintFor(result);
     if (hint === undefined || this.#hints.has(hint)) return;

@@ -4,7 +4,7 @@ import type { Progress } from '../../transfer/progress.ts';
 import type { DatabaseFlags } from '../admin/open-database.ts';
 import { type Output, stderr } from './screen.ts';
 
-/** Options of long-running commands. */
+/** Flags of long-running commands. */
 export type ProgressFlags = DatabaseFlags & { readonly quiet?: true };
 
 const REDRAW_INTERVAL_MS = 100;
@@ -16,7 +16,7 @@ export function addProgressOption(command: Command): Command {
   return command.option('--quiet', 'Hide progress.');
 }
 
-/** Shows progress on standard error: a bar on a terminal, otherwise a line every few seconds. */
+/** Creates the progress display on standard error: a bar on a terminal, otherwise a line every few seconds. */
 export function progressOf(flags: ProgressFlags): Progress {
   return flags.quiet ? silent : progressTo(stderr, systemClock);
 }
@@ -53,7 +53,10 @@ export function progressTo(screen: Output, clock: Clock): Progress {
   };
 }
 
-/** Replaces the current line of the terminal. Cut to its width, since a wrapped line could not be replaced. */
+/**
+ * Replaces the current line of the terminal. The line is cut to the width of the terminal, since a wrapped line cannot
+ * be replaced.
+ */
 function draw(screen: Output, line: string, end?: '\n'): void {
   screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
 }
@@ -65,7 +68,7 @@ type State = {
   readonly seconds: number;
 };
 
-/** The texts before and after the bar. */
+/** Returns the texts before and after the progress bar. */
 function progressTexts({ stage, done, total, seconds }: State): [string, string] {
   const rate = seconds > 0 ? done / seconds : 0;
   if (total === 0) return [`${stage}: `, `${grouped(done)} rows, ${grouped(rate)} rows/s`];
@@ -74,7 +77,7 @@ function progressTexts({ stage, done, total, seconds }: State): [string, string]
   return [`${stage}: ${percent} % `, `${grouped(done)} of ${grouped(total)} rows, ${grouped(rate)} rows/s${left}`];
 }
 
-/** Width of the bar: the rest of the terminal's line, up to a maximum. */
+/** Returns the width of the progress bar: the space that the texts leave in the terminal's line, up to a maximum. */
 function barWidth({ columns = 80 }: Output, texts: readonly string[]): number {
   return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
 }
@@ -85,7 +88,7 @@ function bar(done: number, total: number, width: number): string {
   return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} `;
 }
 
-/** Formats 1234567 as 1,234,567. */
+/** Formats a number with thousands separators: 1234567 as 1,234,567. */
 export function grouped(count: number): string {
   return Math.round(count).toLocaleString('en');
 }

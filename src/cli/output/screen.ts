@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { printable, printableJson } from '../../control-characters.ts';
 
-/** Destination of text: a stream of this process, or a test. */
+/** Destination of printed text: a stream of the process, or a substitute in a test. */
 export type Sink = {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -9,17 +9,17 @@ export type Sink = {
   write(text: string): unknown;
 };
 
-/** A line, or its cells, which are separated by tabs. */
+/** A line of output: a text, or cells that are printed with tabs between them. */
 export type Line = string | readonly string[];
 
 type Colour = 'green' | 'red';
 
-/** Terminals with this color depth, in bits, or less get no colors. */
+/** Maximum color depth, in bits, of a terminal that gets no colors. */
 const MIN_COLOR_DEPTH = 2;
 
 /**
  * The only way for commands to write to standard output and standard error. Labels, responses and error texts are
- * untrusted, so control characters are removed: they could move the cursor, or hide or forge lines.
+ * untrusted, so control characters are replaced: they could move the cursor, or hide or forge lines.
  */
 export class Output {
   readonly #sink: Sink;
@@ -36,7 +36,7 @@ export class Output {
     return this.#sink.columns;
   }
 
-  /** Prints lines, in one write. */
+  /** Prints lines with a single write. */
   print(...lines: readonly Line[]): void {
     this.#sink.write(lines.map((line) => `${escaped(line)}\n`).join(''));
   }
@@ -48,7 +48,7 @@ export class Output {
     this.#sink.write(`${printable(line).replace(word, () => paint(word))}\n`);
   }
 
-  /** Prints a value as JSON, by default on a line of its own. */
+  /** Prints a value as JSON, by default followed by a line end. */
   printJson(
     value: unknown,
     { before = '', after = '\n' }: { before?: '' | '[' | ',\n'; after?: '' | '\n' } = {},
@@ -62,7 +62,7 @@ export class Output {
     else this.print(...lines);
   }
 
-  /** Prints a text with its own line ends, such as help or a shell script. */
+  /** Prints a text that contains its own line ends, such as help or a shell script. */
   printText(text: string): void {
     this.#sink.write(text.split('\n').map(printable).join('\n'));
   }
@@ -72,7 +72,7 @@ export class Output {
     this.#sink.write(printable(question));
   }
 
-  /** Replaces the terminal line of the cursor. */
+  /** Replaces the line of the terminal on which the cursor is. */
   redraw(line: string, end: '' | '\n' = ''): void {
     this.#sink.write(`\r${printable(line)}\x1b[K${end}`);
   }
@@ -85,7 +85,7 @@ function escaped(line: Line): string {
 export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
 
-/** Streams for interactive prompts. */
+/** Streams that interactive prompts read from and write to. */
 export const keyboard = { input: process.stdin, output: process.stderr };
 
 /** Registers a handler for write errors on standard output, such as a closed pipe. */
@@ -93,14 +93,14 @@ export function onOutputBroken(run: (error: NodeJS.ErrnoException) => void): voi
   process.stdout.on('error', run);
 }
 
-/** Writes raw data to standard output: for pipes and files, never for terminals. */
+/** Writes data to standard output without escaping. Use it for pipes and files, never for terminals. */
 export function writeOut(part: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(part, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** A command that failed; each line is one reason, printed without a stack trace. */
+/** Error of a command that failed. Each line states one reason and is printed without a stack trace. */
 export class CliError extends Error {
   readonly lines: readonly string[];
 

@@ -1,18 +1,21 @@
 import { printable } from '../../control-characters.ts';
 
-/** A record of a response. */
+/** A record from a response. */
 export type Answered = Readonly<Record<string, unknown>>;
 
-/** The columns of a table with their widths. */
+/** The columns of a table, with their widths in terminal columns. */
 export type Layout = readonly { readonly field: string; readonly width: number }[];
 
 const GAP = '  ';
 
-/** Minimum width of the name column, and maximum width of any cell on a terminal. */
+/** Minimum width of the column with the name of the record. */
 const MIN_NAME_WIDTH = 16;
+/** Maximum width of a cell on a terminal. */
 const MAX_CELL_WIDTH = 48;
 
-/** Formats a value as one short line: dates without 00:00, times without seconds, an empty text for zero dates. */
+/**
+ * Formats a value as one short line. A date at midnight has no time, a time has no seconds, and the zero date is empty.
+ */
 export function cell(value: unknown): string {
   if (Array.isArray(value)) return value.map(cell).join(', ');
   if (typeof value === 'object' && value !== null) return cell(nameIn(value) ?? JSON.stringify(value));
@@ -28,8 +31,8 @@ function nameIn(record: object): unknown {
 }
 
 /**
- * Selects the columns that fit: id and name, then the others in the order of the record, without empty ones. `width` is
- * undefined for lines of any length. `wanted` names the columns instead.
+ * Selects the columns of a table: id and name first, then the other non-empty columns that fit into `width`. If `width`
+ * is undefined, all columns fit. `wanted` selects columns by name instead.
  */
 export function layoutOf(
   records: readonly Answered[],
@@ -75,7 +78,7 @@ function fitting(columns: Layout, width: number): Layout {
   return taken;
 }
 
-/** The header line of a table. */
+/** Formats the header line of a table. */
 export function headOf(layout: Layout): string {
   return lineOf(layout, (field) => field.toUpperCase());
 }
@@ -91,7 +94,7 @@ function lineOf(layout: Layout, textOf: (field: string) => string): string {
     .trimEnd();
 }
 
-/** Formats one record, a line for each field that is not empty. */
+/** Formats one record as lines, one for each field that is not empty. */
 export function fieldLines(record: Answered): string[] {
   const filled = Object.entries(record).filter(([field]) => cell(record[field]) !== '');
   const width = Math.max(0, ...filled.map(([field]) => field.length));
@@ -102,7 +105,10 @@ export function fieldLines(record: Answered): string[] {
   );
 }
 
-/** Whether a value is a list of records without names, such as the attempts of a delivery. */
+/**
+ * Whether a value is a list of records without names, such as the attempts of a delivery. Such a list is printed as a
+ * table.
+ */
 function isTable(value: unknown): value is readonly Answered[] {
   return (
     Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null && nameIn(one) === undefined)
@@ -116,15 +122,15 @@ function tableLines(records: readonly Answered[]): string[] {
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** Graphemes two terminal columns wide: East Asian wide and full-width characters, and emoji. */
+/** Matches graphemes that are two terminal columns wide: East Asian wide and full-width characters, and emoji. */
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2fb}\u{20000}-\u{3fffd}]|.+\ufe0f)/u;
 
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
-/** Width of a printable text in terminal columns. */
+/** Returns the width of a printable text in terminal columns. */
 export function columnsOf(text: string): number {
-  // Fast path: most texts are ASCII, and there may be thousands.
+  // Fast path: most texts are ASCII, and a table may contain thousands of them.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   return [...graphemes.segment(text)].reduce((columns, { segment }) => columns + columnsOfGrapheme(segment), 0);
 }
@@ -134,7 +140,7 @@ function columnsOfGrapheme(grapheme: string): number {
   return WIDE.test(grapheme) ? 2 : 1;
 }
 
-/** Fits a text to a number of columns: padded with spaces, or cut with `…`. */
+/** Fits a text to a number of terminal columns: pads it with spaces, or cuts it with `…`. */
 export function fitToColumns(text: string, columns: number): string {
   const taken = columnsOf(text);
   if (taken <= columns) return text + ' '.repeat(columns - taken);

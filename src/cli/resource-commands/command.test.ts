@@ -11,7 +11,7 @@ import { addResourceType } from './command.ts';
 
 const { test } = sqlite;
 
-/** Runs a command in this process; returns its output and error lines. */
+/** Returns a function that runs a command in this process. It resolves with the output and the error lines. */
 function commands(service: TestService) {
   return async (person: Person, args: readonly string[]) => {
     const [written, faults]: string[][] = [[], []];
@@ -43,7 +43,7 @@ test('records are listed, shown, created, changed, completed and deleted, with l
     return JSON.parse(stdout);
   };
 
-  // Flags, a body from standard input, and one from a file, which flags override.
+  // The fields of a record come from flags, from a body on standard input or from a file. Flags override the body.
   const { project_id } = await json('projects create --project-name Release');
   const task = await json(`tasks create ${project_id} --task-name=Write --due-date 20270301 --important`);
   assert.deepEqual(task, await owner.carillon.tasks.get(task.task_id));
@@ -94,7 +94,7 @@ test('records are listed, shown, created, changed, completed and deleted, with l
   assert.match(one.stdout, /^client_id +3\nclient_name +Client 2\n/);
   assert.deepEqual([deleted.stdout, user.email, feed.length], ['deleted: clients 5\n', 'owner@acme.test', 2]);
 
-  // Errors name the flags.
+  // Error messages name the invalid flags.
   const reader = await service.key(owner, { permissions: ['tasks:read'] });
   const mistakes: [string, RegExp[], Person?][] = [
     [

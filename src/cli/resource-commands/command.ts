@@ -11,14 +11,14 @@ import { isList, type Verb, verbsOf } from './verbs.ts';
 
 type Flags = ConnectionFlags & OutputFlags & FlagValues;
 
-/** `carillon events …`: one subcommand for each route of a resource. */
+/** Registers the command of a resource, such as `carillon events …`, with one subcommand for each route. */
 export function addResourceType(program: Command, name: string, screen: Output = stdout): void {
   const verbs = verbsOf(name);
   const resourceType = program.command(name).description(`${verbs[0]?.description ?? ''} See docs/command-line.md.`);
   for (const verb of verbs) addVerb(resourceType, verb, screen);
 }
 
-/** Whether the subcommand can be left out: a read without an id. */
+/** Whether the name of the subcommand may be omitted, as in `carillon user`: true for a read without an id. */
 function isDefaultVerb({ word, ids, row }: Verb): boolean {
   return ids.length === 0 && (word === 'show' || row.mode === 'follow');
 }
@@ -57,7 +57,8 @@ async function run(resourceType: string, verb: Verb, { ids, body, flags, screen 
     const query = queryOf(verb.row.parameters, flags);
     if (isList(verb.row)) return printMany(screen, flags, pagesOf(send, { ...call, query }));
     const response = await sendOr404(send, call, () => notFoundText(resourceType, verb, ids));
-    // Only a subscription returns its record at top level (C11); a deletion returns an empty list (C8).
+    // All records are in `data`, except a created hook, which is at top level (C11). A deletion returns an empty list
+    // (C8).
     const data = fieldOf(response.body, 'data') ?? response.body;
     if (data === undefined) throw unexpectedResponse(response.status, `The answer is ${response.status} and empty.`);
     if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${resourceType} ${ids.join(' ')}`);
@@ -74,14 +75,17 @@ async function sendOr404(send: ResolvedConnection['send'], call: Call, notFoundT
   }
 }
 
-/** Error text for a 404. The service does not say whether the id in the path or one in the body is unknown. */
+/**
+ * Returns the error text for a 404. The service does not say which id is unknown, the one in the path or one in the
+ * body.
+ */
 function notFoundText(resourceType: string, { row, ids: names }: Verb, ids: readonly string[]): string {
   const named = names.map((name, index) => `${name} ${ids[index]}`).join(', ');
   const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for an id given by a flag';
   return `${resourceType}: not found: ${named === '' ? 'an id given by a flag' : `${named}${inBody}`} (404 not_found).`;
 }
 
-/** The path segments of a route below `/v2`, with these ids. */
+/** Returns the path segments of a route below `/v2`, with its placeholders replaced by these ids. */
 export function pathSegments({ row }: Pick<Verb, 'row'>, ids: readonly string[]): string[] {
   const remaining = [...ids];
   return row.path

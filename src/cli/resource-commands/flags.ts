@@ -4,10 +4,10 @@ import type { JsonSchema } from '../../http/fields/field.ts';
 import type { Parameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';
 
-/** Values of the flags, by Commander's names for them. */
+/** Values of the flags, keyed by Commander's camel-case names. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
-/** Adds a flag for each field of a body. */
+/** Adds a flag for each field of a body to a command. */
 export function addFields(command: Command, body: JsonSchema | undefined, group = 'Fields:'): void {
   const required = requiredOf(body);
   for (const [field, schema] of Object.entries(fieldsOf(body))) {
@@ -17,20 +17,20 @@ export function addFields(command: Command, body: JsonSchema | undefined, group 
   }
 }
 
-/** Adds a flag for each query parameter. */
+/** Adds a flag for each query parameter to a command. */
 export function addFilters(command: Command, parameters: Parameters): void {
   for (const [name, { description, schema }] of Object.entries(parameters)) {
     command.addOption(optionOf(name, `<${shapeOf(schema)}>`, description, wordsOf(schema)).helpGroup('Filters:'));
   }
 }
 
-/** The given fields as a request body. */
+/** Builds a request body from the flags that were given. */
 export function bodyOf(body: JsonSchema | undefined, values: FlagValues): Record<string, unknown> {
   const given = Object.entries(fieldsOf(body)).filter(([field]) => flagValue(values, field) !== undefined);
   return Object.fromEntries(given.map(([field, schema]) => [field, fieldValue(schema, flagValue(values, field))]));
 }
 
-/** The given parameters as a query. */
+/** Builds a query from the flags that were given. */
 export function queryOf(parameters: Parameters, values: FlagValues): Record<string, string> {
   const given = Object.keys(parameters).filter((name) => flagValue(values, name) !== undefined);
   return Object.fromEntries(given.map((name) => [name, String(flagValue(values, name))]));
@@ -38,17 +38,21 @@ export function queryOf(parameters: Parameters, values: FlagValues): Record<stri
 
 function optionOf(name: string, value: string, description: string, words: readonly string[]): Option {
   const option = new Option(`${flagOf(name)} ${value}`, description);
-  // Only for help and completion: the service, which may be newer, validates the values.
+  // The words serve only help and completion. The service validates the values, since it may be newer than this
+  // program.
   if (words.length > 0) option.argChoices = [...words];
   return option;
 }
 
-/** The value of a flag; Commander stores `--task-name` as `taskName`. */
+/** Returns the value of a flag. Commander stores `--task-name` as `taskName`. */
 export function flagValue(values: FlagValues, name: string): unknown {
   return values[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 }
 
-/** Converts the value of a flag: comma lists to arrays, a boolean flag without value to 1. */
+/**
+ * Converts the value of a flag to the value of a field. A comma-separated list becomes an array, and a boolean flag
+ * without a value becomes 1.
+ */
 function fieldValue(schema: JsonSchema, given: unknown): unknown {
   if (schema.type === 'array')
     return String(given)
@@ -69,7 +73,7 @@ function wordsOf(schema: JsonSchema): readonly string[] {
   return wordsIn(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
 }
 
-/** The placeholder for a value in the help. */
+/** Returns the placeholder that the help shows for a value, such as `id` or `yyyymmdd`. */
 function shapeOf(schema: JsonSchema): string {
   const { format, pattern } = schema;
   if (schema.type === 'array') return 'list';

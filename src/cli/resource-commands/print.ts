@@ -4,21 +4,21 @@ import { type Answer, type Call, type Send, unexpectedResponse } from '../../../
 import { CliError, type Output } from '../output/screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from '../output/table.ts';
 
-/** Output options. */
+/** Flags that select the output format. */
 export type OutputFlags = { readonly json?: true; readonly jsonl?: true; readonly columns?: string };
 
 export function addOutputOptions(command: Command): Command {
   return command.addOption(new Option('--json', 'Print JSON, for programs.').helpGroup('Output:'));
 }
 
-/** Adds the output options of lists. */
+/** Adds the output options of a list to a command. */
 export function addListOptions(command: Command): Command {
   return addOutputOptions(command)
     .addOption(new Option('--jsonl', 'Print JSON, one record per line.').helpGroup('Output:'))
     .addOption(new Option('--columns <list>', 'Only these columns, separated by commas.').helpGroup('Output:'));
 }
 
-/** Prints one record as lines; anything else, or with `--json`, as JSON. */
+/** Prints a record as lines. Prints JSON with `--json`, or if the data is not a record. */
 export function printOne(screen: Output, flags: OutputFlags, data: unknown): void {
   const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
   if (isRecord && !flags.json) screen.print(...fieldLines(data as Answered));
@@ -73,7 +73,10 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
   throw new CliError([`--columns: ${wrong.join(', ')} is not one of ${known.join(', ')}.`]);
 }
 
-/** Maximum width of a line: the terminal's, or 80 if it reports 0; undefined (no limit) for a pipe. */
+/**
+ * Returns the maximum width of a line: that of the terminal, or 80 if the terminal reports 0. Undefined means no limit,
+ * as for a pipe.
+ */
 function widthOf(screen: Output): number | undefined {
   return screen.isTTY ? screen.columns || 80 : undefined;
 }
@@ -108,20 +111,22 @@ function limitOf(text: string | undefined): number {
   throw new CliError(['--limit must be a whole number of at least 1.']);
 }
 
-/** Query parameters of the next page; undefined after the last one. */
+/** Returns the query parameters of the next page; undefined after the last page. */
 function nextOf(
   response: Answer,
   query: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> | undefined {
   const cursor = fieldOf(response.body, 'next');
-  // Feed: with `wait` one response is the whole result; otherwise an unchanged cursor marks the end.
+  // In the feed, a request with `wait` has one response only. Without `wait`, an unchanged cursor marks the end.
   if (typeof cursor === 'string')
     return cursor === query.after || query.wait !== undefined ? undefined : { after: cursor };
   const nextPage = nextPageLink(response);
   return nextPage && { offset: String(nextPage.offset), after: nextPage.after };
 }
 
-/** Request timeout, extended by the time for which the service may hold the call open. */
+/**
+ * Returns the timeout of a request in milliseconds. It includes the time for which the service may hold the call open.
+ */
 function timeoutFor(wait: string | undefined): number {
   return 30_000 + 1_000 * Math.min(30, Number(wait) || 0);
 }

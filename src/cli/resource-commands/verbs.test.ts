@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { programOf } from '../commands.ts';
 import { rowsByResourceType, verbsOf } from './verbs.ts';
 
-/** Resources whose names are taken by operator commands. */
+/** Resources without a command of their own, since operator commands have the same names. */
 const ON_THE_DATABASE = ['users', 'keys'];
 
 test('every resource has a command, and every route a subcommand with a flag for each field', async () => {

@@ -9,23 +9,23 @@ import { systemRandom } from '../../secrets.ts';
 export type Verb = {
   readonly word: string;
   readonly row: Route;
-  /** The names of the ids in its path. */
+  /** Names of the ids in the path of the route. */
   readonly ids: readonly string[];
-  /** Fixed body, for a verb that is a special case of its route. */
+  /** Fixed body of the request, for a verb such as `complete`, which is a special case of its route. */
   readonly sends?: Readonly<Record<string, unknown>>;
   readonly description: string;
 };
 
-/** All routes, only for their descriptions: the dependencies passed in are never called. */
+/** Returns all routes. Only their descriptions are used, so the dependencies passed in are never called. */
 function allRouteDefinitions(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
-/** Routes by resource, the first segment of their paths. */
+/** Routes by resource, which is the first segment of their paths. */
 export const rowsByResourceType = byResourceType(allRouteDefinitions().filter(({ aliasOf }) => aliasOf === undefined));
 
-/** The verbs of a resource, in the order of its routes. */
+/** Returns the verbs of a resource, in the order of its routes. */
 export function verbsOf(resourceType: string): readonly Verb[] {
   return (rowsByResourceType.get(resourceType.replaceAll('-', '_')) ?? []).flatMap((row) => [
     verbOf(row),
@@ -39,7 +39,10 @@ function verbOf(row: Route): Verb {
 
 const WORDS = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
 
-/** The name of a verb: `list`, `show`, `create`, …, with path segments after the id appended: `test`, `create-secret`. */
+/**
+ * Returns the name of a verb, such as `list` or `create`. Path segments after the id are appended, as in
+ * `create-secret`. The name of an action consists of these segments only, as in `test`.
+ */
 function wordOf(row: Route): string {
   const suffix = row.path.split('/').filter((segment, index) => index > 1 && !segment.startsWith('{'));
   if (suffix.length === 0) return isList(row) ? 'list' : WORDS[row.method];
@@ -47,7 +50,9 @@ function wordOf(row: Route): string {
   return [...(isAction ? [] : [isList(row) ? 'list' : WORDS[row.method]]), ...suffix].join('-');
 }
 
-/** C33: `complete` and `resume`, which are changes with a fixed body. */
+/**
+ * Returns the verbs `complete` and `resume`, if the records can be completed (C33). Both are updates with a fixed body.
+ */
 function completions(row: Route): readonly Verb[] {
   const fields = propertiesOf(row.body);
   if (row.method !== 'PUT' || fields.completed === undefined || fields.resume === undefined) return [];
@@ -58,7 +63,7 @@ function completions(row: Route): readonly Verb[] {
   ];
 }
 
-/** Whether a route returns many records, in pages or by cursor. */
+/** Whether a route returns a list of records, in pages or by cursor. */
 export function isList(row: Route): boolean {
   return row.mode === 'follow' || 'offset' in row.parameters;
 }

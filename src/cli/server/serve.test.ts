@@ -10,7 +10,7 @@ import { carillon, serve } from '../../../test/kit/service/command.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { environmentName, options } from '../../config/options.ts';
 
-/** A start that must fail, with one line per reason on standard error and exit 1. */
+/** Runs `carillon serve`, which must fail with exit status 1 and one line per reason on standard error. */
 async function refuses(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
   const ended = await carillon(['serve', ...args], { environment, ...(cwd === undefined ? {} : { cwd }) });
   assert.equal(ended.code, 1);
@@ -19,7 +19,7 @@ async function refuses(args: readonly string[], lines: readonly RegExp[], enviro
   for (const [index, line] of lines.entries()) assert.match(ended.faults[index] ?? '', line);
 }
 
-// Every test has a process and a folder of its own, so they can run concurrently.
+// Every test has its own process and folder, so the tests can run concurrently.
 describe('carillon serve', { concurrency: 3 }, () => {
   test('the first start prints a link to the console, the domain and the key; a second start only prints the URL', async (t) => {
     const folder = temporaryFolder(t);
@@ -82,7 +82,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     );
     await refuses(['--port', String(port)], [line], {}, folder);
 
-    // A failed start must not use up the single display of the key.
+    // A failed start must not consume the key, which is printed only once.
     const { said } = await serve(t, [], { cwd: folder });
     assert.match(String(said('key')), /^carillon_/);
   });
@@ -174,7 +174,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         CARILLON_METRICS_TOKEN: 'short',
         CARILLON_MAX_REQUESTS: '0',
         CARILLON_LOG_LEVEL: 'loud',
-        // The flag overrides its variable, so this one is not read.
+        // The flag --port overrides this variable, so its invalid value is not reported.
         CARILLON_PORT: 'x',
       },
       temporaryFolder(t),

@@ -7,7 +7,7 @@ import type { Service } from '../../server.ts';
 import { connectionVariables } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 
-/** `carillon serve` */
+/** Registers the command `carillon serve`. */
 export function addServe(program: Command): void {
   const serve = program.command('serve').description('Run the service.').allowExcessArguments();
   addServeOptions(serve);
@@ -35,10 +35,10 @@ export function addServeOptions(command: Command): Command {
 }
 
 async function start(config: Config): Promise<Service> {
-  // Imported late, so that help, invalid options and other commands do not load the whole service.
+  // Import the service late, so that help, invalid options and other commands do not load it.
   const { StartError, startService } = await import('../../server.ts');
   const { createLog } = await import('../../log.ts');
-  // Node would print the whole error, which may contain records or addresses.
+  // Log the error. Node would print it whole, with records or addresses that it may contain.
   process.on('uncaughtException', (error) => {
     createLog(config.logLevel).fatal({ event: 'fatal', err: error });
     process.exit(1);
@@ -51,7 +51,7 @@ async function start(config: Config): Promise<Service> {
 }
 
 function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
-  // An argument after an unknown option is its value, not another error.
+  // An argument after an unknown option is the value of that option, and not another error.
   const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
   const unknownOptions = rest
     .filter((argument, index) => !isValue(argument, rest[index - 1]))
@@ -79,7 +79,7 @@ function printStartup({ baseUrl, firstAccount }: Service): void {
   stdout.print(...lines);
 }
 
-/** A first signal stops the service once it has started; further ones change nothing. */
+/** Stops the service at the first signal, as soon as the service has started. Further signals have no effect. */
 function stopOnSignals(starting: Promise<Service>): void {
   const stop = () => {
     starting
@@ -92,12 +92,12 @@ function stopOnSignals(starting: Promise<Service>): void {
         },
       );
   };
-  // Replaces the handlers that end the process during start-up, before there is anything to stop.
+  // Replace the handlers that exit immediately, which are installed until there is a service to stop.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
 }
 
-// Modules loaded at start-up survive. They would grow V8's young generation to 22 MiB, and it never shrinks in an idle
-// process.
+// Objects that are created while modules load survive. They would let V8's young generation grow to 22 MiB, and V8
+// never shrinks it in an idle process.
 
 /** Keeps V8's young generation at its initial size during start-up. */
 export function limitYoungGeneration(): void {

@@ -14,7 +14,7 @@ import { ClusterNode } from './cluster-node.ts';
 const BEAT_MS = 200;
 
 for (const { test, database } of shared) {
-  /** A node that sends heartbeats when its clock advances. */
+  /** Starts a node that sends heartbeats when its clock advances. */
   async function startNode(t: TestContext, address: string) {
     const [store, realClock] = [await openAt(t, address), testClock()];
     assert.ok(store.sessions !== undefined);
@@ -29,7 +29,7 @@ for (const { test, database } of shared) {
     return { node, store, beats: realClock };
   }
 
-  /** A node that sees a peer stop; returns after how many milliseconds the peer is evicted. */
+  /** Starts two nodes and stops one. Returns after how many milliseconds the other node evicts it. */
   async function goneAfter(t: TestContext, isClosed: boolean): Promise<number> {
     const address = await database(t);
     const still = await startNode(t, address);
@@ -69,7 +69,7 @@ for (const { test, database } of shared) {
     const hooks = await store.write(({ queries }) =>
       queries.insertInto('hooks').values(rows).returning('hook_id').execute(),
     );
-    // The first hook was claimed again since, the second has ended.
+    // The first hook was claimed again in the meantime, and the second has ended.
     await node.release(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
 
     const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();

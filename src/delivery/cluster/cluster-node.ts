@@ -7,37 +7,39 @@ import { version } from '../../version.ts';
 import { claim, type HookQueueRow, type PendingWork, queuesWithWork } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
 
-/** Interval of heartbeats; each also checks the peers. */
+/** Interval of heartbeats. Each heartbeat also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
 
-/** How long attempts may start after a confirmed heartbeat was sent, on this node's monotonic clock. */
+/** How long leases are valid after a confirmed heartbeat was sent, by this node's monotonic clock. */
 const LEASE_TTL_MS = 1_000;
 
 /**
- * Eviction of a peer whose connection is closed (it was killed): no heartbeat for this long. Longer than its
- * lease lasts.
+ * A peer whose database connection is closed (it was killed) is evicted after this time without a heartbeat, which is
+ * longer than its leases are valid.
  */
 const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
 
-/** Eviction of a peer whose connection is open (it is paused or cut off): no heartbeat for this long. */
+/**
+ * A peer whose database connection is open (it is paused or cut off) is evicted after this time without a heartbeat.
+ */
 const UNRESPONSIVE_AFTER_MS = 8_000;
 
-/** Poll interval for pending work; finds what a lost notification missed. */
+/** Interval of the poll for pending work. The poll finds work whose notification was lost. */
 const POLL_MS = 1_000;
 
-/** How often a write that ended or changed a hook checks whether the lease owner has acknowledged that. */
+/** Interval at which a write that ended or changed a hook checks whether the lease owner has acknowledged it. */
 const ACK_POLL_INTERVAL_MS = 10;
 
-/** Leases released per transaction: a claim of one of these hooks waits for its commit. */
+/** Leases released per transaction. The number is small, because a claim of one of these hooks waits for the commit. */
 const RELEASE_BATCH_SIZE = 500;
 
-/** Well below PostgreSQL's limit of 65,535 parameters per statement. */
+/** Hooks per query for acknowledgements. Well below PostgreSQL's limit of 65,535 parameters per statement. */
 const HOOKS_PER_ACK_QUERY = 1_000;
 
-/** The last heartbeat seen of a peer, and when it changed, on this node's monotonic clock. */
+/** The heartbeat counter of a peer, and the time since which it has not changed, by this node's monotonic clock. */
 type Peer = { heartbeat: number; since: number };
 
-/** A peer whose heartbeat has not changed for `stillMs`. */
+/** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 
 export type ClusterNodePorts = {
@@ -46,17 +48,17 @@ export type ClusterNodePorts = {
   /** Clock for heartbeats and leases; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
-  /** Written into the `nodes` table, for operators. */
+  /** The role of this node, stored in the table `nodes` for operators. */
   readonly role: string;
 };
 
 type NodeId = { readonly nodeId: number };
 
-/** A peer and its heartbeat counter. */
+/** A row for a peer; `value` is its heartbeat counter. */
 type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
 /**
- * A hook leased to this node that ended or changed without this node having processed the notification.
- * `value`: when it ended; null if only its secrets changed.
+ * A row for a hook that is leased to this node and has ended or changed, but whose notification this node has not
+ * processed. `value` is the time of its end; null if only its secrets changed.
  */
 type Unacknowledged = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
@@ -65,8 +67,8 @@ type HeartbeatRow =
   | { readonly what: 'self'; readonly id: number; readonly value: null };
 
 /**
- * Heartbeat, peers and unacknowledged hooks in one statement. `lease_owner <> 0` is redundant; it lets a cached
- * plan use the partial index.
+ * Sends the heartbeat, and returns the peers and the unacknowledged hooks, in one statement. `lease_owner <> 0` is
+ * redundant; it lets a cached plan use the partial index.
  */
 const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
   const renewed = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
@@ -100,7 +102,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   #listeners: LeaseListeners | undefined;
   #nodeId = 0;
   #leaseValidUntil = 0;
-  /** The same by wall-clock time: the monotonic clock does not advance while the machine is suspended. */
+  /**
+   * End of the leases by wall-clock time, since the monotonic clock does not advance while the machine is suspended.
+   */
   #leaseValidUntilWall = 0;
   #heartbeat: Promise<void> | undefined;
   #stopped = false;
@@ -110,7 +114,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   constructor(ports: ClusterNodePorts) {
     this.#ports = ports;
-    // C13, C23, X8: a write that ends a hook or rotates its secrets waits until the lease owner has acknowledged that.
+    // A write that ends a hook or rotates its secrets returns only after the lease owner has acknowledged it (C13, C23,
+    // X8).
     ports.store.onCommitted((events) => this.#waitForAcks(events));
   }
 
@@ -145,7 +150,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
     const nodeId = this.#nodeId;
     const rows = await this.#ports.store.write(({ queries }) => claim(queries, nodeId, hookIds, mayClaim(nodeId)));
-    // Evicted during the claim: the claimed leases are free again.
+    // If this node was evicted during the claim, the claimed leases are free again.
     return nodeId === this.#nodeId ? rows : [];
   }
 
@@ -157,8 +162,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
         if (this.#leaving) tx.events.addPending(hookIds);
-        // A lease that this node has claimed again since is kept. An ended hook has a new generation too, but
-        // is released.
+        // Keeps a lease that this node has claimed again since: its generation is higher. The lease of an ended hook is
+        // released, although its generation is higher too.
         await sql`update hooks set lease_owner = 0
           from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
           where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}
@@ -188,7 +193,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#ports.sessions.delivers = false;
   }
 
-  /** Frees all leases immediately and announces those with pending work to the other nodes. */
+  /** Leaves the cluster: frees all leases immediately, and notifies the other nodes of the live hooks among them. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelHeartbeat();
@@ -219,13 +224,16 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     });
   }
 
-  /** Logs once per outage. */
+  /** Logs a failed heartbeat, once per outage. */
   #onHeartbeatFailed(error: unknown): void {
     if (!this.#isHeartbeatFailing) this.#ports.log.warn({ event: 'node.heartbeat_failed', err: error });
     this.#isHeartbeatFailing = true;
   }
 
-  /** Renews the lease and checks the peers: one statement, and a second one if a peer is silent. */
+  /**
+   * Sends a heartbeat, which renews the leases, and checks the peers. A second statement is needed only if a peer is
+   * silent.
+   */
   async #sendHeartbeat(): Promise<void> {
     const { sessions, realClock } = this.#ports;
     const nodeId = this.#nodeId;
@@ -248,7 +256,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
   }
 
-  /** A peer has evicted this node: all leases are lost, and it joins again under a new id. */
+  /** Called when a peer has evicted this node: all leases are lost, and the node joins again under a new id. */
   async #onEvicted(): Promise<void> {
     this.#ports.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
     this.#leaseValidUntil = 0;
@@ -269,13 +277,15 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, heartbeat, silentMs: now - known.since });
     }
     if (silent.length === 0) return;
-    // Queried only when a peer is silent: the query scans pg_locks.
+    // The open connections are queried only if a peer is silent, because the query scans pg_locks.
     const held = await sessions.held();
     for (const peer of silent)
       if (!held.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
-  /** Runs concurrently with the heartbeat: rows locked by the dead node may block this for a while. */
+  /**
+   * Evicts a peer concurrently with the heartbeats, since rows that the dead node has locked may block the eviction.
+   */
   #evictInBackground(peer: SilentPeer): void {
     if (this.#evicting.has(peer.node_id)) return;
     const evicting = this.#evict(peer)
@@ -284,11 +294,13 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#evicting.set(peer.node_id, evicting);
   }
 
-  /** Deletes the node and frees its leases, which any node can then claim. */
+  /**
+   * Deletes a peer from `nodes` and frees its leases, which any node can then claim. Does nothing if it is alive again.
+   */
   async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#ports;
     const freed = await store.write(async (tx) => {
-      // Unless it has sent a heartbeat since.
+      // The peer is not deleted if it has sent a heartbeat in the meantime.
       const gone = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
@@ -302,7 +314,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freed });
   }
 
-  /** Frees the leases of a node and announces its live hooks; returns their number. */
+  /** Frees the leases of a node, and notifies all nodes of the live hooks among them. Returns the number of leases. */
   async #free({ queries, events }: Tx, nodeId: number): Promise<number> {
     const freed = await queries
       .updateTable('hooks')
@@ -314,13 +326,16 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return freed.length;
   }
 
-  /** Resolves when no other node can start an attempt for hooks that this process ended, or with their old secrets. */
+  /** Resolves when no other node can start an attempt for a hook that this process ended, or with its old secrets. */
   async #waitForAcks({ ended, changedSecrets, origin }: CommitEvents): Promise<void> {
     if (ended.size + changedSecrets.size === 0 || origin !== 'here') return;
     for (const batch of chunks([...ended.keys(), ...changedSecrets])) await this.#waitForAllAcks(batch);
   }
 
-  /** A failed query counts as not acknowledged and is repeated: the response must not be sent too early. */
+  /**
+   * Waits until the lease owners of these hooks have acknowledged. A failed query counts as not acknowledged and is
+   * repeated: the response must not be sent too early.
+   */
   async #waitForAllAcks(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#ports;
     const unacknowledged = () =>
@@ -343,10 +358,10 @@ function* chunks(hookIds: readonly number[]): Generator<number[]> {
     yield hookIds.slice(begin, begin + HOOKS_PER_ACK_QUERY);
 }
 
-/** The hook has ended or changed, and its lease owner may not know that yet. */
+/** SQL condition: the hook has ended or changed, and its lease owner may not know that yet. */
 const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
-/** A hook can be claimed if it is not leased, or leased to this node, or to a node that was evicted. */
+/** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
 function mayClaim(nodeId: number): Expression<SqlBool> {
   return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
 }

@@ -4,11 +4,13 @@ import { claimQueues, type HookQueueRow, type PendingWork, queuesWithWork } from
 
 /** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
-  /** The lease is valid again after heartbeats had failed: attempts may start. */
+  /** Called when the leases are valid again after failed heartbeats: attempts may start. */
   readonly onLeaseRenewed: () => void;
-  /** The leases of these hooks are lost; undefined: this node was evicted and has lost all of them. */
+  /** Called when leases are lost. Undefined means that this node was evicted and has lost all of its leases. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
-  /** Cached data of these hooks (signing secrets) is stale, and the notification was lost or has not arrived. */
+  /**
+   * Called when cached signing secrets of these hooks are stale, and the notification was lost or has not arrived yet.
+   */
   readonly onChanged: (hookIds: readonly number[]) => void;
 };
 
@@ -23,30 +25,35 @@ export type LeaseManager = {
   joinAsApiOnly(): Promise<void>;
   /** Whether an attempt may start now. */
   isLeaseValid(): boolean;
-  /** Claims those of these hooks that are live and not leased to another live node. */
+  /**
+   * Claims the given hooks, except those that have ended or are leased to another live node. Returns the claimed hooks.
+   */
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
-  /** Releases leases; one whose generation has changed since the claim is kept. */
+  /** Releases leases. A lease whose generation has changed since the claim is kept. */
   release(queues: readonly Lease[]): Promise<void>;
   /**
-   * Acknowledges a change: this node's cached data of these hooks is dropped, so the write that waits for that
-   * can return.
+   * Acknowledges that this node no longer uses its cached data of these hooks, so that the write that changed them can
+   * return.
    */
   acknowledge(hookIds: readonly number[]): Promise<void>;
-  /** Graceful shutdown: claims nothing more, and announces released hooks to the other nodes. */
+  /** Begins a graceful shutdown: from now on no hook is claimed, and the other nodes are notified of released hooks. */
   stopClaiming(): void;
   /** Releases all leases and leaves the cluster. */
   stop(): Promise<void>;
-  /** Interval of the poll for pending work, milliseconds. It finds what a lost wake-up missed. */
+  /** Interval of the poll for pending work, in milliseconds. The poll finds work whose notification was lost. */
   readonly pollMs: number;
   /** Whether other nodes may share the work, so that idle leases are released. */
   readonly isShared: boolean;
-  /** One page of claimable hooks with pending deliveries or manual attempts, after a hook id. */
+  /**
+   * Returns one page of claimable hooks with pending deliveries or manual attempts. `after` is the last hook id of the
+   * previous page.
+   */
   findWork(after: number): Promise<PendingWork>;
 };
 
-/** The identity of this node, for leases of other rows than hooks (mails). */
+/** The identity of this node, for leases of other rows than hooks, such as mails. */
 export type LeaseOwner = {
-  /** Value of `lease_owner` in such a row; 0 for a single node. */
+  /** Value of the column `lease_owner` in a row that this node leases; 0 for a single node. */
   readonly nodeId: number;
   /** SQL condition: the row is not leased, or leased to this node, or to a node that no longer exists. */
   isFree(owner: Expression<number>): Expression<SqlBool>;
@@ -54,10 +61,10 @@ export type LeaseOwner = {
   isLeaseValid(): boolean;
 };
 
-/** A hook with its fencing token at the time of the claim. */
+/** The lease of a hook. `generation` is the fencing token at the time of the claim. */
 export type Lease = { readonly hookId: number; readonly generation: number };
 
-/** Poll interval of a single node. */
+/** Interval of the poll for pending work on a single node. */
 const POLL_MS = 60_000;
 
 /** Leases for a process that has the database to itself: every lease is always valid. */

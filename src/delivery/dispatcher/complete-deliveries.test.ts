@@ -18,7 +18,10 @@ for (const { test, database } of stores) {
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
 
-  /** Hooks 1, 2, …, each with a generation and one pending delivery; `ended`: no longer live. */
+  /**
+   * Opens a store with hooks 1, 2, …, each with a generation and one pending delivery. `ended`: the hook is no longer
+   * live.
+   */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -100,7 +103,7 @@ for (const { test, database } of stores) {
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
       await settlementOf(4, 1, '500'),
-      // In the same millisecond, before and after the change.
+      // Two results in the same millisecond, from before and after the change of the generation.
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
@@ -136,7 +139,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf } = await openWith(t, { generation: 1 });
     const clock = testClock(NOW);
     const write: Store['write'] = async (work) => {
-      // Other writes come first.
+      // Delay the write, as if other writes came first.
       await clock.advance(7);
       return store.write(work);
     };

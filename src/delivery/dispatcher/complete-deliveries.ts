@@ -7,10 +7,10 @@ import { endHookQueues, FAILURES_BEFORE_ALERT, type HookAlerts } from '../outbox
 import { hookIdsOf, type OneHook, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
-/** The completions of one transaction. `now` is not before any of their attempts. */
+/** The completions that are committed in one transaction. `now` is not earlier than any of their attempts. */
 export type Batch = { readonly completions: readonly Completion[]; readonly now: number };
 
-/** The result of one attempt, to be committed. */
+/** The result of one attempt that is to be committed. */
 export type Completion = {
   readonly hookId: number;
   readonly accountId: number;
@@ -25,7 +25,7 @@ export type Completion = {
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly delivery: 'delivered' | 'dropped' | 'pending';
-  /** Ids of the manual attempts that are done. */
+  /** Ids of the requested manual attempts that are done with this result. */
   readonly manualAttemptIds: readonly number[];
   /** The new state of the hook; absent if it has not changed. */
   readonly queue?: {
@@ -61,7 +61,7 @@ export async function completeDeliveries(
       // The end of a hook also fences later results of the same hook in this batch.
       if (one.ended !== undefined) current.delete(one.hookId);
     }
-    // Pipelined: the statements are independent of each other.
+    // The statements are independent of each other, so all are sent without waiting for results.
     await Promise.all([
       ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
@@ -89,7 +89,10 @@ const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
 
 const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
 
-/** X10: the owner is alerted at exactly this failure, once until the next 200. */
+/**
+ * Whether the owner is alerted: at exactly the last failure before the end of the hook, so once until the next 200
+ * (X10).
+ */
 function isAlertDue({ attempt, queue }: Completion): boolean {
   return attempt.counted && queue?.failures === FAILURES_BEFORE_ALERT;
 }
@@ -97,8 +100,8 @@ function isAlertDue({ attempt, queue }: Completion): boolean {
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
 
 /**
- * The attempt's row with its reason corrected, if the hook was claimed again or restored since: it counts
- * nothing (X3).
+ * Returns the row of a fenced attempt with a corrected reason: if the hook was claimed again or restored in the
+ * meantime, the attempt is not counted (X3). Returns undefined if no correction is needed.
  */
 function correctionOf(completion: Completion, current: number | undefined): AttemptRow | undefined {
   if (current === undefined || current === completion.generation) return undefined;
@@ -173,8 +176,8 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
 });
 
 /**
- * Inserts the attempts; returns the current generation of each live hook. The hooks stay locked until this transaction
- * ends, so no node claims or ends one of them meanwhile.
+ * Inserts the attempts, and returns the current generation of each live hook. The hooks stay locked until this
+ * transaction ends, so that no node claims or ends one of them in the meantime.
  */
 async function addAttempts(queries: Queries, completions: readonly Completion[]): Promise<Map<number, number>> {
   const rows = completions.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
@@ -222,7 +225,7 @@ const deletePending = preparedOver((queries, deliveries: readonly OneDelivery[])
   queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
-/** Deletes and inserts in one statement, where the database supports it. */
+/** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
 const movePendingToFinalized = preparedOver((queries, deliveries: readonly OneDelivery[], final: FinalState) =>
   queries
     .with('gone', (from) =>
@@ -236,9 +239,9 @@ const movePendingToFinalized = preparedOver((queries, deliveries: readonly OneDe
     .expression((from) => from.selectFrom('gone').select(asFinalized(final))),
 );
 
-/** Moves pending deliveries to the finalized ones. */
+/** Moves the deliveries of these completions from `pending_deliveries` to `finalized_deliveries`. */
 async function moveToFinalized(queries: Queries, completions: readonly Completion[], final: FinalState): Promise<void> {
-  // One delivery can occur twice in a batch: once by its manual attempt.
+  // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
   const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
   if (isShared(queries)) await movePendingToFinalized(queries, deliveries, final);
@@ -274,7 +277,10 @@ const updateHooks = preparedOver((queries, hooks: readonly OneHook[], queue: Hoo
     .where('hook_id', 'in', hookIdsOf(hooks)),
 );
 
-/** One statement for each distinct new state: most hooks of a batch are healthy and share one. */
+/**
+ * Updates the hooks whose state has changed, with one statement per distinct state: most hooks of a batch are healthy
+ * and have the same state.
+ */
 async function updateChangedHooks(queries: Queries, completions: readonly Completion[]): Promise<void> {
   const last = new Map<number, HookState>();
   for (const { hookId, queue } of completions) if (queue !== undefined) last.set(hookId, queue);

@@ -9,7 +9,7 @@ import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 /** Delay before a batch that could not be committed is retried. */
 const RETRY_DELAY_MS = 500;
 
-/** Completions per transaction. */
+/** Maximum number of completions per transaction. */
 const MAX_BATCH_SIZE = 500;
 
 export type CompleterPorts = {
@@ -37,17 +37,17 @@ export class Completer {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Hooks with results that are not committed yet. */
+  /** Ids of hooks with results that are not committed yet. */
   get hooksWithUncommitted(): ReadonlySet<number> {
     return new Set(this.#waiting.map(({ hookId }) => hookId));
   }
 
-  /** From now on a failed commit is not retried: its deliveries stay pending and are sent again later. */
+  /** From now on, a failed commit is not retried. Its deliveries stay pending and are sent again later. */
   cut(): void {
     this.#isCut = true;
   }
 
-  /** Resolves when everything that was added is committed, or given up after `cut`. */
+  /** Resolves when all results that were added are committed, or given up after `stopRetrying`. */
   async written(): Promise<void> {
     await this.#writing;
   }
@@ -57,13 +57,13 @@ export class Completer {
     do {
       await waitForBatch(() => this.#waiting.length, MAX_BATCH_SIZE);
       isWritten = await this.#writeBatch();
-      // Checked in the same tick in which `#writing` is cleared: a result that arrives in between must not wait
-      // for the next.
+      // Checked in the same tick in which `#running` is cleared: otherwise a result that arrives in between would wait
+      // for the next result.
     } while (isWritten && this.#waiting.length > 0);
     this.#writing = undefined;
   }
 
-  /** Commits one batch, with retries; resolves with false if it gave up after `cut`. */
+  /** Commits one batch, with retries. Resolves with false if it was given up after `stopRetrying`. */
   async #writeBatch(): Promise<boolean> {
     const { store, clock, hookAlerts, log, onWritten } = this.#ports;
     for (;;) {

@@ -6,7 +6,7 @@ import { StartRateLimiter } from './start-rate-limiter.ts';
 
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
-/** Limits that are not reached. */
+/** A limit that is not reached. */
 const unproven = 10_000;
 const isProven = true;
 

@@ -1,9 +1,12 @@
 import type { StartRateLimiter } from './start-rate-limiter.ts';
 
-/** A permit for one attempt: its account, its host, and whether the target is proven (its last outcome was 200). */
+/** A permit for one attempt, with its account, its host, and whether its target is proven: the last outcome was 200. */
 type Permit = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
-/** Waiting queues of one account to one host. `turn` is a sequence number: the line with the lowest is served first. */
+/**
+ * The waiting hook queues of one account and one host. `turn` is a sequence number: the line with the lowest is served
+ * first.
+ */
 type Line<L> = {
   readonly accountId: number;
   readonly host: string;
@@ -13,39 +16,39 @@ type Line<L> = {
 };
 
 /**
- * An account or a host with a concurrency limit. `taken`: attempts in flight plus reserved permits; `lines`:
- * its waiting lines, the longest waiting first.
+ * The permits and the waiting lines of an account or a host. `permitsInUse` counts attempts in flight and reserved
+ * permits. `lines` begins with the line that has waited longest.
  */
 type LimitedOwner<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
-/** The rate limiter for attempts to unproven targets. */
+/** The methods of the rate limiter that are used for attempts to unproven targets. */
 type UnprovenStartRate = Pick<StartRateLimiter, 'isLeft' | 'take' | 'giveBack'>;
 
-/** The concurrency limits: attempts in flight. */
+/** Maximum numbers of attempts in flight. */
 type Limits = {
-  /** Per account. */
+  /** Maximum number of attempts in flight per account. */
   readonly account: number;
-  /** Per host, over all accounts. */
+  /** Maximum number of attempts in flight per host, over all accounts. */
   readonly host: number;
-  /** Over all unproven targets together. */
+  /** Maximum number of attempts in flight to all unproven targets together. */
   readonly unproven: number;
 };
 
 /**
- * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets
- * (those whose last outcome was not 200), so that no account, host or set of hanging targets takes all slots
- * (C22). Attempts to unproven targets are also rate-limited.
+ * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets (those
+ * whose last outcome was not 200), so that no account, no host and no set of hanging targets takes all slots (C22).
+ * Attempts to unproven targets are also rate-limited.
  *
- * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, lines
- * are served round-robin, one queue each; for unproven targets the accounts are. A served queue holds a
- * reserved permit until it calls `admits`.
+ * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, the lines are
+ * served round-robin, one queue from each; lines of unproven targets are served round-robin by account. A served queue
+ * holds a reserved permit until it calls `admitOrEnqueue`.
  */
 export class ConcurrencyLimiter<L extends Permit> {
   readonly #limits: Limits;
   readonly #startRate: UnprovenStartRate;
   readonly #accounts = new Map<number, LimitedOwner<L>>();
   readonly #hosts = new Map<string, LimitedOwner<L>>();
-  /** Lines that wait for an unproven permit, by account and host; the account that has waited longest is first. */
+  /** Lines that wait for an unproven permit, by account and host. The account that has waited longest is first. */
   readonly #unproven = new Map<number, Map<string, Line<L>>>();
   readonly #reserved = new Map<L, Permit>();
   #unprovenInFlight = 0;
@@ -56,7 +59,9 @@ export class ConcurrencyLimiter<L extends Permit> {
     this.#startRate = startRate;
   }
 
-  /** Whether the queue may start one more attempt; if not, it waits in line, and `next` returns it later. */
+  /**
+   * Whether the queue may start one more attempt. If not, the queue waits in line, and `serveWaiting` returns it later.
+   */
   admits(queue: L): boolean {
     const reserved = this.#reserved.get(queue);
     this.#reserved.delete(queue);
@@ -67,7 +72,7 @@ export class ConcurrencyLimiter<L extends Permit> {
     return admits;
   }
 
-  /** Takes a permit for an attempt that starts; pass it to `release` when the attempt has ended. */
+  /** Takes a permit for an attempt that starts. Pass the permit to `release` when the attempt has ended. */
   acquire({ accountId, host, isProven }: L): Permit {
     ownerOf(this.#accounts, accountId).taken += 1;
     ownerOf(this.#hosts, host).taken += 1;
@@ -84,17 +89,17 @@ export class ConcurrencyLimiter<L extends Permit> {
     if (!isProven) this.#unprovenInFlight -= 1;
   }
 
-  /** Returns a permit that was reserved and not used. */
+  /** Releases a permit that was reserved for a queue and is not used. */
   #cancel(permit: Permit): void {
     this.release(permit);
     if (!permit.isProven) this.#startRate.giveBack();
   }
 
   /**
-   * The waiting queues that can be served now, each with a reserved permit.
+   * Returns the waiting queues that can be served now, after reserving a permit for each.
    *
-   * @param released the queue that has released a permit or does not need one: its account and host are served; without
-   *   it, only unproven targets are
+   * @param released the queue that has released a permit or does not need one: lines of its account and its host are
+   *   served. If omitted, only lines of unproven targets are served
    */
   next(released?: L): L[] {
     const served: L[] = [];
@@ -119,8 +124,8 @@ export class ConcurrencyLimiter<L extends Permit> {
   }
 
   /**
-   * The first line whose account and host both have room. Skips at most as many lines as there are full
-   * accounts or hosts.
+   * Returns the first line whose account and host both have a free permit. Skips at most as many lines as there are
+   * accounts or hosts without one.
    */
   #nextOf(lines: ReadonlyMap<number | string, Line<L>> | undefined): Line<L> | undefined {
     for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
@@ -137,7 +142,11 @@ export class ConcurrencyLimiter<L extends Permit> {
     return undefined;
   }
 
-  /** @param isUnproven whether the queue waits for an unproven permit, not for room at its account or host */
+  /**
+   * Adds a queue to the line of its account and host.
+   *
+   * @param isUnproven whether the queue waits for an unproven permit, not for a permit of its account or host
+   */
   #putInLine(queue: L, isUnproven: boolean): void {
     const { accountId, host } = queue;
     const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
@@ -159,7 +168,9 @@ export class ConcurrencyLimiter<L extends Permit> {
     ownerOf(this.#hosts, host).lines.set(accountId, line);
   }
 
-  /** Removes a line. The other unproven lines of its account move behind all other accounts. */
+  /**
+   * Removes a line. If it is unproven, the other unproven lines of its account move behind those of all other accounts.
+   */
   #remove({ accountId, host, isUnproven }: Line<L>): void {
     if (!isUnproven) {
       this.#accounts.get(accountId)?.lines.delete(host);

@@ -31,7 +31,7 @@ for (const { test, database } of stores) {
     ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
   };
 
-  /** A dispatcher on a real store with one hook for new_event, and its attempts. */
+  /** Starts a dispatcher on a real store with one hook for new_event. Records its attempts. */
   async function openEngine(
     t: TestContext,
     attempt: Attempt = async () => OK,
@@ -94,7 +94,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });
-    // Registered later than the store's own cleanup, so it runs first.
+    // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {
       between.release();
       await engine.stop(0);
@@ -527,7 +527,7 @@ for (const { test, database } of stores) {
         (isWaiting) => isWaiting,
       );
       await clock.advance(60_000);
-      // Within milliseconds, before the next poll would find it.
+      // The retry starts within milliseconds, before the next poll would find it.
       await stepByStep(
         () => clock.advance(1),
         () => attempted.length,
@@ -541,7 +541,7 @@ for (const { test, database } of stores) {
     const signatures: (readonly string[] | undefined)[] = [];
     const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
       signatures.push(signature);
-      // The first attempt is in flight until it is aborted, with a limit so that a failure is detected.
+      // The first attempt stays in flight until it is aborted. A limit makes the test fail if that does not happen.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
       return stopped() ? { kind: 'local_error', code: 'stopped', ms: 1 } : OK;
@@ -623,7 +623,7 @@ for (const { test, database } of stores) {
     let waits = 0;
     const forgetful = (clock: Clock): Clock => ({
       ...clock,
-      // The first timer is that of the poll; one that is set at the same time is that of the queue.
+      // The first timer is that of the poll. Another timer at the same time is that of the queue.
       after: (waitMs, run) => {
         waits += 1;
         return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);

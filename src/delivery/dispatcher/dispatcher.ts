@@ -21,7 +21,7 @@ import { type Decision, decide, longestWaitMs, outcomeText, reasonOf } from './r
 import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
-/** Attempts in flight, over all hook queues. Beyond it ready queues wait. */
+/** Maximum number of attempts in flight, over all hook queues. At the limit, ready queues wait. */
 const MAX_IN_FLIGHT = 2_000;
 
 /** Concurrency limit of one account: if all its targets hang, the other accounts still have slots (C22). */
@@ -30,22 +30,27 @@ const MAX_IN_FLIGHT_PER_ACCOUNT = MAX_IN_FLIGHT / 4;
 /** Concurrency limit of all unproven targets together: if they all hang, proven targets still have slots (C22). */
 const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 
-/** Start rate of attempts to unproven targets, 1,000 a second: a burst of them does not delay proven targets (C22). */
+/**
+ * Maximum start rate of attempts to unproven targets: 1,000 a second, so that a burst does not delay proven targets
+ * (C22).
+ */
 const UNPROVEN_START_RATE = { maxStarts: 20, everyMs: 20 } as const;
 
-/** Hooks per claim query. */
+/** Maximum number of hooks per claim query. */
 const QUEUES_PER_CLAIM = 100;
 
 /**
- * Attempts started per event-loop iteration: API requests are served in between. Fewer than that start in one go, so
- * that their results are committed in one batch.
+ * Maximum number of attempts started per event-loop iteration, so that API requests are served in between. A smaller
+ * number starts at once, so that the results are committed in one batch.
  */
 const QUEUES_PER_ITERATION = 32;
 
-/** Hook queues in memory. Beyond it the idle ones are released. */
+/** Maximum number of hook queues in memory. Above it, idle queues are released. */
 const MAX_QUEUES = 50_000;
 
-/** With several nodes: a hook queue that was idle for this long is released, so that another node can lease it. */
+/**
+ * Time after which an idle hook queue is released, so that another node can lease it. Applies only to several nodes.
+ */
 const IDLE_RELEASE_MS = 10_000;
 
 /** Delay before a failed release or acknowledgement is retried. */
@@ -89,7 +94,7 @@ export class Dispatcher {
   readonly #queues = new Map<number, HookQueue>();
   /** Hooks with pending work whose lease is to be claimed. */
   readonly #unclaimed = new Set<number>();
-  /** Hooks that a claim missed since the last poll: another node has the lease, or the hook has ended. */
+  /** Hooks that a claim did not get since the last poll: another node has the lease, or the hook has ended. */
   readonly #claimMissed = new Set<number>();
   /** Queues that may be able to start an attempt, in round-robin order. */
   readonly #ready = new Set<HookQueue>();
@@ -97,18 +102,27 @@ export class Dispatcher {
   readonly #poolCapacity: PoolCapacity;
   /** Keep-alive connections to the target of each queue. */
   readonly #connections = new WeakMap<HookQueue, ConnectionPool>();
-  /** How often this node was evicted: discards the result of a claim that was running at that time. */
+  /** Number of evictions of this node. If it changes during a claim, the result of the claim is discarded. */
   #evictions = 0;
-  /** Hooks that ended, or were lost, during the current claim query: the rows that it returns for them are stale. */
+  /**
+   * Hooks that ended, or whose lease was lost, during the current claim query. The rows that the query returns for them
+   * are stale.
+   */
   readonly #endedDuringClaim = new Set<number>();
   /**
-   * Hooks whose secret-rotation acknowledgement is being written. Secrets must not be reloaded until it is
-   * committed.
+   * Hooks for which the acknowledgement of a secret rotation is being written. Their secrets must not be reloaded until
+   * it is committed.
    */
   readonly #acknowledging = new Set<number>();
-  /** Hooks acknowledged during the current claim query: the secrets that it returns for them are stale. */
+  /**
+   * Hooks whose secret rotation was acknowledged during the current claim query. The secrets that the query returns for
+   * them are stale.
+   */
   readonly #changedDuringClaim = new Set<number>();
-  /** Hooks whose lease may have been released during the current claim query: if the claim misses them, retry. */
+  /**
+   * Hooks whose lease may have been released during the current claim query. If the query does not get them, they are
+   * claimed again.
+   */
   readonly #releasedDuringClaim = new Set<number>();
   readonly #inFlight = new Set<InFlightAttempt>();
   readonly #claimLoop: WorkLoop;
@@ -158,8 +172,7 @@ export class Dispatcher {
   }
 
   /**
-   * Starts claiming and sending. Deliveries that were pending at the last stop or crash are found by the first
-   * poll (C20).
+   * Starts claiming and sending. The first poll finds the deliveries that were pending at the last stop or crash (C20).
    */
   async start(): Promise<void> {
     const { store, claims } = this.#ports;
@@ -226,8 +239,8 @@ export class Dispatcher {
   }
 
   /**
-   * An active queue reloads pending deliveries on its own. If it lost its place in the schedule, it is scheduled here
-   * instead of waiting for the next commit.
+   * Handles a hook that the poll found. An active queue reloads its pending deliveries on its own. If the queue lost
+   * its place in the schedule, it is scheduled here instead of waiting for the next commit.
    */
   #reconcile(hookId: number): void {
     const queue = this.#queues.get(hookId);
@@ -236,8 +249,8 @@ export class Dispatcher {
   }
 
   /**
-   * Releases the lease of each queue as soon as its results are committed, so that other nodes can take it immediately.
-   * A hanging attempt only delays its own queue. Resolves when nothing is in flight.
+   * Releases the lease of each queue as soon as its results are committed, so that other nodes can claim it
+   * immediately. A hanging attempt only delays its own queue. Resolves when nothing is in flight.
    */
   async #drain(): Promise<void> {
     let queues: Lease[] = [];
@@ -266,8 +279,8 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves with false if the write failed: the leases then stay with this node until it claims them again or
-   * stops.
+   * Releases leases. Resolves with false if the write failed: the leases then stay with this node until it claims them
+   * again or stops.
    */
   #releaseLeases(queues: readonly Lease[]): Promise<boolean> {
     const { claims, log } = this.#ports;
@@ -288,8 +301,8 @@ export class Dispatcher {
   }
 
   /**
-   * Gives up queues whose hook ended or whose lease is lost: nothing starts, and attempts that have sent
-   * nothing are aborted.
+   * Discards the queues of hooks that ended or whose lease is lost: nothing starts, and attempts that have sent nothing
+   * are aborted.
    */
   async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
@@ -302,15 +315,19 @@ export class Dispatcher {
     await this.#releaseLeases(queues);
   }
 
-  /** @param hookIds undefined: this node was evicted and has lost every lease */
+  /**
+   * Discards the queues whose leases are lost.
+   *
+   * @param hookIds undefined if this node was evicted and has lost every lease
+   */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
     if (hookIds === undefined) this.#evictions += 1;
     return this.#dropAndRelease(hookIds ?? [...this.#queues.keys()]);
   }
 
   /**
-   * X8: stops using the cached secrets. Acknowledges the rotation first, then reloads: a rotation that commits
-   * in between must not be acknowledged unseen.
+   * Stops using the cached secrets of these hooks (X8). The rotation is acknowledged first and the secrets are reloaded
+   * afterwards: in the other order, a rotation that commits in between would be acknowledged unseen.
    */
   #invalidateSecrets(hookIds: readonly number[]): void {
     for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
@@ -344,9 +361,9 @@ export class Dispatcher {
   }
 
   /**
-   * C13: the response to a write that ended a hook is sent after this resolves, so no attempt starts after that
-   * response. A queue that the retry policy ended stays in `#queues` until its end is committed: a wake-up must
-   * not claim it again.
+   * Handles a commit event. The response to a write that ended a hook is sent after this resolves, so no attempt starts
+   * after that response (C13). A queue that the retry policy ended stays in `#queues` until its end is committed, so
+   * that a wake-up does not claim it again.
    */
   #onCommit(events: CommitEvents): Promise<void> | undefined {
     const ended = [...events.ended.keys()];
@@ -363,11 +380,15 @@ export class Dispatcher {
     return dropped;
   }
 
-  /** @param rows the new pending deliveries; undefined: not known, they have to be read */
+  /**
+   * Adds work to the queue of a hook, or claims the hook if it has no queue here.
+   *
+   * @param rows the new pending deliveries; undefined if they have to be read
+   */
   #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDeliveries[]): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) {
-      // The owning node is notified as well; claiming on every commit would cost more than the delivery.
+      // The node that leases the hook is notified as well. A claim at every commit would cost more than the delivery.
       if (rows !== undefined && this.#claimMissed.has(hookId)) return;
       if (rows === undefined) this.#releasedDuringClaim.add(hookId);
       this.#unclaimed.add(hookId);
@@ -386,7 +407,7 @@ export class Dispatcher {
     this.#dispatchLoop.wake();
   }
 
-  /** Claims the leases of up to QUEUES_PER_CLAIM hooks with pending work. */
+  /** Claims the leases of up to HOOKS_PER_CLAIM hooks with pending work. */
   async #claimBatch(): Promise<void> {
     const hookIds = firstOf(this.#unclaimed, QUEUES_PER_CLAIM);
     const evictions = this.#evictions;
@@ -397,12 +418,13 @@ export class Dispatcher {
     if (evictions !== this.#evictions) return;
     const byHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
-      // If the hook was restored since, it is in `#unclaimed` again and the next batch claims it.
+      // An ended hook is not added. If it was restored since, it is in `#unclaimed` again, and the next batch claims
+      // it.
       if (this.#endedDuringClaim.has(hookId)) continue;
       const row = byHook.get(hookId);
       this.#unclaimed.delete(hookId);
       if (row !== undefined) this.#addQueue(row);
-      // Moved to the end of the set, so that every hook is tried.
+      // Move the hook to the end of the set, so that every hook is tried.
       else if (this.#releasedDuringClaim.has(hookId)) this.#unclaimed.add(hookId);
       else this.#claimMissed.add(hookId);
     }
@@ -425,9 +447,9 @@ export class Dispatcher {
     queue.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
-  /** Nothing can start on this queue now: its retry timer or its next event schedules it again. */
+  /** Leaves a queue on which nothing can start now: its retry timer or its next event schedules it again. */
   #parkUntilDue(queue: HookQueue, now: number): void {
-    // Timers may fire a little early, so a new one is set for the rest.
+    // A timer may fire a little early, so a new timer is set for the remaining time.
     if (!queue.ended) this.#wakeWhenDue(queue, now);
     this.#wakeWaiters(queue);
   }
@@ -445,15 +467,18 @@ export class Dispatcher {
       if (this.#inFlight.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
       // Round-robin: `#tryDispatch` adds the queue again at the end, so that every queue is served when slots are few.
       this.#ready.delete(queue);
-      // A queue that is being prefetched is scheduled when that is done.
+      // A queue that is being prefetched is scheduled again when the prefetch is done.
       if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
     }
     if (queues.length === QUEUES_PER_ITERATION) await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
   /**
-   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would
-   *   be neither scheduled nor timed
+   * Starts the next attempt of a queue if possible; otherwise the queue is prefetched, waits for a permit, or waits
+   * until it is due.
+   *
+   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would be
+   *   neither scheduled nor timed
    */
   #tryDispatch(queue: HookQueue, now: number): void {
     if (queue.isUnread(now) && !this.#acknowledging.has(queue.hookId)) {
@@ -528,7 +553,8 @@ export class Dispatcher {
       now,
     });
     this.#report(queue, flight, outcome, decision);
-    // Aborted by shutdown, or because the hook ended: the delivery stays pending and no attempt is recorded.
+    // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
+    // pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
     if (queue.ended) this.#connections.get(queue)?.end();
     else {
@@ -575,7 +601,10 @@ export class Dispatcher {
     queue.onCompleted(row.deliveryId);
   }
 
-  /** The hook's generation has changed since this queue was claimed: discards the queue and claims the hook again. */
+  /**
+   * Called for a result that was fenced: the generation of the hook has changed since the claim. Discards the queue and
+   * claims the hook again.
+   */
   #onFenced({ hookId, generation }: Lease): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined || queue.generation !== generation) return;

@@ -29,7 +29,7 @@ const fresh: HookQueueRow = {
   secrets: [],
 };
 
-/** Delivery 11 has position 1, and so on. */
+/** The pending delivery at a feed position. Its id is higher by 10. */
 const pending = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
@@ -45,7 +45,7 @@ const asked = (row: PendingDelivery): PendingDelivery => {
 };
 const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
 
-/** A queue with its own clock, driven like the dispatcher does. */
+/** Drives a queue like the dispatcher does, with its own clock. */
 class Drive {
   readonly queue: HookQueue;
   now = 1_000;
@@ -100,7 +100,7 @@ class Drive {
   }
 }
 
-/** A queue with a high concurrency. */
+/** Returns a queue whose concurrency was raised to `concurrency` by deliveries. */
 function wide(window: number, pendingCount: number): Drive {
   const drive = new Drive({}, pendingCount + window - 1);
   for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
@@ -114,7 +114,7 @@ test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to
   for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
     const begun = drive.beginAll();
     assert.equal(begun.length, window);
-    // All attempts but one are aborted, so that each round has one 200.
+    // All attempts but one end with a local error, so that each round has one 200.
     const [first, ...others] = begun;
     for (const flight of others) {
       drive.finish(flight, OURS);

@@ -9,14 +9,14 @@ import { DELIVERED, type Decision, remainingMs } from './retry-policy.ts';
 const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
- * Deliveries of one hook that are in flight or delivered but not committed: at most this many are sent again after a
- * crash. Large enough that a hook does not wait for a commit of a busy service.
+ * Maximum number of deliveries of one hook that are in flight, or sent and not committed: at most this many are sent
+ * again after a crash. The number is large enough that a hook does not wait for a commit of a busy service.
  */
 const MAX_UNCOMMITTED = 128;
 
 /**
- * Deliveries pushed by commit events that are remembered until the next read; beyond it the queue reads them
- * instead.
+ * Maximum number of deliveries that commit events push into the queue until the next read. Further deliveries are read
+ * from the database instead.
  */
 const MAX_PUSHED = 32;
 
@@ -24,11 +24,11 @@ const MAX_PUSHED = 32;
 export type Finished = {
   readonly flight: InFlightAttempt;
   readonly decision: Decision;
-  /** The outcome in one word, and in `reason` what it means, in a sentence (X3). */
+  /** The outcome in one word. `reason` explains it in a sentence (X3). */
   readonly outcome: string;
   readonly reason: string;
   readonly ms: number;
-  /** Milliseconds since the epoch. */
+  /** Time of the outcome, milliseconds since the epoch. */
   readonly now: number;
 };
 
@@ -64,38 +64,42 @@ export class HookQueue {
   readonly target: string;
   /** Host and port of the target. */
   readonly host: string;
-  /** The target as it may be logged. */
+  /** The target without its path, for logs. */
   readonly maskedTarget: string;
   /** Fencing token: the generation at the time of the claim. Results are ignored if the hook has a newer one. */
   readonly generation: number;
 
-  /** The database may hold pending deliveries after `readPosition` that are not in memory. */
+  /** Whether the database may hold pending deliveries after `readPosition` that are not in memory. */
   hasUnread = true;
-  /** When it was claimed or last started an attempt, milliseconds since the epoch. */
+  /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   usedAt: number;
-  /** A prefetch is running. */
+  /** Whether a prefetch is running. */
   isPrefetching = false;
-  /** The database may hold manual attempts after `manualReadPosition`. */
+  /** Whether the database may hold manual attempts after `manualReadPosition`. */
   hasUnreadManual = true;
   #readPosition = 0;
-  /** The last manual attempt read, by id: each is read once, in order. */
+  /** Id of the last manual attempt that was read. Manual attempts are read once, in the order of their ids. */
   manualReadPosition = 0;
-  /** The delivery that was in backoff when this queue was claimed; it is read first (C18). */
+  /** Id of the delivery that was in backoff when this queue was claimed. It is read first (C18). */
   retryToRead: number | null;
-  /** Signing secrets (X8). */
+  /** The signing secrets of the hook, newest first (X8). */
   secrets: readonly Secret[];
-  /** The secrets were rotated: no attempt starts until they are read again. */
+  /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
   secretsAreStale = false;
 
-  /** Read and not in flight, in sending order. */
+  /** Pending deliveries that were read and are not in flight, in sending order. */
   readonly #waiting: PendingDelivery[] = [];
   readonly #manual: PendingDelivery[] = [];
-  /** By delivery id: one delivery is never in flight twice at the same time. */
+  /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
   readonly #inFlight = new Map<number, InFlightAttempt>();
-  /** Pushed by commit events and possibly after `readPosition`: the next read skips them. */
+  /**
+   * Ids of deliveries that were pushed by commit events. They may be after `readPosition`, so the next read skips them.
+   */
   readonly #pushed = new Set<number>();
   #pushedUpTo = 0;
-  /** Delivered or dropped, but not committed: the database still returns them as pending. */
+  /**
+   * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
+   */
   readonly #uncommitted = new Set<number>();
   readonly #longestWaitMs: number;
   #failures: number;
@@ -110,7 +114,11 @@ export class HookQueue {
   #ended = false;
   #cancelTimer: () => void = () => undefined;
 
-  /** @param longestWaitMs upper bound of a stored retry delay; a later `dueAt` was written by a wrong clock */
+  /**
+   * Creates the queue of a hook that was just claimed.
+   *
+   * @param longestWaitMs maximum stored retry delay; a `dueAt` further ahead was written by a wrong clock
+   */
   constructor(row: HookQueueRow, now: number, longestWaitMs: number) {
     this.#longestWaitMs = longestWaitMs;
     this.usedAt = now;
@@ -132,12 +140,14 @@ export class HookQueue {
     return this.#failures;
   }
 
-  /** The last outcome was 200. Unproven targets have a shared concurrency limit and start rate. */
+  /** Whether the last outcome was 200. All unproven targets share a concurrency limit and a start rate. */
   get isProven(): boolean {
     return this.#failures === 0 && this.#lastOutcome === DELIVERED;
   }
 
-  /** Local errors in a row before this attempt. Errors of attempts that were in flight together count once. */
+  /**
+   * Number of consecutive local errors before this attempt. Errors of attempts that were in flight together count once.
+   */
   localErrorsBefore(flight: InFlightAttempt): number {
     return this.#isRepeatedLocalError(flight) ? this.#localErrors - 1 : this.#localErrors;
   }
@@ -146,38 +156,41 @@ export class HookQueue {
     return this.#ended;
   }
 
-  /** Deliveries are in memory, in flight, not committed, or being read. */
+  /** Whether deliveries are in memory, in flight, not committed, or being read. */
   get isActive(): boolean {
     const rows = this.#inFlight.size + this.#waiting.length + this.#manual.length + this.#uncommitted.size;
     return this.isPrefetching || rows > 0;
   }
 
-  /** Nothing is pending, and no state is in memory that is not in the database: the queue can be released. */
+  /** Whether the queue can be released: nothing is pending, and all of its state is in the database. */
   get isIdle(): boolean {
     return !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnread && !this.hasUnreadManual;
   }
 
-  /** Attempts are in flight, or results are not committed. */
+  /** Whether attempts are in flight or results are not committed. */
   get isBusy(): boolean {
     return this.#inFlight.size + this.#uncommitted.size > 0;
   }
 
-  /** An attempt could start, but nothing is running whose end would schedule this queue. */
+  /** Whether an attempt could start although nothing is running that would schedule this queue when it ends. */
   isUnused(now: number): boolean {
     return !this.isBusy && !this.isPrefetching && this.wakeMs(now) <= 0;
   }
 
-  /** Results have to be committed before more attempts start. */
+  /** Whether results have to be committed before more attempts start. */
   get isSaturated(): boolean {
     return this.#inFlight.size + this.#uncommitted.size >= MAX_UNCOMMITTED;
   }
 
-  /** Milliseconds until pending deliveries may start; 0 or less: now. */
+  /** Milliseconds until a pending delivery may start; 0 or less if it may start now. */
   waitMs(now: number): number {
     return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#pauseMs(now));
   }
 
-  /** Milliseconds until the next attempt may start. Manual attempts ignore the backoff, not the pause (X1). */
+  /**
+   * Milliseconds until the next attempt may start; 0 or less if it may start now. Manual attempts ignore the backoff,
+   * but not the pause (X1).
+   */
   wakeMs(now: number): number {
     return this.#manual.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
   }
@@ -188,7 +201,7 @@ export class HookQueue {
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
   }
 
-  /** Whether a prefetch may load something that can start now. */
+  /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
   isUnread(now: number): boolean {
     if (this.#ended) return false;
     return this.secretsAreStale || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
@@ -199,20 +212,20 @@ export class HookQueue {
     return this.#waiting.length === 0;
   }
 
-  /** Everything pending up to this position has been read. */
+  /** Feed position up to which all pending deliveries have been read. */
   get readPosition(): number {
     return this.#readPosition;
   }
 
-  /** Adds rows that were read, except those that are in memory already. */
+  /** Adds deliveries that were read, except those that are already in memory. */
   add(rows: readonly PendingDelivery[]): void {
     for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waiting.push(row);
   }
 
   /**
-   * Adds the rows read after `readPosition`.
+   * Adds the deliveries that were read after `readPosition`.
    *
-   * @param isAll the read returned everything that was committed at the time
+   * @param isAll whether the read returned everything that was committed at that time
    */
   addNext(rows: readonly PendingDelivery[], isAll: boolean): void {
     this.add(rows);
@@ -221,15 +234,15 @@ export class HookQueue {
       this.hasUnread = true;
       return;
     }
-    // Pushed deliveries had been committed before this read, and so had everything before them.
+    // The pushed deliveries were committed before this read, and so was everything with a lower position.
     this.#readPosition = Math.max(this.#readPosition, this.#pushedUpTo);
     this.#pushed.clear();
   }
 
   /**
-   * Adds deliveries directly from a commit event, which saves the read, if nothing has to be read before them
-   * and one more may start; otherwise they are left to the next read. `readPosition` does not move: an earlier
-   * commit of another node may be announced later.
+   * Adds deliveries from a commit event without a read, if none has to be read before them and one more may start.
+   * Otherwise the next read loads them. `readPosition` does not move: an earlier commit of another node may be
+   * announced later.
    */
   push(rows: readonly PendingDelivery[], now: number): void {
     const isFull = this.#pushed.size + rows.length > MAX_PUSHED;
@@ -238,7 +251,7 @@ export class HookQueue {
       return;
     }
     for (const row of rows) {
-      // A read may have returned it before its commit event arrived.
+      // A read may have returned this delivery before its commit event arrived.
       if (Number(row.position) <= this.#readPosition) continue;
       this.#waiting.push(row);
       this.#pushed.add(row.deliveryId);
@@ -246,7 +259,7 @@ export class HookQueue {
     }
   }
 
-  /** Adds manual attempts; they start before everything else, and during a backoff too (X1). */
+  /** Adds manual attempts. They start before all pending deliveries, also during a backoff (X1). */
   addManual(rows: readonly PendingDelivery[]): void {
     this.#manual.push(...rows);
   }
@@ -257,8 +270,8 @@ export class HookQueue {
   }
 
   /**
-   * Removes and returns the next manual attempt, if it may start now; on a failing hook only when nothing else
-   * is in flight (C22).
+   * Removes and returns the next manual attempt, if it may start now. On a failing hook it starts only when nothing
+   * else is in flight (C22).
    */
   nextManual(now: number): PendingDelivery | undefined {
     if (this.#ended || this.secretsAreStale || this.#pauseMs(now) > 0) return undefined;
@@ -267,7 +280,7 @@ export class HookQueue {
       : undefined;
   }
 
-  /** The result of a delivery was committed. */
+  /** Called when the result of a delivery was committed. */
   onCompleted(deliveryId: number): void {
     this.#uncommitted.delete(deliveryId);
   }
@@ -280,7 +293,10 @@ export class HookQueue {
     return flight;
   }
 
-  /** Whether a failure was counted while this attempt was in flight: then both are one failure (C18). */
+  /**
+   * Whether a failure was counted while this attempt was in flight. A failure of this attempt is then part of that
+   * failure (C18).
+   */
   isPartOfFailure(flight: InFlightAttempt): boolean {
     return flight.failureEpoch < this.#failureEpoch;
   }
@@ -309,8 +325,8 @@ export class HookQueue {
   }
 
   /**
-   * The hook has ended or the lease is lost: no attempt starts, and attempts that have sent nothing are aborted
-   * (C13).
+   * Ends the queue because the hook has ended or the lease is lost: no attempt starts, and attempts that have sent
+   * nothing are aborted (C13).
    */
   end(): void {
     this.#ended = true;
@@ -319,8 +335,8 @@ export class HookQueue {
   }
 
   /**
-   * The secrets were rotated: no attempt starts until they are read, and attempts that have sent nothing
-   * restart (X8).
+   * Marks the secrets as rotated: no attempt starts until they are read again, and attempts that have sent nothing are
+   * aborted and start again (X8).
    */
   invalidateSecrets(): void {
     this.secretsAreStale = true;
@@ -385,8 +401,8 @@ export class HookQueue {
   }
 
   /**
-   * The ids of manual attempts that are done: the attempt's own, and after a 200 all that wait for the same
-   * delivery.
+   * Returns the ids of the manual attempts that are done: that of this attempt, or, after a regular delivery, those of
+   * all waiting manual attempts of the same delivery.
    */
   #completedManual(
     { manualAttemptId, deliveryId }: PendingDelivery,
@@ -411,8 +427,8 @@ export class HookQueue {
   }
 
   /**
-   * The attempt was in flight at the last local error: no attempt starts between a local error and the end of
-   * its pause.
+   * Whether the attempt was in flight at the last local error, so that its own local error is not a further one. No
+   * attempt starts between a local error and the end of its pause.
    */
   #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
     return this.#localErrors > 0 && beganAt <= this.#lastLocalErrorAt;
@@ -427,7 +443,10 @@ export class HookQueue {
     this.#pausedUntil = Math.max(isSetBack ? 0 : this.#pausedUntil, now + waitMs);
   }
 
-  /** Rest of the pause after a local error; 0 if the clock was set back to before the error. */
+  /**
+   * Remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set back to
+   * before the error ends the pause.
+   */
   #pauseMs(now: number): number {
     return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
   }
@@ -441,7 +460,7 @@ export class HookQueue {
     this.#putBack(row);
   }
 
-  /** Puts a row back to the front, but behind the delivery that failed first, which is retried first (C18). */
+  /** Puts a delivery back to the front, but behind the delivery that failed first, which is retried first (C18). */
   #putBack(row: PendingDelivery): void {
     if (row.manualAttemptId !== null) this.#manual.unshift(row);
     else if (row.deliveryId === this.#retryDeliveryId || this.#waiting[0]?.deliveryId !== this.#retryDeliveryId)
@@ -449,7 +468,7 @@ export class HookQueue {
     else this.#waiting.splice(1, 0, row);
   }
 
-  /** Removes and returns the first row that is not in flight. */
+  /** Removes and returns the first delivery that is not in flight. */
   #take(rows: PendingDelivery[]): PendingDelivery | undefined {
     const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
     return index < 0 ? undefined : rows.splice(index, 1)[0];
@@ -473,7 +492,9 @@ function hostOf(target: string): string {
   return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }
 
-/** After a failed manual attempt: a test is done; any other delivery keeps its state. */
+/**
+ * Returns the state of a delivery after a failed manual attempt: a test is dropped, any other delivery stays pending.
+ */
 function afterManual(row: PendingDelivery): Completion['delivery'] {
   return row.position === null ? 'dropped' : 'pending';
 }

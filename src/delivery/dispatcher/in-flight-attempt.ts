@@ -3,13 +3,13 @@ import type { PendingDelivery } from './queries.ts';
 /** One attempt in flight, from its start to its outcome. */
 export class InFlightAttempt {
   readonly row: PendingDelivery;
-  /** Milliseconds since the epoch. */
+  /** Start of the attempt, milliseconds since the epoch. */
   readonly beganAt: number;
-  /** When it was due; the lateness metric is `beganAt - dueAt`. */
+  /** When the attempt was due, milliseconds since the epoch. The lateness metric is `beganAt - dueAt`. */
   readonly dueAt: number;
   /**
-   * The queue's failure epoch at the start: failures of attempts from before a counted failure are part of that
-   * one.
+   * The failure epoch of the queue when the attempt started. If a failure was counted since, a failure of this attempt
+   * is part of it.
    */
   readonly failureEpoch: number;
   readonly #abort = new AbortController();
@@ -27,12 +27,12 @@ export class InFlightAttempt {
     return this.#abort.signal;
   }
 
-  /** The target is connected: from now on the notification may be on the wire. */
+  /** Called when the target is connected: from now on the notification may be on the wire. */
   dialled(): void {
     this.#dialled = true;
   }
 
-  /** The kept connection was dead and nothing was sent over it. */
+  /** Called when the reused connection was dead: nothing was sent over it. */
   undialled(): void {
     this.#dialled = false;
     if (this.#isUnwanted) this.#abort.abort();

@@ -5,10 +5,10 @@ import type { HookQueue } from './hook-queue.ts';
 import { findManualAttempts, findPending, findSecrets, nextPending } from './queries.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
-/** Deliveries read per query and hook queue. */
+/** Maximum number of deliveries per query and hook queue. */
 const PREFETCH_SIZE = 32;
 
-/** Hook queues that are read concurrently. */
+/** Maximum number of hook queues that are read concurrently. */
 const QUEUES_PER_ITERATION = 64;
 
 export type PrefetcherPorts = {
@@ -16,7 +16,7 @@ export type PrefetcherPorts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly mayContinue: () => boolean;
-  /** False while the acknowledgement of a secret rotation is not committed (X8). */
+  /** Returns false while the acknowledgement of a secret rotation is not committed (X8). */
   readonly mayReadSecrets: (queue: HookQueue) => boolean;
   readonly onRead: (queue: HookQueue) => void;
 };
@@ -77,7 +77,7 @@ async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadS
 }
 
 async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
-  // Cleared before the read: a rotation that commits during the read marks them as stale again.
+  // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
   queue.secretsAreStale = false;
   queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
     queue.secretsAreStale = true;
@@ -86,7 +86,7 @@ async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
 }
 
 async function fillManual(read: Queries, queue: HookQueue): Promise<void> {
-  // Cleared before the read: a manual attempt that commits during the read sets it again.
+  // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
   queue.hasUnreadManual = false;
   const rows = await findManualAttempts(read, queue.hookId, queue.manualReadPosition, PREFETCH_SIZE).catch(
     (error: unknown) => {

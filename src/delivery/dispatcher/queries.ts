@@ -75,7 +75,7 @@ const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
     .where('date_ended', 'is', null),
 );
 
-/** The live hooks among these, without a lease: for a single node, which owns every hook. */
+/** Returns the given hooks that are live, without taking leases: a single node owns every hook. */
 export async function claimQueues(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
   const rows = await findLive(
     read,
@@ -85,7 +85,9 @@ export async function claimQueues(read: Queries, hookIds: readonly number[]): Pr
   return rows.map(queueRow);
 }
 
-/** Leases to a node the live hooks among these that it may take, and raises their fencing tokens. */
+/**
+ * Leases the given hooks to a node, except those that have ended or are not claimable, and raises their fencing tokens.
+ */
 export async function claim(
   queries: Queries,
   nodeId: number,
@@ -103,15 +105,15 @@ export async function claim(
   return rows.map(queueRow);
 }
 
-/** The current signing secrets of a hook. */
+/** Reads the current signing secrets of a hook. */
 export async function findSecrets(read: Queries, hookId: number): Promise<readonly Secret[]> {
   const row = await read.selectFrom('hooks').select('secrets').where('hook_id', '=', hookId).executeTakeFirst();
   return readSecrets(row?.secrets ?? null);
 }
 
 /**
- * One page of hooks with pending deliveries, the cursor of the next page (undefined: last), and hooks with
- * manual attempts.
+ * One page of the poll: hooks with pending deliveries, hooks with manual attempts (on the first page only), and the
+ * cursor of the next page (undefined on the last page).
  */
 export type PendingWork = {
   readonly pending: readonly number[];
@@ -123,9 +125,9 @@ export type PendingWork = {
 const QUEUES_PER_POLL = 1_000;
 
 /**
- * The poll: live hooks after `after` with pending deliveries or manual attempts. It finds what a lost wake-up
- * missed. A recursive query skips from hook to hook along the index (loose index scan), so its cost does not
- * depend on the backlog.
+ * Polls for work: finds live hooks with pending deliveries or manual attempts, after the hook id `after`. This also
+ * finds work whose notification was lost. A recursive query skips from hook to hook along the index (loose index scan),
+ * so its cost does not depend on the backlog.
  */
 export async function queuesWithWork(
   read: Queries,
@@ -180,7 +182,7 @@ function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): P
   };
 }
 
-/** Rows of a hook as deliveries, oldest first. */
+/** Converts rows of one hook to deliveries, oldest first. */
 export function pendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
   return rows
     .map((row) => pendingDelivery(row, null))
@@ -202,7 +204,7 @@ const pendingAfter = prepared(
 );
 
 /**
- * The next pending deliveries of a hook after a position, oldest first. Tests have no position and are not
+ * Reads the next pending deliveries of a hook after a feed position, oldest first. Tests have no position and are not
  * included.
  */
 export async function nextPending(
@@ -214,7 +216,7 @@ export async function nextPending(
   return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, limit }));
 }
 
-/** One delivery of a hook, if it is still pending. */
+/** Reads one delivery of a hook; undefined if it is no longer pending. */
 export async function findPending(
   read: Queries,
   hookId: number,
@@ -240,14 +242,16 @@ const oneManualAttempt = prepared(
   'batched',
 );
 
-/** The manual attempts of a hook (X1, X3) after an id, oldest first: of pending and of finalized deliveries. */
+/**
+ * Reads the manual attempts of a hook (X1, X3) after an id, oldest first. Their deliveries may be pending or finalized.
+ */
 export async function findManualAttempts(
   read: Queries,
   hookId: number,
   afterId: number,
   limit: number,
 ): Promise<PendingDelivery[]> {
-  // Most hooks have none, and the join below scans every partition of finalized_deliveries.
+  // Most hooks have no manual attempts, and the join below scans every partition of finalized_deliveries.
   if ((await oneManualAttempt(read, { hookId, after: afterId })).length === 0) return [];
   const rows = await read
     .selectFrom('manual_attempts')
@@ -266,7 +270,7 @@ export async function findManualAttempts(
     .orderBy('manual_attempts.manual_attempt_id')
     .limit(limit)
     .execute();
-  // Retention may have dropped the delivery; then there is nothing to send.
+  // If retention has dropped the delivery, there is nothing to send.
   return rows
     .filter((row) => row.kind !== null)
     .map((row) => pendingDelivery(row as PendingColumns, row.manual_attempt_id));

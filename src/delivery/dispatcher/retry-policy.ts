@@ -6,36 +6,40 @@ export const MAX_FAILURES = 3;
 /** Upper bound of a delay that `Retry-After` requests (C18). */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** Exponential backoff after local errors: doubles from the first value up to the second. */
+/** Delay after the first local error. It doubles with each further one (exponential backoff). */
 const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
+/** Maximum delay after local errors. */
 const MAX_LOCAL_ERROR_WAIT_MS = 60_000;
 
 /**
- * A process pause of at least this part of the deadline, and at least a second, turns a failure into a local
- * error (C19). Shorter pauses leave a healthy target enough time. A busy event loop is late by some hundred
- * milliseconds, which must not excuse a target that hangs.
+ * A pause of this process of at least this part of the deadline, and at least MIN_PAUSE_MS, turns a failure into a
+ * local error (C19). A shorter pause leaves a healthy target enough time.
  */
 const MIN_PAUSE_SHARE = 1 / 5;
+/**
+ * Minimum pause that excuses a failure. A busy event loop is late by some hundred milliseconds, which must not excuse a
+ * target that hangs.
+ */
 const MIN_PAUSE_MS = 1_000;
 
 export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
 
 export type EndedReason = (typeof endedReasons)[number];
 
-/** The input of the retry policy. */
+/** The input of the retry policy: one attempt and the state of its hook. */
 export type AttemptContext = {
   readonly outcome: Outcome;
-  /** Failures in a row before this attempt. */
+  /** Number of consecutive failures before this attempt. */
   readonly failures: number;
-  /** A failure was counted while this attempt was in flight: both are one failure (C18). */
+  /** Whether a failure was counted while this attempt was in flight. Then both are one failure (C18). */
   readonly isPartOfFailure: boolean;
-  /** A manual attempt (X1, X3): its failure is not counted. */
+  /** Whether this is a manual attempt (X1, X3), whose failure is not counted. */
   readonly isManual: boolean;
-  /** Local errors in a row on this hook queue. */
+  /** Number of consecutive local errors of this hook queue. */
   readonly localErrors: number;
   /** The retry delays after the first and the second failure, milliseconds. */
   readonly waitsMs: readonly [number, number];
-  /** Random, 0 to 1: jitter that lengthens a retry delay by up to 10 % (C18). */
+  /** Random number from 0 to 1 for the jitter, which lengthens a retry delay by up to 10 % (C18). */
   readonly fraction: number;
 };
 
@@ -89,14 +93,14 @@ export function ignoreIfPaused(result: Result, pausedMs: number, deadlineMs: num
   return { kind: 'local_error', code: 'process_paused', note };
 }
 
-/** The longest retry delay that a failure can cause, with jitter (C18). */
+/** Returns the longest retry delay that a failure can cause, with jitter (C18). */
 export function longestWaitMs(waitsMs: readonly number[]): number {
   return Math.max(MAX_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
 /**
- * Milliseconds until a stored retry is due; 0 or less: it is due now. A `dueAt` further away than any retry delay was
- * stored while the clock was ahead, and counts as due.
+ * Returns the milliseconds until a stored retry is due; 0 or less if it is due now. A `dueAt` further ahead than any
+ * retry delay was stored while the clock was ahead, and counts as due.
  */
 export function remainingMs(dueAt: number | null, now: number, longestMs: number): number {
   const waitMs = (dueAt ?? 0) - now;
@@ -113,7 +117,9 @@ function localErrorWaitMs(errorsBefore: number): number {
   return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(errorsBefore, 10), MAX_LOCAL_ERROR_WAIT_MS);
 }
 
-/** An outcome in one word, as stored and counted: an HTTP status, a failure code, or a local error code. */
+/**
+ * Returns an outcome in one word, as it is stored and counted: an HTTP status, a failure code, or a local error code.
+ */
 export function outcomeText(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.code;
@@ -130,13 +136,13 @@ const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {
   broken: true,
 };
 
-/** The outcome words of local errors (C19): neither delivered nor failed. */
+/** The outcome words of local errors (C19). They count neither as delivered nor as failed. */
 export const localErrorWords: readonly string[] = Object.keys(localErrorCodes);
 
 /** The outcome word of a success (C17). */
 export const DELIVERED = '200';
 
-/** Why an attempt was counted or not, in a sentence for the attempt log (X3). */
+/** Explains why an attempt was counted or not, in a sentence for the attempt log (X3). */
 export function reasonOf(decision: Decision): string {
   switch (decision.is) {
     case 'delivered':

@@ -2,10 +2,10 @@ import type { Clock } from '../../clock.ts';
 
 export type StartRatePorts = {
   readonly clock: Clock;
-  /** Starts allowed per interval of `everyMs`. */
+  /** Maximum number of starts per interval of `everyMs`. */
   readonly maxStarts: number;
   readonly everyMs: number;
-  /** Called when the next interval begins. */
+  /** Called when the next interval begins, with all permits renewed. */
   readonly onMore: () => void;
 };
 
@@ -25,7 +25,7 @@ export class StartRateLimiter {
     return this.#left > 0;
   }
 
-  /** Takes a permit; the first of an interval starts the timer that renews all. */
+  /** Takes a permit. The first permit of an interval starts the timer that renews all permits. */
   take(): void {
     this.#left -= 1;
     if (this.#isWaiting) return;

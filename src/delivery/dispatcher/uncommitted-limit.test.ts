@@ -18,7 +18,7 @@ import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
-  /** A dispatcher with a scripted target, on a database whose writes can be made to fail. */
+  /** Starts a dispatcher with a scripted target, on a database whose writes can be made to fail. */
   async function engineWithOneHook(t: TestContext) {
     const store = await openAt(t, await database(t));
     const clock = testClock();
@@ -46,7 +46,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
-    // Registered later than the store's own cleanup, so it runs first.
+    // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {
       await engine.stop(0);
       await store.close();
@@ -80,7 +80,7 @@ for (const { test, database } of stores) {
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
       redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
-      /** The database state after all results are committed. */
+      /** Reads the state of the database after all results are committed. */
       async written() {
         const { failures, last_outcome } = await store.read
           .selectFrom('hooks')
@@ -176,7 +176,7 @@ for (const { test, database } of stores) {
     await eventually(written, ({ failures }) => failures === 1);
     state.writable = false;
     state.status = 200;
-    // More than one prefetch. At most 128 deliveries are sent and not committed.
+    // The queue needs several prefetches. At most 128 deliveries are sent and not committed.
     await redeliver(count);
     await toldBy(1 + 128);
     await clock.advance(400);

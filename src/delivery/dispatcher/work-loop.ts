@@ -29,7 +29,7 @@ export class WorkLoop {
   }
 
   async #run(): Promise<void> {
-    // Waits one microtask, so that everything that one commit event adds is processed in one run.
+    // Wait one microtask, so that all work that a commit event adds is processed in one run.
     await Promise.resolve();
     try {
       while (this.#work.hasWork()) await this.#work.runOnce();
@@ -41,7 +41,7 @@ export class WorkLoop {
   }
 }
 
-/** The first `max` members of a set, without copying all of it. */
+/** Returns the first `max` members of a set, without copying all of it. */
 export function firstOf<T>(all: ReadonlySet<T>, max: number): T[] {
   const first: T[] = [];
   for (const member of all) {

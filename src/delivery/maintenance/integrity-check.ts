@@ -14,14 +14,14 @@ const kindsOf = (resourceType: RecordResourceType) =>
 const isDeletion = (kind: Kind) => kind.startsWith('deleted_');
 
 /**
- * The number of occurrences whose record neither exists nor has a deletion. A change and its occurrence are one
- * transaction (C16, C20), so anything but 0 means a damaged database.
+ * Counts the occurrences whose record neither exists nor was deleted. A change and its occurrence are written in one
+ * transaction (C16, C20), so any number other than 0 means that the database is damaged.
  */
 export async function countMissing(queries: Queries): Promise<number> {
   let missing = 0;
   const occurred = await sql<{ kind: Kind }>`select distinct kind from occurrences`.execute(queries);
   const kindsSeen = new Set(occurred.rows.map(({ kind }) => kind));
-  // A database of an older version has no tables for newer resource types.
+  // Only resource types that occur are checked: a database of an older version lacks the tables of newer types.
   const resourceTypesSeen = recordResourceTypes.filter((resourceType) =>
     kindsOf(resourceType).some((kind) => kindsSeen.has(kind)),
   );

@@ -3,10 +3,10 @@ import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
 
-/** Interval of write-behind flushes. */
+/** Interval at which buffered receipts are written (write-behind). */
 const FLUSH_INTERVAL_MS = 1_000;
 
-/** Receipts buffered between flushes; more are counted and dropped. */
+/** Maximum number of buffered receipts. Further receipts are counted and dropped. */
 const MAX_BUFFERED = 10_000;
 
 /** Rows per transaction: small, so that other writes do not wait long. */
@@ -25,9 +25,9 @@ const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
 );
 
 /**
- * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users
- * who never read it. Write-behind: buffered in memory, flushed once a second. Best effort: no request waits for
- * it or fails with it.
+ * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users who never
+ * read it. Write-behind: receipts are buffered in memory and flushed once a second. Best effort: no request waits for a
+ * receipt or fails with it.
  */
 export class ReadReceipts {
   readonly #store: Store;
@@ -76,7 +76,7 @@ export class ReadReceipts {
   }
 }
 
-/** A fixed lock order prevents deadlocks between nodes. */
+/** Compares receipts by key. Rows are written in this order: a fixed lock order prevents deadlocks between nodes. */
 function byKey(one: ReadReceipt, other: ReadReceipt): number {
   return (
     one.accountId - other.accountId ||
@@ -86,7 +86,7 @@ function byKey(one: ReadReceipt, other: ReadReceipt): number {
   );
 }
 
-/** Keeps the latest fetch, in whatever order nodes write. */
+/** Inserts or updates receipts. The latest fetch is kept, in whatever order the nodes write. */
 async function upsertReceipts(queries: Queries, receipts: readonly ReadReceipt[]): Promise<void> {
   await queries
     .insertInto('read_receipts')

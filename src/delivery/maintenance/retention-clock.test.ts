@@ -11,7 +11,7 @@ const NOW = Date.UTC(2026, 0, 1);
 
 const trusted: ClockState = { trustedAt: NOW, observedAt: NOW, untrustedMs: 0, jumpSeenAt: 0, runningSinceJumpMs: 0 };
 
-/** A service that observes the clock every hour; `aheadMs` is how far its clock is ahead in each hour. */
+/** Runs a service that observes the clock every hour. `aheadMs` is how far its clock is ahead in each hour. */
 function run(known: ClockState, from: number, aheadMs: readonly number[]): ClockState {
   return aheadMs.reduce((last, ahead, hour) => observe(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
 }

@@ -2,22 +2,29 @@ import type { Clock } from '../../clock.ts';
 import { locked } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 
-/** A clock jump is trusted after a service has run this long since, without the clock being set back. */
+/**
+ * A clock jump is trusted after services have run for this time since the jump, unless the clock is set back in
+ * between.
+ */
 const CONFIRMED_AFTER_MS = 24 * 3_600_000;
 
-/** Id of the only row, which all nodes share. */
+/** Id of the only row of the table `retention_clock`, which all nodes share. */
 const ONLY = 1;
 
-/** The stored state; timestamps in milliseconds since the epoch. */
+/** The stored state of the retention clock. Timestamps are milliseconds since the epoch. */
 export type ClockState = {
-  /** Retention is computed from this time. Never ahead of the clock. */
+  /** The trusted time, from which retention is computed. It is never ahead of the clock. */
   readonly trustedAt: number;
   /** The clock at the last observation. */
   readonly observedAt: number;
-  /** Part of the clock that is not trusted yet: a jump, or a time in which no service ran. 0: none. */
+  /**
+   * Difference between the clock and the trusted time that is not trusted yet: a jump, or a time in which no service
+   * ran. 0: none.
+   */
   readonly untrustedMs: number;
-  /** The clock when the jump was first seen, and the running time that services have measured since. */
+  /** The clock when the jump was first seen. */
   readonly jumpSeenAt: number;
+  /** Time for which services have run since the jump was first seen. */
   readonly runningSinceJumpMs: number;
 };
 
@@ -31,7 +38,7 @@ export const INITIAL_STATE: ClockState = {
 };
 
 /**
- * The state after one more observation of the clock. Pure.
+ * Returns the state after one more observation of the clock. Pure function.
  *
  * @param elapsedMs monotonic time of this process since its last observation
  */
@@ -70,7 +77,7 @@ export class RetentionClock {
   /** Observes the clock and stores the new state; resolves with the trusted time, milliseconds since the epoch. */
   async now(): Promise<number> {
     const [monotonic, now] = [this.#clock.monotonic(), this.#clock.now()];
-    // Both databases keep whole milliseconds; the monotonic clock has fractions.
+    // The columns store whole milliseconds, and the monotonic clock has fractions.
     const elapsedMs = Math.round(monotonic - this.#observedAt);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
       const known = observe(await read(queries), now, elapsedMs);

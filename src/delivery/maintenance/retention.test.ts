@@ -12,7 +12,7 @@ for (const { test, database } of stores) {
   const DAY_MS = 24 * 3_600_000;
   const NOW = Date.UTC(2026, 0, 1);
 
-  /** More than one batch. */
+  /** A number of rows that needs several batches. */
   const MANY = 1_300;
 
   type Hook = { hookId: number; endedAt: number | null; pending: number };
@@ -180,7 +180,7 @@ for (const { test, database } of stores) {
     store.onGroup(() => {
       writes += 1;
     });
-    // One check per step: the last step has dropped the first batch of pending deliveries.
+    // Each step checks once whether to stop. The last step has dropped the first batch of pending deliveries.
     await applyRetention(store, NOW, () => writes >= steps);
     assert.equal(await count('pending_deliveries'), MANY - 500);
     assert.equal(await count('hooks'), 1, 'the hook goes last');

@@ -5,14 +5,17 @@ import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Retention times. Deliveries that are pending for a live hook are never dropped. */
+/** How long rows are kept. Deliveries that are pending for a live hook are never dropped. */
 export const RETENTION_MS = {
   attempts: 30 * DAY_MS,
   finalized_deliveries: 30 * DAY_MS,
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   fetches: 30 * DAY_MS,
-  /** Longer than mails are retried: an alert this old was enqueued when a mail server was still configured. */
+  /**
+   * Longer than mails are retried. An alert this old was enqueued when a mail server was configured, and now there is
+   * none.
+   */
   notices: 7 * DAY_MS,
 };
 
@@ -22,7 +25,7 @@ const INTERVAL_MS = 3_600_000;
 const DELETE_BATCH_SIZE = 500;
 
 /**
- * One retention round at the trusted time `now`; returns the number of dropped rows. Checks `isStopped` between
+ * One round of retention: drops rows by the trusted time `now`, and returns their number. Checks `isStopped` between
  * writes.
  */
 export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
@@ -55,7 +58,7 @@ export function startRetention(
   };
 }
 
-/** One round over deliveries, attempts, occurrences, hooks; returns the number of dropped rows. */
+/** Drops old deliveries, attempts, occurrences, hooks, receipts and alerts; returns the number of rows. */
 export async function applyRetention(
   store: Store,
   now: number,
@@ -78,7 +81,7 @@ export async function applyRetention(
 
 type Step = (tx: Tx) => Promise<number>;
 
-/** Manual attempts whose delivery was dropped. */
+/** Drops manual attempts whose delivery was dropped. */
 const dropStaleManualAttempts: Step = async ({ queries }) => {
   const forgotten = queries
     .selectFrom('manual_attempts')
@@ -95,7 +98,9 @@ const dropStaleManualAttempts: Step = async ({ queries }) => {
   return Number(numDeletedRows);
 };
 
-/** Hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep transactions short. */
+/**
+ * Drops hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep transactions short.
+ */
 function dropEndedHooks(now: number): Step {
   return async ({ queries }) => {
     const old = await queries
@@ -134,7 +139,7 @@ function dropEndedHooks(now: number): Step {
   };
 }
 
-/** Alerts that could not be mailed in time (X10). */
+/** Drops alerts that could not be mailed in time (X10). */
 function dropHookAlerts(now: number): Step {
   return async ({ queries }) => {
     const old = queries
@@ -150,7 +155,7 @@ function dropHookAlerts(now: number): Step {
   };
 }
 
-/** Read receipts are kept as long as the deliveries that they belong to. */
+/** Drops old read receipts. They are kept as long as the deliveries that they belong to. */
 function dropReadReceipts(now: number): Step {
   return async ({ queries }) => {
     const old = await queries

@@ -3,14 +3,15 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 
-/**
- * Minimum lifetime of a cached result. An expensive count is cached longer, so that counting takes at most 1 %
- * of the time.
- */
+/** Minimum lifetime of a cached result. */
 const MIN_CACHE_TTL_MS = 1_000;
+/**
+ * A result is cached for at least this multiple of the duration of its count, so that counting takes at most 1 % of the
+ * time.
+ */
 const CACHE_TTL_PER_COUNT = 100;
 
-/** Size of the LRU cache. */
+/** Maximum number of accounts in the LRU cache. */
 const MAX_CACHED_ACCOUNTS = 10_000;
 
 export type BacklogPorts = {
@@ -48,7 +49,7 @@ export class BacklogQuota {
   async #count(accountId: number, max: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const began = clock.monotonic();
-    // Fails open: a failed count rejects no write.
+    // A failed count rejects no write (fail open).
     const isFull = await hasMorePendingThan(store, accountId, max).catch((err: unknown) => {
       log.error({ event: 'backlog.count_failed', err });
       return false;
@@ -66,7 +67,7 @@ export class BacklogQuota {
   }
 }
 
-/** Stops counting at `max + 1`. Pending deliveries of ended hooks do not count. */
+/** Whether more than `max` deliveries of live hooks are pending. Stops counting at `max + 1`. */
 async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, max: number): Promise<boolean> {
   const pending = read
     .selectFrom('hooks')

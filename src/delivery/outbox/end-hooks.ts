@@ -37,7 +37,7 @@ export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: Hoo
   return ended;
 }
 
-/** Well below the databases' limits of parameters per statement. */
+/** Maximum number of hooks per statement. Well below both databases' limits of parameters. */
 const HOOKS_PER_STATEMENT = 1_000;
 
 async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: HookEnd): Promise<number[]> {
@@ -48,7 +48,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
       ended_reason: reason,
       due_at: null,
       generation: sql<number>`generation + 1`,
-      // The dispatcher only ends hooks that it has leased; this releases the lease as well.
+      // The dispatcher ends only hooks that it has leased, so the lease is released as well.
       ...(by === ENGINE ? { lease_owner: 0 } : {}),
       ended_position: sql<number>`(select position from positions where positions.account_id = hooks.account_id)`,
     })
@@ -69,7 +69,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
   );
   const endedIds = ended.map((row) => row.hook_id);
   if (endedIds.length === 0) return [];
-  // X10: an owner who ended the hook is not alerted.
+  // An owner who ended the hook is not alerted (X10).
   const toAlert = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
   if (reason !== 'user_deleted') await notices(tx, reason, toAlert, now);
   await dropManualAttempts(tx.queries, endedIds, now);
@@ -95,18 +95,21 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
   }
 }
 
-/** The reason for an alert mail to the owner of a hook (X10): the next failure ends it, or why it ended. */
+/**
+ * Why the owner of a hook is alerted by mail (X10): the hook is failing and the next failure ends it, or the reason why
+ * it ended.
+ */
 export type AlertKind = 'failing' | AlertReason;
 
-/** A deleted user is not alerted. */
+/** Reasons for the end of a hook of which its owner is alerted. A deleted user gets no alert. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */
 export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
 
 /**
- * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): they are mailed if, and
- * only if, it commits.
+ * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): the alerts are mailed
+ * if, and only if, the transaction commits.
  */
 export type HookAlerts = (tx: Tx, what: AlertKind, hookIds: readonly number[], now: number) => Promise<void>;
 
@@ -131,5 +134,5 @@ export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now)
     .execute();
 };
 
-/** Without a mail server no alerts are enqueued. */
+/** Enqueues no alerts. Used without a mail server. */
 export const noAlerts: HookAlerts = async () => undefined;

@@ -11,7 +11,7 @@ type OccurrenceRange = {
 /**
  * Enqueues a pending delivery of each occurrence for every live hook of the same account, user and kind (C14), or for
  * `hookId` only. Returns the hook id of each new delivery. Existing deliveries are kept: a hook that ended concurrently
- * with an occurrence may have it already.
+ * with an occurrence may already have a delivery of it.
  */
 export function enqueueDeliveries(queries: Queries, { accountId, first, now }: OccurrenceRange, hookId?: number) {
   return queries
@@ -45,10 +45,10 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
     .returning('hook_id');
 }
 
-/** `Retry-After` of a write that exceeds the quota, seconds. */
+/** `Retry-After` of a write that is rejected because of the quota, seconds. */
 const RETRY_AFTER_S = 10;
 
-/** The problem of a write that would enqueue deliveries although the account has reached its quota. */
+/** Creates the problem of a write that would enqueue deliveries although the account has reached its quota. */
 export function pendingQuotaExceeded(): Problem {
   return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
 }

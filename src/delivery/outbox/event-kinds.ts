@@ -1,6 +1,9 @@
 import type { Permission } from '../../permissions.ts';
 
-/** Resource types that notifications name: path of the records, field of the id, permission to read them. */
+/**
+ * Resource types that notifications can name, with the path of their records, the field of their id, and the permission
+ * to read them.
+ */
 export const resourceTypes = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
   comment: { collection: '/comments', key: 'comment_id', permission: 'projects:read' },
@@ -24,7 +27,7 @@ export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]
   (resourceType) => resourceType !== 'hook',
 );
 
-/** The table of a resource type. */
+/** Returns the name of the table of a resource type. */
 export const tableOf = (resourceType: RecordResourceType): string => resourceTypes[resourceType].collection.slice(1);
 
 /** The seven kinds that a hook can subscribe to (specification, section 6). */
@@ -45,7 +48,7 @@ export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${Rec
 
 type KindOf = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
 
-/** Every kind with its resource type. `hooks`: a hook can subscribe to it. */
+/** Every kind with its resource type. `hooks` is true if a hook can subscribe to the kind. */
 export const kinds = Object.fromEntries([
   ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
   ...verbs.flatMap((verb) =>
@@ -62,17 +65,17 @@ export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
   return hookKinds.some((kind) => kind === text);
 }
 
-/** The resource type of the record that a delivery names. */
+/** Returns the resource type of the record that a delivery names. */
 export function resourceTypeOf(kind: DeliveryKind): ResourceType {
   return kind === 'test' ? 'hook' : kinds[kind].resourceType;
 }
 
-/** C11: the permission that an API key needs to subscribe a hook to the kind. */
+/** Returns the permission that an API key needs to subscribe a hook to the kind (C11). */
 export function permissionFor(kind: DeliveryKind): Permission {
   return resourceTypes[resourceTypeOf(kind)].permission;
 }
 
-/** The `resource_url` of a delivery: the record's address on the service at `baseUrl` (C10). */
+/** Returns the `resource_url` of a delivery: the address of the record on the service at `baseUrl` (C10). */
 export function resourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
   return `${baseUrl}/v2${resourceTypes[resourceTypeOf(kind)].collection}/${recordId}`;
 }

@@ -11,8 +11,9 @@ export type NewOccurrence = { readonly kind: Kind; readonly recordId: number; re
 /** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
 type Allocation = { readonly accountId: number; readonly count: number; readonly now: number };
 
-/** Casts, because the databases cannot infer the type of a parameter in a `values` list. */
+/** Casts a number parameter: the databases cannot infer its type in a `values` list. */
 const int = (value: number) => sql`cast(${value} as bigint)`;
+/** Casts a text parameter: the databases cannot infer its type in a `values` list. */
 const text = (value: string) => sql`cast(${value} as text)`;
 
 const allocationsOf = (allocations: readonly Allocation[]) =>
@@ -21,8 +22,8 @@ const allocationsOf = (allocations: readonly Allocation[]) =>
   )})`;
 
 /**
- * Allocates feed positions. Locks the accounts' rows until the commit, so it runs last in a transaction; in a
- * fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
+ * Allocates feed positions. It locks the rows of the accounts until the commit, so it runs last in a transaction. The
+ * rows are locked in a fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
  */
 const allocatePositions = preparedOver((queries, allocations: readonly Allocation[]) => {
   const held = queries
@@ -43,7 +44,7 @@ const allocatePositions = preparedOver((queries, allocations: readonly Allocatio
     returning positions.account_id`;
 });
 
-/** `back`: distance from the last allocated position of the account. */
+/** An occurrence with its feed position: `back` is the distance from the last allocated position of the account. */
 type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
 const occurrencesCte = (occurrences: readonly Placed[]) =>
@@ -63,7 +64,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
     from facts join positions on positions.account_id = facts.account_id`;
 });
 
-/** As `enqueueDeliveries`, for the positions that this transaction has allocated. */
+/** Enqueues deliveries like `enqueueDeliveries`, but for the positions that this transaction has allocated. */
 const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql<NewPendingDeliveries>`
     with ${occurrencesCte(facts)}

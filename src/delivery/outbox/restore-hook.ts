@@ -67,14 +67,14 @@ async function hasPendingTest(write: AccountWrite, hookId: number): Promise<bool
   return (await test.executeTakeFirst()) !== undefined;
 }
 
-/** Enqueues one immediate attempt of a delivery, in whatever state it is, under the same `Webhook-Id` (X3). */
+/** Enqueues one immediate attempt of a delivery, regardless of its state, under the same `Webhook-Id` (X3). */
 export async function requestRedelivery(
   write: AccountWrite,
   delivery: { deliveryId: number; hookId: number },
 ): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
-  // Locks the hook so that it stays live until the commit: on an ended hook the attempt would be made at its
-  // restoration.
+  // Lock the hook, so that it stays live until the commit. On an ended hook, the attempt would only be made after the
+  // hook is restored.
   const live = tx.queries
     .selectFrom('hooks')
     .select('hook_id')

@@ -4,9 +4,8 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { Secret } from '../transport/signature.ts';
 
 /**
- * Sets the signing secrets of a live hook; undefined: not signed. After the response no attempt starts that is
- * signed with other secrets: the response waits until the node that leases the hook has acknowledged the change
- * (X8).
+ * Sets the signing secrets of a live hook; undefined turns signing off. After the response, no attempt starts that is
+ * signed with other secrets: the response waits until the node that leases the hook has acknowledged the change (X8).
  */
 export async function setSecrets(
   write: AccountWrite,

@@ -15,7 +15,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const DEADLINE_MS = 15_000;
 const LONG_PAUSE_MS = 16_000;
 
-/** A target on loopback that calls the function for each complete notification. */
+/** Starts a target on loopback that calls a function for each complete notification. */
 async function target(t: TestContext, whenTold: (socket: Socket, count: number) => void, secure = false) {
   let told = 0;
   const sockets = new Set<Socket>();
@@ -71,7 +71,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 const paused = { kind: 'local_error', code: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
 
-/** Advances time to the deadline like a busy process, whose timers are all late. */
+/** Advances the time to the deadline in steps, like a busy process, whose timers are all late. */
 function runLate(clock: PausableClock): void {
   for (const end = clock.monotonic() + DEADLINE_MS; clock.monotonic() < end; ) clock.pause(900);
 }
@@ -153,7 +153,7 @@ test('C19 a kept connection is not used after a process pause: a close by the ta
   const attempt = attemptsOf(clock);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
-  // The response of a server that closes an idle connection.
+  // Some servers send this response when they close an idle connection.
   for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
   clock.pause(5_000);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));

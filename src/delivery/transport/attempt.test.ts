@@ -31,7 +31,7 @@ function guardWith(resolve: Resolve): SsrfGuard {
   return createSsrfGuard({ resolve, allow: [], loopbackAllowed: true });
 }
 
-/** A guard that allows every address. */
+/** Creates a guard that allows every target and resolves it to these addresses. */
 function guardFor(...addresses: string[]): SsrfGuard {
   const checked = addresses.map((address): CheckedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
   return { check: async () => ({ allowed: true, addresses: checked }) };
@@ -53,7 +53,7 @@ function attempt(
   return post({ target, body: BODY, deliveryId: '42', deadlineMs: AMPLE_MS, signal, ...order });
 }
 
-/** An outcome without its machine-dependent parts. */
+/** Returns an outcome without the parts that differ between runs. */
 function essence({ ms, note: _note, ...rest }: Outcome) {
   assert.ok(Number.isInteger(ms) && ms >= 0);
   return rest;
@@ -65,7 +65,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 
 type Target = { url: string; port: number; connections: () => number; received: () => string };
 
-/** A server on loopback that calls the test's handler for each connection; `received` is all its input. */
+/** Starts a server on loopback that calls `behave` for each connection. `received` returns all its input. */
 async function target(
   t: TestContext,
   behave: (socket: Socket) => void,
@@ -95,7 +95,7 @@ async function target(
   return { url: `http://127.0.0.1:${port}/hook`, port, connections: () => connections, received: () => received };
 }
 
-/** Responds when the notification is complete. */
+/** Sends the parts as response when the notification is complete. */
 function answer(...parts: (string | Buffer)[]): (socket: Socket) => void {
   return (socket) => whenAsked(socket, () => parts.forEach((part) => void socket.write(part)));
 }
@@ -382,7 +382,7 @@ test('C21 a hanging address uses its share of the time, and the next one has the
     socket.emit = (event: string | symbol, ...args: unknown[]) =>
       !(hangs && event === 'connect') && emit.call(socket, event, ...args);
   });
-  // The first half of the time passes immediately, the second does not.
+  // Timers for the first half of the deadline fire immediately, others do not.
   const after: Clock['after'] = (waitMs, run) =>
     systemClock.after(waitMs > AMPLE_MS / 4 && waitMs <= AMPLE_MS / 2 ? 0 : waitMs, run);
   const guard = guardFor('127.0.0.1', '127.0.0.1');
@@ -448,7 +448,7 @@ test('C19 a name that does not exist is a failure, a silent resolver is a local 
   assert.deepEqual(essence(await attempt(url, { guard: none })), failed('no_such_name'));
   const silent = guardWith(async () => ({ failure: 'resolver_silent' }));
   assert.deepEqual(essence(await attempt(url, { guard: silent })), localError('no_resolver'));
-  // Also if the resolver ignores its timeout.
+  // The result is the same if the resolver ignores its timeout.
   const hanging = guardWith(silentResolve);
   assert.deepEqual(essence(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })), localError('no_resolver'));
 });
@@ -584,7 +584,7 @@ test('C17 the TLS certificate must match the name or address of the URL', async 
   }
   const before = hook.received();
   assert.deepEqual(essence(await attempt(`https://other.test:${hook.port}/`, { ca: certificate })), failed('tls'));
-  // A self-signed certificate.
+  // Without the test authority, the certificate is an untrusted self-signed one.
   assert.deepEqual(essence(await attempt(`https://target.test:${hook.port}/`)), failed('tls'));
   const guard = guardFor('127.0.0.1');
   assert.deepEqual(essence(await attempt(`https://8.8.8.8:${hook.port}/`, { ca: certificate, guard })), failed('tls'));

@@ -8,7 +8,7 @@ import { asDialError, classify, DialError, dial } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
-/** One attempt to make. `deadlineMs` covers everything from DNS to the head of the response (C21). */
+/** A request for one attempt. `deadlineMs` covers everything from DNS to the head of the response (C21). */
 export type Order = {
   target: string;
   body: string;
@@ -16,13 +16,16 @@ export type Order = {
   /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
   signature?: readonly string[];
   deadlineMs: number;
-  /** After an abort no byte is written any more, and the outcome is `stopped` unless it was known before. */
+  /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` unless it was known before. */
   signal: AbortSignal;
-  /** Called right before the first byte is sent: after that an aborted attempt may have been received. */
+  /**
+   * Called right before the first byte is sent. From then on, the target may receive the notification even if the
+   * attempt is aborted.
+   */
   onDialled?: () => void;
-  /** Called when a kept connection was dead, before another one is dialled: nothing has been sent. */
+  /** Called when the reused connection was dead, before a new one is dialled. Nothing has been sent. */
   onUndialled?: () => void;
-  /** Keep-alive connections to the target; absent: a new connection is dialled and closed afterwards. */
+  /** Keep-alive connections to the target. If absent, a new connection is dialled, and closed afterwards. */
   kept?: ConnectionPool | undefined;
 };
 
@@ -38,7 +41,7 @@ const DNS_TIMEOUT_MS = 5_000;
 const STOPPED = { kind: 'local_error', code: 'stopped' } as const;
 const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 
-/** A kept connection was dead when it was used again: nothing was sent, and nothing is counted. */
+/** Result of `sendNotification` if the reused connection was dead: nothing was sent, and nothing is counted. */
 const STALE = 'stale';
 
 type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
@@ -52,7 +55,7 @@ export function createAttempt(ports: Ports): Attempt {
   return withDuration(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
 }
 
-/** Wraps `make`: measures the duration, and excuses failures during a pause of this process (C19). */
+/** Wraps `make`: measures the duration, and turns failures during a pause of this process into local errors (C19). */
 export function withDuration(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
   const pauses = new PauseMonitor(clock);
   return async (order) => {
@@ -70,7 +73,7 @@ export function withDuration(clock: Clock, make: (order: Order, leftMs: () => nu
   };
 }
 
-/** Tries a keep-alive connection first; if that is dead, a new one. */
+/** Sends over a keep-alive connection; if it is dead or there is none, over a new connection. */
 async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
   const { order } = trying;
   const kept = order.kept?.take();
@@ -88,7 +91,7 @@ async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
 
 type Trying = { readonly order: Order; readonly leftMs: () => number };
 
-/** Resolves, checks and dials the target. After the deadline or an abort a late connection is destroyed. */
+/** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
 async function open(
   { guard, clock, ca }: Ports,
   { order: { target, signal, deadlineMs }, leftMs }: Trying,
@@ -114,7 +117,7 @@ async function open(
   try {
     const first = await Promise.race([interrupted, connecting]);
     if (first instanceof Connection) return first;
-    // A connection that is still being dialled is destroyed.
+    // Destroys a connection that is still being dialled.
     ended.abort();
     connecting.catch(() => undefined);
     return first;
@@ -127,7 +130,7 @@ async function open(
   }
 }
 
-/** Sends the notification over a connection; resolves as soon as the outcome is known, with the body still unread. */
+/** Sends the notification over a connection. Resolves as soon as the outcome is known, before the body is read. */
 function post(
   { userAgent, clock }: Ports,
   { order, leftMs }: Trying,
@@ -193,12 +196,12 @@ function post(
         }
       },
       onResponseStart(_controller, status, headers) {
-        // C17: the status decides as soon as the head of the final response has arrived; 1xx is ignored.
+        // The status decides as soon as the head of the final response has arrived; 1xx is ignored (C17).
         if (status < 200 || completed) return;
         const retryAfterMs = parseRetryAfter(headers['retry-after'], clock.now());
         isDelivered = status === 200;
         complete({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
-        // C21: the body is read and dropped for up to a second, so that the target can finish its response.
+        // The body is read and dropped for up to a second, so that the target can finish its response (C21).
         cancelTimer = clock.after(Math.min(BODY_TIMEOUT_MS, leftMs()), end);
       },
       onResponseData(_controller, chunk) {
@@ -206,11 +209,11 @@ function post(
         if (bodyBytes >= MAX_BODY_BYTES) end();
       },
       onResponseEnd() {
-        // After anything but a 200 the next attempt comes much later, so the connection is not kept.
+        // The connection is kept only after a 200: after any other status, the next attempt comes much later.
         if (order.kept === undefined || !isDelivered) end();
         else {
           release();
-          // undici may close the connection right after this callback; then it is not put back.
+          // undici may close the connection right after this callback. A closed connection is not put back.
           queueMicrotask(() => order.kept?.put(connection));
         }
       },
@@ -228,7 +231,7 @@ function post(
   return promise;
 }
 
-/** `Retry-After` in milliseconds, 0 to 24 h (C18); undefined when there is none or it is malformed. */
+/** Parses `Retry-After` to milliseconds, 0 to 24 h (C18). Returns undefined if it is absent or malformed. */
 function parseRetryAfter(header: string | string[] | undefined, now: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim();
   if (text === undefined) return undefined;
@@ -237,7 +240,7 @@ function parseRetryAfter(header: string | string[] | undefined, now: number): nu
 }
 
 /**
- * Parses the three date forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` accepts nearly
+ * Parses the three date forms of RFC 9110, 5.6.7. Returns NaN for any other text, since `Date.parse` accepts nearly
  * everything.
  */
 function parseHttpDate(text: string): number {

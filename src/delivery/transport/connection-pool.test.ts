@@ -13,7 +13,10 @@ import { createSsrfGuard } from './ssrf-guard.ts';
 const BODY = '{"resource_url":"x"}';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** A target with a scripted response to the n-th notification on its m-th connection; records what it received. */
+/**
+ * Starts a target with a scripted response to the n-th notification on its m-th connection. It records the
+ * notifications.
+ */
 async function target(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
   const requests: string[] = [];
   const sockets: Socket[] = [];
@@ -46,7 +49,7 @@ async function target(t: TestContext, answers: (connection: number, request: num
   return { url, requests, sockets, connections: () => sockets.length, open: () => open };
 }
 
-/** One hook queue: attempts that share a connection pool. */
+/** Simulates one hook queue: attempts that share a connection pool. */
 function queue(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
   const kept = new ConnectionPool(room);
   t.after(() => kept.end());

@@ -4,13 +4,16 @@ import type { Clock } from '../../clock.ts';
 import { DialError } from './dial.ts';
 import { MAX_HEAD_BYTES, ResponseLimiter } from './response-limiter.ts';
 
-/** Keep-alive timeout of an idle connection: shorter than that of most servers, which avoids using a closed one. */
+/**
+ * Keep-alive timeout of an idle connection. It is shorter than that of most servers, which avoids using a connection
+ * that the server has closed.
+ */
 const IDLE_TIMEOUT_MS = 1_000;
 
 /** A connection is closed after this time, so that the SSRF guard checks the target's addresses again (C11). */
 const MAX_LIFETIME_MS = 10_000;
 
-/** Idle connections over all hook queues: each one is a file handle. */
+/** Maximum number of idle connections over all hook queues: each one is a file handle. */
 const MAX_IDLE_CONNECTIONS = 1_000;
 
 /** A connection to a target. It carries one attempt at a time and never reconnects. */
@@ -30,7 +33,8 @@ export class Connection {
     let isTaken = false;
     this.client = new Client(target.origin, {
       connect: (_options, callback) => {
-        // undici reconnects when a connection breaks before the request is sent; here that fails the attempt instead.
+        // undici would reconnect if the connection breaks before the request is sent. Here that fails the attempt
+        // instead.
         const isBroken = isTaken || socket.destroyed;
         isTaken = true;
         const broken = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
@@ -115,7 +119,7 @@ export class ConnectionPool {
     this.#idle.push({ connection, leftAt: this.#capacity.clock.monotonic(), cancel });
   }
 
-  /** Closes all connections, and those that are put back later. */
+  /** Closes all idle connections, and every connection that is put back later. */
   end(): void {
     this.#ended = true;
     for (const { connection } of [...this.#idle]) this.#expire(connection);

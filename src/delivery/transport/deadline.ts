@@ -1,10 +1,10 @@
 import type { Clock } from '../../clock.ts';
 
 /**
- * Calls `expire` once after `waitMs`, but not before the event loop has polled its sockets once more. A timer
- * that fires late (the process was paused, or its event loop blocked) runs before the data that has arrived
- * meanwhile is read: without the poll, a response in the socket's buffer would lose against its own deadline.
- * Returns a function that cancels.
+ * Calls `expire` once after `waitMs`, but not before the event loop has polled its sockets once more. A timer that
+ * fires late (the process was paused, or its event loop blocked) runs before the event loop reads the data that has
+ * arrived in the meantime: without the poll, a response in the socket's buffer would lose against its own deadline.
+ * Returns a function that cancels the deadline.
  */
 export function startDeadline(clock: Clock, waitMs: number, expire: () => void): () => void {
   let isCancelled = false;

@@ -6,7 +6,10 @@ import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatc
 import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, refusalText, type SsrfGuard } from './ssrf-guard.ts';
 
-/** Addresses dialled per attempt: a name with a thousand addresses must not turn this service into a port scanner. */
+/**
+ * Maximum number of addresses dialled per attempt: a name with a thousand addresses must not turn this service into a
+ * port scanner.
+ */
 const MAX_DIALED_ADDRESSES = 6;
 
 const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
@@ -60,7 +63,7 @@ export async function asDialError(
 
 type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
 
-/** Connects to the first address that accepts; the time left is divided among the remaining addresses. */
+/** Connects to the first address that accepts a connection. The time left is divided among the remaining addresses. */
 export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: DialOptions): Promise<Socket> {
   const candidates = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
   const results: (Failed | LocalError)[] = [];
@@ -74,7 +77,7 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
       dialling.ended.throwIfAborted();
       const result = classify(error, 'refused');
       results.push(result);
-      // Out of file handles or memory: the next address would fail too.
+      // Without file handles or memory, the next address would fail as well.
       if (result.kind === 'local_error' && result.code !== 'no_route' && result.code !== 'no_local_port') break;
       continue;
     }
@@ -84,8 +87,8 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
 }
 
 /**
- * The result of several failed addresses: a local shortage first, then a failure of the target, then no route
- * (C19).
+ * Returns the most significant result if all addresses failed: a local shortage first, then a failure of the target,
+ * then a missing route (C19).
  */
 function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
   const unreachable = (result: Failed | LocalError) =>
@@ -97,7 +100,7 @@ function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | Lo
   return significant ?? { kind: 'failed', cause: 'timeout' };
 }
 
-/** Alternates IPv4 and IPv6, so that a machine with only one of them does not use all tries for the other. */
+/** Alternates IPv4 and IPv6, so that a machine with only one family does not use all tries for the other family. */
 function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress[] {
   const first = addresses.filter(({ family }) => family === addresses[0]?.family);
   const others = addresses.filter(({ family }) => family !== addresses[0]?.family);
@@ -136,7 +139,7 @@ function opened(
   const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${event} ${code}`), { code }));
   const cancelTimer = startDeadline(clock, limitMs, () => giveUp('ETIMEDOUT'));
   socket.once(event, resolve);
-  // Stays registered: a later error without a listener would crash the process.
+  // This listener stays registered: a later error without a listener would crash the process.
   socket.on('error', reject);
   socket.once('close', () => reject(Object.assign(new Error(`${event} closed`), { code: 'ECONNRESET' })));
   ended.addEventListener('abort', () => socket.destroy(), { once: true });
@@ -154,7 +157,7 @@ export function classify(error: unknown, otherwise: FailureCode): Failed | Local
 
 function failureCodeOf(error: unknown, code: string): FailureCode | undefined {
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls';
-  // undici's messages for a closed connection; its other socket errors are about the content of the response.
+  // The message of undici shows a closed connection. Its other socket errors concern the content of the response.
   const closed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);
   return closed ? 'reset' : undefined;
 }

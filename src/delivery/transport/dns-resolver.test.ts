@@ -17,7 +17,10 @@ import {
 import { type Clock, systemClock } from '../../clock.ts';
 import { createResolver } from './dns-resolver.ts';
 
-/** A resolver, and the queries that it sends to a name server on loopback with one scripted response per family. */
+/**
+ * Starts a name server on loopback with one scripted response per family. Returns a resolver that uses it, and the
+ * queries that it gets.
+ */
 async function nameServer(t: TestContext, { a, aaaa }: { a: Reply; aaaa: Reply }, clock?: Clock) {
   const { asked, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
   return { asked, resolve: resolver(clock) };
@@ -78,7 +81,7 @@ test('C21 the timeout ends a lookup that c-ares would continue', { timeout: 5_00
   assert.deepEqual(await resolve('target.example', 600_000), { failure: 'resolver_silent' });
 });
 
-/** A clock on which every timer is short. */
+/** Timers that all fire after 10 ms. */
 const soon: Clock['after'] = (_waitMs, run) => systemClock.after(10, run);
 
 test('C19 a port where no resolver listens is a silent resolver', async () => {

@@ -5,22 +5,22 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { startDeadline } from './deadline.ts';
 
 /**
- * The result of resolving a name. `no_such_name`: it has no address, which counts as a failure of the target (C19).
- * `resolver_silent`: no name server answered, which is a local error.
+ * The result of resolving a name. `no_such_name`: the name has no address, which counts as a failure of the target
+ * (C19). `resolver_silent`: no name server answered, which is a local error.
  */
 export type Resolved = { addresses: readonly string[] } | { failure: 'no_such_name' | 'resolver_silent' };
 
-/** Every address of a name, IPv4 first, within `timeoutMs`. Never throws. */
+/** Resolves a name to all its addresses, IPv4 first, within `timeoutMs`. Never throws. */
 export type Resolve = (hostname: string, timeoutMs: number) => Promise<Resolved>;
 
 type Hosts = ReadonlyMap<string, readonly string[]>;
 
-/** IPv4 first: services under development listen on it more often. */
+/** The loopback addresses. IPv4 is first: services under development listen on it more often. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
 
 /**
- * Codes of an authoritative "no such address". Anything else is an error of the resolver, including SERVFAIL, which a
- * local stub resolver returns when it has lost its upstream.
+ * Error codes of an authoritative "no such address". Any other code is an error of the resolver, including SERVFAIL,
+ * which a local stub resolver returns when it has lost its upstream.
  */
 const NO_SUCH_NAME = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
@@ -71,7 +71,7 @@ async function queryServers(
   const results = await Promise.all([resultOf(resolver.resolve4(name)), resultOf(resolver.resolve6(name))]);
   cancelTimer();
 
-  // One family is enough: only addresses returned here are dialled.
+  // Addresses of one family are enough: only addresses returned here are dialled.
   const addresses = results.flatMap((result) => result.addresses);
   if (addresses.length > 0) return { addresses };
   return { failure: results.some((result) => result.silent) ? 'resolver_silent' : 'no_such_name' };
@@ -89,7 +89,10 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Reads the hosts file again only when it has changed. A missing file counts as empty. */
+/**
+ * Creates a reader of the hosts file, which reads the file again only when it has changed. A missing file counts as
+ * empty.
+ */
 function createHostsReader(path: string): () => Promise<Hosts> {
   let hosts: Hosts = new Map();
   let version = '';
@@ -101,7 +104,7 @@ function createHostsReader(path: string): () => Promise<Hosts> {
     const current = `${seen.mtimeMs} ${seen.size} ${seen.ino}`;
     if (current === version) return hosts;
     const text = await readFile(path, 'utf8').catch(() => undefined);
-    // Not readable, for example out of file handles: uses the last content; the next lookup tries again.
+    // If the file cannot be read, for example without file handles, use the last content. The next lookup tries again.
     if (text === undefined) return hosts;
     hosts = parseHosts(text);
     version = current;

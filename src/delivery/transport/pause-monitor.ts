@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.ts';
 
-/** Resolution of the measurement: shorter than any pause that matters. */
+/** Interval of the ticks, and resolution of the measurement: shorter than any pause that matters. */
 const TICK_INTERVAL_MS = 250;
 
-/** Measures the pauses of this process until `end` is called. */
+/** A measurement of the pauses of this process, until `end` is called. */
 export type PauseWatch = {
-  /** The longest pause so far, milliseconds; too short by up to one tick. */
+  /** The longest pause so far, in milliseconds. It may be too short by up to one tick. */
   longestMs(): number;
   end(): void;
 };
@@ -27,13 +27,13 @@ export class PauseMonitor {
 
   watch(): PauseWatch {
     if (this.#watches.size === 0) this.#begin();
-    // A pause before this moment does not belong to the new watch.
+    // Assign a pause before this moment to the older watches only.
     else this.#observe();
     const watch = { longestMs: 0 };
     this.#watches.add(watch);
     return {
       longestMs: () => {
-        // A deadline may fire before a tick that was due earlier.
+        // Measure now: a deadline may fire before a tick that was due earlier.
         this.#observe();
         return watch.longestMs;
       },

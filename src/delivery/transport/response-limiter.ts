@@ -1,14 +1,18 @@
 import type { Socket } from 'node:net';
 
-/** Maximum of bytes read of one response, head and body. */
+/** Maximum number of bytes that are read of one response, head and body. */
 const MAX_RESPONSE_BYTES = 64 * 1_024;
 /** Maximum size of a response head. */
 export const MAX_HEAD_BYTES = 16 * 1_024;
-/** undici parses a chunk to its end, slowly, even after it has found the head too large: so it gets small chunks. */
+/**
+ * Size of the chunks that undici gets. It parses a chunk to its end, slowly, even after it has found the head too
+ * large.
+ */
 const PART_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
-/** Start of an interim response (1xx except 101), and a text that completes a start which has only arrived in part. */
+/** Matches the start of an interim response (1xx except 101). */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
+/** Text that completes the start of a response that has only arrived in part, before it is matched. */
 const INTERIM_START = 'HTTP/1.1 100 ';
 
 /**

@@ -4,12 +4,16 @@ import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 /** A signing secret of a hook (X8). */
 export type Secret = {
   readonly secret: string;
-  /** Valid from and until, milliseconds since the epoch; null: until the next rotation. */
+  /** Start of the validity, milliseconds since the epoch. */
   readonly since: number;
+  /** End of the validity, milliseconds since the epoch; null: valid until the next rotation. */
   readonly until: number | null;
 };
 
-/** Secrets that sign at the same time. A new one pushes out the oldest, which bounds the signature header. */
+/**
+ * Maximum number of secrets that sign at the same time, which limits the size of the signature header. A new secret
+ * removes the oldest.
+ */
 const MAX_SECRETS = 5;
 
 const NONE: readonly Secret[] = [];
@@ -19,7 +23,7 @@ export function readSecrets(column: string | null): readonly Secret[] {
   return column === null ? NONE : JSON.parse(column);
 }
 
-/** Rotates in a new secret: the present ones stay valid for `overlapMs`, but not longer than before. */
+/** Adds a new secret in front. The present secrets stay valid for `overlapMs`, but not longer than before. */
 export function withNewSecret(
   present: readonly Secret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
@@ -31,7 +35,7 @@ export function withNewSecret(
   return [{ secret, since: now, until: null }, ...overlapping.filter(({ until }) => until > now)].slice(0, MAX_SECRETS);
 }
 
-/** Until when older secrets still sign, milliseconds since the epoch; null if only the newest one does. */
+/** Returns until when older secrets still sign, milliseconds since the epoch; null if only the newest secret signs. */
 export function overlapsUntil(secrets: readonly Secret[], now: number): number | null {
   const ends = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
   return ends.length === 0 ? null : Math.max(...ends);
@@ -40,7 +44,7 @@ export function overlapsUntil(secrets: readonly Secret[], now: number): number |
 const UNSIGNED: readonly string[] = [];
 
 /**
- * The Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
+ * Returns the Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
  * values; empty if the hook is not signed.
  */
 export function signatureOf(

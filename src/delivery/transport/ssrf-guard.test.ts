@@ -26,7 +26,7 @@ function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames
   return createSsrfGuard({ resolve, allow: allow(rules), loopbackAllowed });
 }
 
-/** 'allowed', 'forbidden', or the failure to resolve the name. */
+/** Returns 'allowed', 'forbidden', or the failure to resolve the name. */
 async function wordFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
   const verdict = await guardWith(options).check(new URL(target));
   if ('failure' in verdict) return verdict.failure;

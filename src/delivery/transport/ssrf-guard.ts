@@ -7,20 +7,20 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = readonly [base: Address, bits: number];
 
 /**
- * One entry of `CARILLON_ALLOW_TARGETS`; `text` is as the operator wrote it. Without `port` it applies to every
- * port.
+ * One entry of `CARILLON_ALLOW_TARGETS`. `text` is the entry as the operator wrote it. Without `port`, it applies to
+ * every port.
  */
 export type AllowRule = { text: string; port?: number } & (
   | { kind: 'range'; base: Address; bits: number }
   | { kind: 'name'; name: string }
 );
 
-/** An allowed address in canonical form. Only these may be dialled. */
+/** An allowed address in canonical form. Only checked addresses may be dialled. */
 export type CheckedAddress = { address: string; family: 4 | 6 };
 
 /**
- * API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the operator:
- * `setting` is the complete assignment that would allow the target, absent if none can.
+ * A forbidden target. API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the
+ * operator: `setting` is the complete assignment that would allow the target, absent if none can.
  */
 export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
@@ -39,7 +39,7 @@ const DEFAULT_DNS_TIMEOUT_MS = 5_000;
 export const MAX_TARGET_LENGTH = 2_048;
 const SETTING = 'CARILLON_ALLOW_TARGETS';
 
-/** Addresses listed in the suggested setting, which keeps it readable for names with many addresses. */
+/** Maximum number of addresses in the suggested setting, which keeps it readable for names with many addresses. */
 const MAX_NAMED = 8;
 
 /** Forbidden IPv4 ranges: the IANA special-purpose registry, and addresses that no receiver can have. */
@@ -48,12 +48,12 @@ const SPECIAL_IPV4 = ranges(
   '10.0.0.0/8',
   '100.64.0.0/10', // carrier-grade NAT
   '127.0.0.0/8',
-  '168.63.129.16/32', // Azure's machine agent: public by its number, served on the host
+  '168.63.129.16/32', // Azure's machine agent: a public address, served on the host
   '169.254.0.0/16', // link-local and metadata
   '172.16.0.0/12',
   '192.0.0.0/24', // protocol assignments
   '192.0.2.0/24', // documentation
-  '192.31.196.0/24', // AS112: swallows queries
+  '192.31.196.0/24', // AS112: discards DNS queries
   '192.52.193.0/24', // AMT relays
   '192.88.99.0/24', // 6to4 relays, retired
   '192.168.0.0/16',
@@ -71,13 +71,13 @@ const SPECIAL_IPV6 = ranges(
   '2001::/23', // protocol assignments: ORCHID, benchmarks, AMT, AS112
   '2001:db8::/32', // documentation
   '2620:4f:8000::/48', // AS112
-  '3ffe::/16', // 6bone, returned
+  '3ffe::/16', // 6bone, returned to IANA
   '3fff::/20', // documentation
 );
 
 /**
- * Metadata services and the like: only a rule that lies completely inside one of these ranges allows them, not
- * a name and not a wider rule. An operator who allows `10.0.0.0/8`, `::/0` or a name means internal services,
+ * Ranges of metadata services and similar targets. Only a rule that lies completely inside one of these ranges allows
+ * them, not a name and not a wider rule: an operator who allows `10.0.0.0/8`, `::/0` or a name means internal services,
  * not cloud credentials.
  */
 const EXPLICIT_ONLY = ranges(
@@ -115,12 +115,12 @@ const LOOPBACK = ranges('127.0.0.0/8', '::1/128');
 /** IPv6 ranges that embed IPv4 addresses; `read` extracts the IPv4 addresses that the traffic would reach. */
 const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
   { within: MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
-  { within: ranges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // compatible
-  { within: ranges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // translated
+  { within: ranges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-compatible
+  { within: ranges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-translated
   { within: ranges('64:ff9b::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // NAT64
   { within: ranges('2002::/16'), read: (bytes) => [ipv4At(bytes, 2)] }, // 6to4
   {
-    within: ranges('2001::/32'), // Teredo: its server, and its client with every bit turned
+    within: ranges('2001::/32'), // Teredo: the server, and the client with all bits inverted
     read: (bytes) => [
       ipv4At(bytes, 4),
       ipv4At(
@@ -146,7 +146,9 @@ export function createSsrfGuard({
   allow: readonly AllowRule[];
   loopbackAllowed: boolean;
 }): SsrfGuard {
-  /** The forbidden parts of an address: itself, or IPv4 addresses embedded in it. Empty: it may be dialled. */
+  /**
+   * Returns the forbidden parts of an address: itself, or IPv4 addresses embedded in it. Empty if it may be dialled.
+   */
   const forbiddenPartsOf = (address: Address, host: string, port: number): Address[] => {
     if (loopbackAllowed && isLoopback(address)) return [];
     return unwrap(address).filter((part) => !isPublic(part) && !allow.some((rule) => allows(rule, part, host, port)));
@@ -195,13 +197,13 @@ export function refusalText(refused: Refused): string {
 }
 
 /**
- * C11: the syntax check of a target, before its name is resolved. `fault` completes the sentence "target_url …" and
+ * Checks the syntax of a target before its name is resolved (C11). `fault` completes the sentence "target_url …" and
  * contains no address.
  */
 export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
   if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
-  // URL parsers drop some of these silently: `ht\ttp://…` would be accepted.
+  // URL parsers drop some of these characters silently: `ht\ttp://…` would be accepted.
   if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
 
   // A URL parser replaces lone surrogates, so two different texts would be the same target.
@@ -220,7 +222,7 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   return { url };
 }
 
-/** C12: the form in which targets are compared: without the fragment, which is never sent. */
+/** Returns the form in which targets are compared (C12): without the fragment, which is never sent. */
 export function normaliseTarget(url: URL): string {
   const normalised = new URL(url);
   normalised.hash = '';
@@ -271,7 +273,8 @@ function parseRange(subject: string): { kind: 'range'; base: Address; bits: numb
   const bits = bitsText === undefined ? width : Number(bitsText);
   if (bits > width) return { fault: 'is not a CIDR' };
   if (!isFirstOf(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
-  // Such addresses are checked by their embedded IPv4 address (see `unwrap`), so the rule would never match.
+  // Addresses in this range are checked by their embedded IPv4 address (see `effectiveAddresses`), so the rule would
+  // never match.
   if (embeddingOf(base)?.within.some(([, prefix]) => bits >= prefix)) {
     return { fault: 'stands for IPv4 addresses: write those instead' };
   }
@@ -280,7 +283,7 @@ function parseRange(subject: string): { kind: 'range'; base: Address; bits: numb
 
 function parseName(subject: string): { kind: 'name'; name: string } | { fault: string } {
   const name = subject.toLowerCase().replace(/\.$/, '');
-  // The spelling of the URL parser, since rules are compared with the parsed host of the target.
+  // Use the spelling of the URL parser, since rules are compared with the parsed host of the target.
   const spelled = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
   if (spelled === undefined || spelled.href !== `http://${spelled.hostname}/` || name.includes('*')) {
     return { fault: 'is neither a CIDR nor an exact name' };
@@ -299,12 +302,12 @@ function allows(rule: AllowRule, part: Address, host: string, port: number): boo
   return isIn(part, [[rule.base, rule.bits]]) && explicitOnly.every(([, bits]) => rule.bits >= bits);
 }
 
-/** The entry that allows one address and one port. */
+/** Returns the entry that allows one address and one port. */
 function entryFor(part: Address, port: number): string {
   return part.kind() === 'ipv4' ? `${part}/32:${port}` : `[${part}/128]:${port}`;
 }
 
-/** The addresses that traffic to this address reaches: itself, or embedded IPv4 addresses. */
+/** Returns the addresses that traffic to this address reaches: itself, or IPv4 addresses embedded in it. */
 function unwrap(address: Address): Address[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
@@ -318,7 +321,7 @@ function embeddingOf(address: Address): (typeof EMBEDDINGS)[number] | undefined 
   return EMBEDDINGS.find(({ within }) => isIn(address, within));
 }
 
-/** `…:0:5efe:a.b.c.d`, with the universal and group bits set or not. */
+/** Whether this is an ISATAP address: `…:0:5efe:a.b.c.d`, with the universal and group bits set or not. */
 function isIsatap(bytes: number[]): boolean {
   const [first = 0, second, third, fourth] = bytes.slice(8, 12);
   return (first & 0xfc) === 0 && second === 0 && third === 0x5e && fourth === 0xfe;
@@ -329,13 +332,18 @@ function isPublic(part: Address): boolean {
   return isIn(part, GLOBAL_IPV6) && !isIn(part, SPECIAL_IPV6);
 }
 
-/** Loopback of this machine. NAT64 addresses of 127.0.0.1 are excluded: they reach another machine. */
+/**
+ * Whether this is a loopback address of this machine. NAT64 addresses of 127.0.0.1 are not: they reach another machine.
+ */
 function isLoopback(address: Address): boolean {
   const own = isIn(address, MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
   return isIn(own, LOOPBACK);
 }
 
-/** Strict: no zone, no octal, no short form. `net.connect` would resolve anything else as a name. */
+/**
+ * Parses an address strictly: no zone, no octal numbers, no short form. `net.connect` would resolve such texts as
+ * names.
+ */
 function parseAddress(text: string): Address | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }
@@ -357,7 +365,7 @@ function ranges(...cidrs: string[]): readonly Range[] {
   return cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
 }
 
-/** The host without brackets and without a trailing dot. */
+/** Returns the host without brackets and without a trailing dot. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const ask = (lines: readonly string[], first = 'GET /v2/user HTTP/1.1') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', ...lines]);
 
-  /** Everything by which a caller can distinguish two responses. */
+  /** The parts of a response that a caller can compare with those of another response: all but date and request id. */
   function seenIn({ status, head, body }: RawAnswer): unknown {
     return { status, head: head.replace(/^(date|x-request-id): .*\r\n/gim, ''), body };
   }

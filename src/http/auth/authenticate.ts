@@ -5,23 +5,23 @@ import type { Tx } from '../../store/store.ts';
 import { isHeaderNamed } from '../server/cors.ts';
 
 /**
- * The caller of a request, or undefined for any invalid credentials, so that a probe cannot tell which part is
- * wrong (C1). Synchronous if the caller is cached, which is nearly always the case.
+ * The result of a lookup: the caller, or undefined for any invalid credentials, so that a probe cannot find out which
+ * part is wrong (C1). It is synchronous if the caller is cached, which is nearly always the case.
  */
 export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
 
 export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookup;
 
-/** Looks up the caller of a key and a lower-case domain. */
+/** Looks up the caller by API key and domain. The domain is in lower case. */
 export type Authenticate = (key: string, domain: string) => CallerLookup;
 
 /**
- * Whether an authenticated caller may still act. Checked again inside the transaction of a write: access may have been
- * revoked while a body arrived slowly or a name was resolved (C1, C23).
+ * Checks whether an authenticated caller may still act. It runs inside the transaction of a write, because access may
+ * have been revoked while a body arrived slowly or a name was resolved (C1, C23).
  */
 export type Reauthorize = (tx: Tx, caller: Caller) => Promise<boolean>;
 
-/** Authentication of the API: the headers `key` and `domain`, each exactly once (C1). */
+/** Returns the authentication of the API, which requires the headers `key` and `domain`, each exactly once (C1). */
 export function callerByKey(authenticate: Authenticate): FindCaller {
   return (request) => {
     const { key, domain } = credentialsIn(request);
@@ -37,7 +37,9 @@ export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
   return { key: singleHeader(request, 'key'), domain: singleHeader(request, 'domain')?.toLowerCase() };
 }
 
-/** The value of a header that is sent exactly once; Node would join repeated ones. */
+/**
+ * The value of a header that is sent exactly once; otherwise undefined. Node's `headers` would join repeated headers.
+ */
 function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
   let value: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -48,7 +50,7 @@ function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string
   return value;
 }
 
-/** C2: throws `not_permitted` if the caller lacks the permission. */
+/** Throws `not_permitted` if the caller lacks the permission (C2). */
 export function requirePermission(caller: Caller, permission: Permission | undefined): void {
   if (permission === undefined || caller.permissions.has(permission)) return;
   const subject = caller.keyId === 0 ? 'Your role' : 'This key';

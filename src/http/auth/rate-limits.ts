@@ -8,8 +8,7 @@ import type { Route } from '../routes/route.ts';
 export type Budget = 'reads' | 'writes';
 
 /**
- * All rate limits: the name in headers and metrics, the budget that is limited, and the id that calls are
- * counted by.
+ * All rate limits: the name in headers and metrics, the budget that is limited, and the id by which calls are counted.
  */
 const limits = [
   { name: 'key-reads', budget: 'reads', of: (caller: Counted) => caller.keyId },
@@ -23,12 +22,15 @@ export function budgetOf({ mode }: Pick<Route, 'mode'>): Budget {
   return mode === 'read' || mode === 'follow' ? 'reads' : 'writes';
 }
 
-/** `keyId` is 0 for callers without a key; they count only for their account. */
+/**
+ * The ids by which the calls of a caller are counted. `keyId` is 0 for callers without a key; their calls count only
+ * for their account.
+ */
 type Counted = Pick<Caller, 'accountId' | 'keyId'>;
 
 export type LimitName = (typeof limits)[number]['name'];
 
-/** Configured rates; undefined is no limit. */
+/** The configured rate of each limit; undefined means that there is no limit. */
 export type Rates = Readonly<Partial<Record<LimitName, Rate | undefined>>>;
 
 /**
@@ -86,7 +88,10 @@ export function rateLimitedRoutes(routes: readonly Route[], limits: Pick<RateLim
   );
 }
 
-/** Beyond this, the least recently used bucket is evicted, so that its next user starts with a full one. */
+/**
+ * Maximum number of token buckets. Beyond it, the least recently used bucket is evicted, so that the next call for its
+ * id starts with a full bucket.
+ */
 const MAX_BUCKETS = 50_000;
 
 export type Level = {
@@ -99,7 +104,7 @@ export type Level = {
 };
 
 /**
- * Token buckets of one rate, one for each name, in the memory of this process. Each is stored as the time at
+ * Token buckets with the same rate, one for each id, in the memory of this process. A bucket is stored as the time at
  * which it will be full (generic cell rate algorithm).
  */
 export class TokenBuckets<K> {
@@ -116,12 +121,12 @@ export class TokenBuckets<K> {
 
   level(name: K): Level {
     const fullMs = Math.max(0, (this.#fullAt.get(name) ?? 0) - this.#clock.monotonic());
-    // Compensates rounding errors of sums of fractions.
+    // Add a small amount, because sums of fractions have rounding errors.
     const left = Math.floor((this.#windowMs - fullMs) / this.#intervalMs + 1e-6);
     return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#intervalMs - this.#windowMs, fullMs };
   }
 
-  /** Takes a token. An empty bucket goes into debt, limited so that the next token is available after `maxDebtMs`. */
+  /** Takes a token. An empty bucket goes into debt by at most `maxDebtMs`, which delays its next token. */
   take(name: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
     const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#intervalMs;

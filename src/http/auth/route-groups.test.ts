@@ -10,7 +10,7 @@ import { problems } from '../../problems.ts';
 for (const { test, testService } of stores) {
   const TOKEN = 'a-token-of-sixteen-and-more';
   const APP = 'https://app.example';
-  /** The level of a warning in a log line. */
+  /** The numeric level of a warning in the log. */
   const WARN = 40;
 
   const carillon = await testService({ after });
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
       assert.equal((await ask(carillon, `/problems/${code}`)).status, 404, code);
   });
 
-  /** The CORS headers. */
+  /** The CORS headers of a response, and `Vary`. */
   const corsHeaders = ({ headers }: { headers: Headers }) =>
     Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-') || name === 'vary'));
 
@@ -209,7 +209,7 @@ for (const { test, testService } of stores) {
     ];
     for (const host of foreign) assert.equal(await statusFor(behind, host), 404, host);
     assert.equal(await statusFor(carillon, 'calendar.example.com'), 404, 'not its own without that base address');
-    // A page does not have the token.
+    // With a token, any host is accepted, because a web page does not know the token.
     assert.equal(await statusFor(guarded, 'evil.example', `authorization: Bearer ${TOKEN}`), 200);
   });
 
@@ -254,7 +254,7 @@ for (const { test, testService } of stores) {
     assert.match(text, /route="\/v2\/events\/:event_id",status="404"/);
   });
 
-  /** The source address in the log. */
+  /** Sends a request with these headers, and returns the source address in its log line. */
   async function fromOf(
     options: Record<string, string>,
     headers: Record<string, string>,
@@ -270,7 +270,7 @@ for (const { test, testService } of stores) {
     assert.equal(await fromOf({}, forwarded, t), '127.0.0.1');
     assert.equal(await fromOf({ trustProxy: '10.0.0.0/8' }, forwarded, t), '127.0.0.1');
     assert.equal(await fromOf({ trustProxy: '127.0.0.0/8' }, forwarded, t), '203.0.113.9');
-    // Only the entry of the last proxy is trusted; anyone can send the others.
+    // Only the last entry is trusted, because the proxy has added it. A client can forge all other entries.
     const forged = { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' };
     assert.equal(await fromOf({ trustProxy: '127.0.0.1' }, forged, t), '203.0.113.9');
   });

@@ -14,24 +14,27 @@ import { type RequestHeaders, rejectCrossOrigin, type SessionCookie } from './se
 export type RouteGroup = {
   readonly prefix: string;
   readonly rows: readonly Route[];
-  /** Checks a request before authentication. Returns the problem to reject it with, or undefined. */
+  /** Checks a request before authentication. Returns the problem with which the request is rejected, or undefined. */
   refuse(request: RequestHeaders): Problem | undefined;
   readonly findCaller: FindCaller;
   readonly reauthorize: Reauthorize;
   /** Problem code for unauthenticated requests. */
   readonly unauthenticatedProblem: ProblemCode;
-  /** The `WWW-Authenticate` header, which every 401 needs (RFC 9110, 11.6.1). */
+  /** The value of the `WWW-Authenticate` header, which every 401 needs (RFC 9110, 11.6.1). */
   readonly challenge: string;
-  /** Headers of every response. */
+  /** Headers that are added to every response of the group. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Called for every single record that was fetched, with the route's path and the ids in it. Not awaited. */
+  /**
+   * Called after a single record was fetched, with the path of the route and the ids in the URL. Its result is not
+   * awaited.
+   */
   readonly onFetched?: (caller: Caller, path: string, ids: Input['ids']) => void;
 };
 
-/** The challenge of the API. */
+/** The `WWW-Authenticate` challenge of the API. */
 export const KEY_CHALLENGE = 'Key realm="carillon"';
 
-/** The API: authenticated by the headers `key` and `domain`. Cookies are ignored. */
+/** The route group of the API: callers are authenticated by the headers `key` and `domain`. Cookies are ignored. */
 export function apiRouteGroup(
   rows: readonly Route[],
   keys: { authenticate: Authenticate; confirm: Reauthorize },
@@ -53,7 +56,10 @@ export function apiRouteGroup(
 /** Looks up the caller of a session token. */
 export type AuthenticateSession = (token: string) => CallerLookup;
 
-/** Console responses must not be cached, rendered as a page, run as a script, or read by other sites. */
+/**
+ * Headers for responses of the console's API: a browser must not cache them, render them as a page, run them as a
+ * script, or let other sites read them.
+ */
 const BROWSER_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -61,7 +67,9 @@ const BROWSER_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The console API: same-origin requests authenticated by the session cookie. Keys are ignored. */
+/**
+ * The route group of the console's API: same-origin requests, authenticated by the session cookie. Keys are ignored.
+ */
 export function consoleRouteGroup(
   rows: readonly Route[],
   sessions: { authenticate: AuthenticateSession; confirm: Reauthorize },
@@ -83,7 +91,8 @@ export function consoleRouteGroup(
 }
 
 /**
- * The caller of a request to a route group; throws the problem to reject it with. Synchronous if the caller is cached.
+ * Authenticates a request to a route group. Returns the caller, synchronously if the caller is cached; throws the
+ * problem with which the request is rejected.
  */
 export function authenticateRequest(group: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
   const problem = group.refuse(request);

@@ -3,9 +3,9 @@ import { Problem } from '../../problems.ts';
 import { headerLines } from '../server/cors.ts';
 
 /**
- * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser
- * accept it only from this host over https. Under http, the port is part of the name, because cookies are
- * shared between ports of a host.
+ * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser accept the
+ * cookie only from this host over https. Under http, the port is part of the cookie's name, because cookies are shared
+ * between ports of a host.
  */
 export class SessionCookie {
   readonly #baseUrl: () => string;
@@ -14,7 +14,7 @@ export class SessionCookie {
     this.#baseUrl = baseUrl;
   }
 
-  /** The token; undefined if the cookie is missing or sent more than once. */
+  /** The session token in the cookie; undefined if the cookie is missing or sent more than once. */
   read(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
     const { name } = this.#form();
     const values = headerLines(request, 'cookie')
@@ -54,8 +54,8 @@ export type RequestHeaders = Pick<IncomingMessage, 'rawHeaders' | 'method'>;
 
 /**
  * CSRF protection: rejects requests that do not come from a page of the console itself. Browsers send `Sec-Fetch-Site`,
- * which pages can neither set nor remove. Old browsers, and all browsers over plain http to another host, omit it, but
- * send `Origin` with every request that changes something.
+ * which pages can neither set nor remove. Old browsers, and all browsers over plain http to another host, omit this
+ * header, but send `Origin` with every request that changes something.
  */
 export function rejectCrossOrigin(baseUrl: () => string): (request: RequestHeaders) => Problem | undefined {
   return (request) => {
@@ -69,7 +69,7 @@ export function rejectCrossOrigin(baseUrl: () => string): (request: RequestHeade
 function isSameOrigin(request: RequestHeaders, isReading: boolean, baseUrl: () => string): boolean {
   const [site, ...moreSites] = headerLines(request, 'sec-fetch-site');
   if (moreSites.length > 0) return false;
-  // `none`: the user entered the address. That may read, but not change anything.
+  // `none` means that the user entered the address. Such a request may read, but not change anything.
   if (site !== undefined) return site === 'same-origin' || (isReading && site === 'none');
   const [origin, ...moreOrigins] = headerLines(request, 'origin');
   // Browsers omit `Origin` for same-origin reads.

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
     carillon.call(owner, 'POST', '/v2/clients', body, headers);
 
-  /** A request with exactly these header lines in addition to key and domain. */
+  /** Sends a request with exactly these header lines in addition to key and domain. */
   const raw = (first: string, lines: readonly string[], body = '') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
 

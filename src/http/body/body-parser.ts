@@ -9,8 +9,9 @@ declare module 'fastify' {
 }
 
 /**
- * Disables Fastify's body parsing: a route reads its body itself, so that a response that needs no body does
- * not wait for one. The media type is hidden from Fastify, which would check it before the route is known.
+ * Disables Fastify's body parsing: each route reads its body itself, so that a response that does not depend on the
+ * body is sent without waiting for it. The media type is hidden from Fastify, which would check it before the route is
+ * known.
  */
 export function skipBodyParsing(app: FastifyInstance): void {
   app.decorateRequest('bodyType', undefined);

@@ -68,7 +68,7 @@ test('declared bodies count in bytes: a user has a share, other users are not af
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const colleague = await carillon.user(owner, 'admin');
-  // 16 MiB of files for a user: two of these.
+  // A user may occupy 16 MiB with files, which is enough for two of these three bodies.
   const held = await Promise.all([0, 1, 2].map(() => open(t, carillon)));
   for (const { socket } of held) {
     socket.write(post(IMPORT, owner, `content-length: ${6 * MIB}`));
@@ -163,7 +163,7 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
   const { port } = server.address() as AddressInfo;
   const sent = JSON.stringify({ ics: 'x'.repeat(MIB / 2) });
   const response = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: sent });
-  // Node reads a socket in chunks of at most 64 KiB.
+  // Node reads a socket in chunks of at most 64 KiB, so the body of 512 KiB arrives in at least 8 chunks.
   assert.ok(Number(await response.text()) >= 8);
   assert.deepEqual([...new Set(turns)], ['body of 7']);
 });

@@ -11,15 +11,21 @@ import { requireJson } from './body-parser.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
 import { GrowingBuffer, TextFile } from './temporary-file.ts';
 
-/** A parsed body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
+/** A parsed request body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type Body = {
   readonly value: unknown;
   readonly hashWithPrefix: (prefix: string) => string;
-  /** The text of the streamed field, for which `value` has a placeholder. The caller has to close it. */
+  /**
+   * The file with the text of the streamed field, for which `value` has a placeholder. The caller has to close the
+   * file.
+   */
   readonly text?: TextFile | undefined;
 };
 
-/** The sender of a body. An authenticated sender (`isKnown`) has a minimum rate, any other a fixed timeout. */
+/**
+ * The sender of a body. The body of an authenticated sender (`isKnown`) must arrive at a minimum rate, any other body
+ * within a fixed timeout.
+ */
 export type Sender = { readonly owner: Owner; readonly isKnown: boolean };
 
 export type BodyDeadlines = {
@@ -31,13 +37,13 @@ export type BodyDeadlines = {
 };
 
 export type BodiesPorts = {
-  /** Quota for the bytes of bodies in memory, until their responses have left. */
+  /** Quota for the bytes of bodies in memory, until their responses are sent. */
   readonly quota: Quota;
-  /** The same for bodies in temporary files. */
+  /** Quota for the bytes of bodies in temporary files, until their responses are sent. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'awaitBody' | 'whenOver'>;
-  /** Chunks of long bodies are processed in turn with the requests of other callers. */
+  /** Processes the chunks of long bodies in turn with the requests of other callers. */
   readonly scheduler: Pick<FairScheduler, 'turn'>;
 };
 
@@ -102,7 +108,7 @@ export class Bodies {
   /**
    * Receives a body in chunks.
    *
-   * @param quota is charged for the bytes until the response has left
+   * @param quota is charged for the bytes until the response is sent
    * @param take is awaited before the next chunk is read
    */
   receive(
@@ -144,7 +150,7 @@ export class Bodies {
       request.off('data', onData).off('end', onEnd).off('error', fail);
       if (connection !== undefined) connections.awaitBody(connection, undefined);
     };
-    // `end` and `error` are emitted even while a chunk is being processed: the promise waits for that chunk.
+    // Node emits `end` and `error` even while a chunk is being processed, so the promise waits for that chunk.
     const fail = (error: unknown) => {
       stop();
       // Discard the rest of the body.
@@ -210,12 +216,12 @@ export function isTooSlow(
   return ageMs >= bodyGraceMs && received <= ((ageMs - bodyGraceMs) / 1_000) * minBodyBytesPerS;
 }
 
-/** The `Content-Length`, 0 without a body; undefined for a chunked body. */
+/** The declared `Content-Length`; 0 if there is no body, undefined if the body is chunked. */
 function declaredLength({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 
-/** Whether the client waits for `100 Continue`. We listen to `checkContinue`, so Node does not send it itself. */
+/** Whether the client waits for `100 Continue`. Node does not send it itself, because we listen to `checkContinue`. */
 function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect);
 }

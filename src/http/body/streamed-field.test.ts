@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LongText, RestTooLarge } from './streamed-field.ts';
 
-/** The result for JSON that arrives in chunks of this many bytes. */
+/** Extracts the field from JSON that arrives in chunks of `chunkBytes` bytes. */
 function taken(json: string | Uint8Array, pieceBytes = 1_000_000, maxRestBytes = 1_000) {
   const long = new LongText('ics', maxRestBytes);
   const bytes = Buffer.from(json as string);

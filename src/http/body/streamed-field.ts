@@ -7,26 +7,26 @@ const COLON = 0x3a;
 const [BEGIN_LIST, END_LIST, BEGIN_OBJECT, END_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 const LOWER_U = 0x75;
 
-/** A longer field name cannot match, so the rest of it is not buffered. */
+/** Maximum number of buffered bytes of a field name. A longer name cannot match, so its rest is not buffered. */
 const MAX_NAME_BYTES = 128;
 
-/** The placeholder consists of the first characters of the text, up to this length. */
+/** Maximum length of the placeholder, which consists of the first characters of the text. */
 const PLACEHOLDER_LENGTH = 16;
 
-/** A text field that is streamed. */
+/** A text field of a request body that is streamed to a file. */
 export type LongField = {
   readonly name: string;
   /** Maximum size of the whole body. */
   readonly maxBytes: number;
 };
 
-/** The JSON without the streamed text is larger than allowed. */
+/** Thrown if the JSON without the streamed text is larger than allowed. */
 export class RestTooLarge extends Error {}
 
 /**
- * Streaming JSON filter: extracts the text of one top-level field while the body arrives, so that it is never held in
- * memory. The remaining JSON contains a placeholder: the first characters of the text without leading whitespace, or an
- * empty string if the text is not well-formed Unicode.
+ * Extracts the text of one top-level field from JSON while the body arrives, so that the whole text is never in memory.
+ * The rest of the JSON contains a placeholder: the first characters of the text without leading whitespace, or an empty
+ * string if the text is not well-formed Unicode.
  */
 export class LongText {
   readonly #field: string;
@@ -87,7 +87,7 @@ export class LongText {
     return text;
   }
 
-  /** The rest of the JSON with the placeholder. Throws SyntaxError if the text is not terminated. */
+  /** Returns the rest of the JSON with the placeholder. Throws SyntaxError if the text is not terminated. */
   end(): Buffer {
     if (this.#isInText) throw new SyntaxError('The text is not terminated.');
     const rest = this.#rest.bytes();
@@ -109,7 +109,10 @@ export class LongText {
     this.#rest.add(bytes);
   }
 
-  /** Scans up to the text and returns where it begins. Without a text, scans one byte more than the rest may have. */
+  /**
+   * Scans the bytes up to the streamed text and returns where the text begins. If there is no text, the scan ends one
+   * byte after the limit of the rest.
+   */
   #scan(bytes: Buffer, begin: number): number {
     const end = Math.min(bytes.length, begin + this.#maxRestBytes - this.#rest.length + 1);
     for (let at = begin; at < end; at += 1) {
@@ -170,13 +173,19 @@ export class LongText {
   }
 }
 
-/** A field name from its bytes in JSON. Only a name with an escape needs the parser, which is slow for thousands of names. */
+/**
+ * Decodes a field name from its bytes in JSON. Only a name with an escape needs the parser, which is slow for thousands
+ * of names.
+ */
 function nameOf(bytes: readonly number[]): unknown {
   const name = Buffer.from(bytes).toString();
   return bytes.includes(BACKSLASH) ? JSON.parse(`"${name}"`) : name;
 }
 
-/** The position of the closing quote, or of the first incomplete escape, or the end of the bytes. */
+/**
+ * Returns where the text ends in these bytes: at the closing quote, the first incomplete escape, or the end of the
+ * bytes.
+ */
 function endOfText(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
   let quote = bytes.indexOf(QUOTE, begin);
   let slash = bytes.indexOf(BACKSLASH, begin);

@@ -13,7 +13,7 @@ export class TextFile {
     this.#remove = remove;
   }
 
-  /** Rejects with the problem `storage_unavailable` if the file cannot be created. */
+  /** Creates an empty file. Rejects with the problem `storage_unavailable` if that fails. */
   static async create(): Promise<TextFile> {
     try {
       const folder = await mkdtemp(join(tmpdir(), 'carillon-text-'));
@@ -30,7 +30,7 @@ export class TextFile {
     }
   }
 
-  /** File descriptor to pass to a child process; valid until `close`. */
+  /** The file descriptor, which can be passed to a child process; valid until `close`. */
   get fd(): number {
     return this.#handle.fd;
   }

@@ -16,8 +16,8 @@ import { Tarpit } from './tarpit.ts';
 const MAX_DELAY_MS = 10_000;
 
 /**
- * Rate-limited responses per account that are sent without delay; beyond this rate each is delayed by up to a
- * second.
+ * Rate of `rate_limited` responses per account up to which they are sent without delay. Beyond it, each response is
+ * delayed by up to a second.
  */
 const UNDELAYED_RATE_LIMITED: Rate = { count: 20, windowS: 1 };
 
@@ -31,7 +31,7 @@ export type ErrorHandlerPorts = {
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
-  /** Called when a response is delayed: it must not hold a request slot. */
+  /** Called when a response is delayed, because a delayed request must not hold a request slot. */
   readonly onDelay: (reply: FastifyReply) => void;
   /** Makes the connection of a delayed response reject further requests. */
   readonly pauseConnection: (response: ServerResponse) => void;
@@ -63,7 +63,7 @@ export class ErrorHandler {
     this.#limited.stop();
   }
 
-  /** Responds to an error. Anything but a Problem is logged and sent as `internal` without details (C4). */
+  /** Responds to an error. An error that is not a problem is logged and sent as `internal` without details (C4). */
   async reject(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const problem = problemOf(error);
     this.#reportDenial(request, problem);
@@ -72,9 +72,12 @@ export class ErrorHandler {
     return this.send(reply, problem ?? new Problem('internal'));
   }
 
-  /** Responds to a URL that the router cannot parse. Authentication comes first: without a key it is 401 (C1). */
+  /**
+   * Responds to a request whose URL the router cannot parse. Authentication comes first: without a key the response is
+   * 401 (C1).
+   */
   async rejectUnrouted(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    // The request target may be an absolute URL; the router strips its origin, too.
+    // The request target may be an absolute URL. Strip its origin, as the router does.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const group = this.#ports.routeGroups.find(({ prefix }) => path.startsWith(prefix));
     request.routeGroup = group;
@@ -119,7 +122,8 @@ export class ErrorHandler {
   #reportDenial(request: FastifyRequest, problem: Problem | undefined): void {
     if (problem?.code !== 'unauthorized' && problem?.code !== 'not_permitted') return;
     const route = `${request.method} ${request.routeOptions.url ?? '(none)'}`;
-    // `unauthorized` with a caller: the key was revoked while the request was processed, so it is not attributed to it.
+    // If `unauthorized` has a caller, its key was revoked while the request was processed. The denial is not attributed
+    // to that key.
     const caller = problem.code === 'not_permitted' ? request.caller : undefined;
     this.#ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
   }

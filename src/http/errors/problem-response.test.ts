@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
 
-  /** Asserts a problem document of RFC 9457 with our additional members. */
+  /** Asserts that a response is a problem document of RFC 9457 with our additional members. */
   function mustBeProblem({ status, headers, json }: Answer, wanted: number, code: keyof typeof problems): void {
     assert.equal(status, wanted);
     assert.equal(headers.get('content-type')?.split(';')[0], 'application/problem+json');

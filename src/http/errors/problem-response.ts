@@ -2,10 +2,10 @@ import type { FastifyReply } from 'fastify';
 import { Problem, type ProblemCode, problems } from '../../problems.ts';
 import { KEY_CHALLENGE } from '../auth/route-groups.ts';
 
-/** `Retry-After` of shed requests, in seconds. */
+/** Default `Retry-After` of responses with status 503, in seconds. */
 export const RETRY_AFTER_S = 1;
 
-/** A problem as RFC 9457 `application/problem+json` (C6). */
+/** The body of a problem response: `application/problem+json` as in RFC 9457 (C6). */
 export function problemBody(problem: Problem, baseUrl: string): Record<string, unknown> {
   const { status, title } = problems[problem.code];
   const body = { type: `${baseUrl}/problems/${problem.code}`, title, status, detail: problem.message };
@@ -38,7 +38,7 @@ const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_body',
   FST_ERR_BAD_URL: 'not_found',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
-  // QUERY without a media type; no route has this method.
+  // A QUERY request without a media type. No route has this method.
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: 'not_found',
 };
 

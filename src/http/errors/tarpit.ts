@@ -2,12 +2,15 @@ import type { Clock } from '../../clock.ts';
 import type { Rate } from '../../durations.ts';
 import { TokenBuckets } from '../auth/rate-limits.ts';
 
-/** Concurrently delayed responses; beyond this they are sent without delay, since each occupies memory. */
+/**
+ * Maximum number of concurrently delayed responses. Further responses are sent without delay, because each delayed one
+ * occupies memory.
+ */
 const MAX_WAITING = 1_000;
 
 export type TarpitPorts = {
   readonly clock: Clock;
-  /** Rejections per name that are sent without delay, and the rate of the delayed ones; undefined never delays. */
+  /** Rate of rejections per id up to which they are sent without delay; undefined disables delays. */
   readonly rate: Rate | undefined;
   /** Maximum delay; shorter than the request timeout of clients. */
   readonly maxDelayMs: number;
@@ -29,7 +32,7 @@ export class Tarpit<K> {
   }
 
   /**
-   * Resolves when the rejection may be sent; undefined if it may be sent immediately.
+   * Delays a rejection. Resolves when the rejection may be sent; undefined if it may be sent immediately.
    *
    * @param onWait receives a function that ends the delay, to be called when the client disconnects
    */
@@ -51,7 +54,7 @@ export class Tarpit<K> {
     return promise;
   }
 
-  /** Ends all delays, and delays nothing from now on. */
+  /** Ends all delays. Later rejections are not delayed. */
   stop(): void {
     this.#isStopped = true;
     for (const end of this.#waiting) end();

@@ -19,10 +19,10 @@ import { headerLines } from '../server/cors.ts';
 import { EVENT_STREAM, eventStream, READ_BATCH_SIZE, wantsStream } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
-/** Maximum duration of a long poll. */
+/** Maximum duration of a long poll, in seconds. */
 const MAX_WAIT_S = 30;
 
-/** Chunks that a stream prefetches. */
+/** Number of chunks that a stream prefetches. */
 const PREFETCH_CHUNKS = 1;
 
 const CURSOR_REQUIREMENT = 'must be a cursor that was answered before';
@@ -48,7 +48,7 @@ const followParameters = {
   wait,
 };
 
-/** Stored entries after a cursor, the cursor to continue with, and whether the end of the feed was reached. */
+/** Stored feed entries after a cursor, the cursor to continue with, and whether the end of the feed was reached. */
 export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
 
 /** Defines a feed route (X2): `{ data, next }` immediately, as a long poll, or as a stream of server-sent events. */
@@ -113,7 +113,7 @@ type FollowRequest = FeedRequest & {
 
 function followRequest(request: FastifyRequest, parameters: Parameters, query: Input['query']): FollowRequest {
   const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
-  // HEAD never waits.
+  // A HEAD request never waits for entries.
   if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
   if (!wantsStream(request.headers.accept)) return { given, after, limit, waitMs: wait * 1_000, isStream: false };
   return { given, after: lastEventId(request) ?? after, limit: READ_BATCH_SIZE, waitMs: 0, isStream: true };
@@ -151,8 +151,8 @@ export async function respondWithFeed(
 }
 
 /**
- * The Last-Event-ID header; a repeated one is invalid (C4). Takes precedence over `after`: a reconnecting
- * client sends both.
+ * The cursor in the Last-Event-ID header; a repeated header is invalid (C4). The header takes precedence over `after`,
+ * because a reconnecting client sends both.
  */
 function lastEventId(request: FastifyRequest): number | undefined {
   const [text, ...more] = headerLines(request.raw, 'last-event-id');

@@ -3,18 +3,18 @@ import { Problem } from '../../problems.ts';
 import type { FeedSlice } from '../routes/route.ts';
 import type { FeedWaiter } from './waiters.ts';
 
-/** Interval of comments that keep the connection alive for client and proxies. */
+/** Interval of the comments in a stream that keep the connection alive for client and proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** Upper limit for noticing a revoked key if its commit event was lost. */
+/** Interval at which a stream checks its caller again, in case the commit event of a revoked key was lost. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** Reconnection delay sent to clients. */
+/** Delay before a client reconnects, sent to clients as `retry`. */
 const RETRY_MS = 2_000;
 
 export const EVENT_STREAM = 'text/event-stream';
 
-/** Entries per read and per chunk. */
+/** Maximum number of feed entries per read, and per chunk of a stream. */
 export const READ_BATCH_SIZE = 100;
 
 export type StreamPorts = {
@@ -26,9 +26,9 @@ export type StreamPorts = {
 };
 
 /**
- * The feed as server-sent events, starting with a first page: `id` is the cursor, `event` the kind, `data` the entry.
- * An `id` without data dispatches no event, but the client stores it and sends it when it reconnects.
- * The stream ends when the waiter is ended or the caller may no longer read; the client reconnects with Last-Event-ID.
+ * Streams the feed as server-sent events, starting with a first page: `id` is the cursor, `event` the kind, `data` the
+ * entry. An `id` without data dispatches no event, but the client stores it and sends it when it reconnects. The stream
+ * ends when the waiter is ended or the caller may no longer read; the client reconnects with Last-Event-ID.
  */
 export async function* eventStream(
   waiter: FeedWaiter,
@@ -66,7 +66,7 @@ export async function* eventStream(
   }
 }
 
-/** An empty page, after a check that the caller may still read. */
+/** Checks that the caller may still read, and returns the page without entries: there is nothing new to send. */
 async function recheckAccess(page: FeedSlice, { check }: StreamPorts): Promise<FeedSlice> {
   await check();
   return { ...page, entries: [] };
@@ -83,8 +83,8 @@ function message({ cursor, kind, shown }: FeedSlice['entries'][number]): string 
 }
 
 /**
- * Returns undefined for a Problem: a stream cannot send one, so it ends and the client gets the problem on
- * reconnecting.
+ * Runs the work; returns undefined if it throws a problem. A stream cannot send a problem, so it ends, and the client
+ * gets the problem when it reconnects.
  */
 async function undefinedOnProblem<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {

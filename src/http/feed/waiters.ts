@@ -2,11 +2,14 @@ import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
 
-/** Poll interval for commits whose notification was lost. */
+/** Interval of the poll for commits whose notification was lost. */
 const POLL_INTERVAL_MS = 1_000;
 const ACCOUNTS_PER_POLL = 500;
 
-/** Concurrent reads of all waiters, so that a large wake-up leaves the database free for other requests. */
+/**
+ * Maximum number of concurrent reads of all waiters, so that the database has capacity for other requests when many
+ * waiters wake up together.
+ */
 const READ_CONCURRENCY = 8;
 
 /** A request that waits for new feed entries of an account. */
@@ -44,7 +47,9 @@ export class FeedWaiter {
     this.#isWoken = false;
   }
 
-  /** Waits for a wake-up since the last `beginReading`, up to `waitMs`. Returns whether there was one. */
+  /**
+   * Waits up to `waitMs` for a wake-up; one since the last `beginReading` counts. Returns whether there was a wake-up.
+   */
   async sleep(clock: Clock, waitMs: number): Promise<boolean> {
     if (this.#isWoken || this.#isOver) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -88,8 +93,8 @@ export class FeedWaiters {
   }
 
   /**
-   * Adds a waiter, to be removed by `leave`. Throws `overloaded` beyond the limit in total, or a quarter of it
-   * per account.
+   * Adds a waiter, which the caller has to remove with `leave`. Throws `overloaded` beyond the limit of waiters in
+   * total, or a quarter of it per account.
    */
   join(accountId: number): FeedWaiter {
     const others = this.#waitersByAccount.get(accountId) ?? new Set();
@@ -150,7 +155,7 @@ export class FeedWaiters {
 
   #onCommit({ accountsWithOccurrences, access }: CommitEvents): void {
     if (this.#count === 0) return;
-    // Permissions may have changed for any waiter.
+    // Access has changed, so the permissions of any waiter may have changed.
     if (access) for (const waiter of this.#all()) waiter.wake();
     else
       for (const accountId of accountsWithOccurrences)

@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
     assert.equal(formatTimestamp(null), NEVER);
     assert.equal(formatTimestamp(0), '1970-01-01 00:00:00');
     assert.equal(formatTimestamp(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
-    // Same as the standard library, for more days than are cached and before the epoch.
+    // The text equals that of the standard library, for more days than are cached and also before the epoch.
     for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
       assert.equal(formatTimestamp(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
     }

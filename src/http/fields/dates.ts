@@ -41,7 +41,7 @@ export function daysIn(year: number, month: number): number {
 
 const DAY_MS = 86_400_000;
 
-/** Cache of formatted days by days since the epoch: the records of a list share few days. */
+/** Cache of formatted days, keyed by days since the epoch. The records of a list share few days. */
 const formattedDays = new Map<number, string>();
 const MAX_CACHED_DAYS = 1_000;
 

@@ -19,7 +19,7 @@ const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} 
 const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
 const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
-/** The record's own id. */
+/** A field with the id of the record itself. */
 export const key = (description: string) => readOnly<number>(description, String, DIGITS);
 
 /** A field with a constant value. */
@@ -40,7 +40,7 @@ export const readOnlyText = (description: string) => readOnly<string | null>(des
 export const readOnlyWord = (description: string, words: readonly string[], title?: string) =>
   readOnly<string | null>(description, (word) => word ?? '', wordSchema(words, title));
 
-/** The schema of an enumeration; with a title it is a named schema of the OpenAPI document. */
+/** The schema of an enumeration. With a title, it becomes a named schema of the OpenAPI document. */
 export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
@@ -48,8 +48,8 @@ export const wordSchema = (words: readonly string[], title?: string): JsonSchema
 });
 
 /**
- * A secret that only the creating response contains; it is removed from the stored response for idempotent
- * replays (X4).
+ * A secret that is returned only in the response that creates it. It is removed from the response that is stored for
+ * idempotent replays (X4).
  */
 export const secretOnce = (description: string) =>
   readOnly<string>(description, String, { ...STRING, 'x-shown-once': true });
@@ -61,7 +61,7 @@ export const readOnlyId = (description: string) =>
 export const readOnlyNumber = (description: string) =>
   readOnly<number | null>(description, (count) => String(count ?? 0), DIGITS);
 
-/** The seconds of another field as hours, rounded to four decimals. */
+/** A field that returns the seconds of another field as hours, rounded to four decimals. */
 export const hoursOf = (from: string, description: string): Field<number | null, 'derived'> => ({
   ...readOnly<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
   mode: 'derived',
@@ -116,7 +116,7 @@ export function label(description: string, max = 255): Field<string, 'writable'>
 /** A text of up to 20,000 characters; empty by default. */
 export const longText = (description: string) => text({ description, max: 20_000, initial: '' });
 
-/** Comma-separated tags, stored trimmed and without empty ones. */
+/** Comma-separated tags, stored trimmed and without empty tags. */
 export function tags(description: string): Field<string, 'writable'> {
   const field = shortText(description, 1_000);
   const parse = (value: unknown) =>
@@ -214,7 +214,7 @@ const FLAG_VALUES = ['0', '1', 0, 1, true, false];
 
 const isOn = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
 
-/** A flag: 0 or 1 out; 0, 1, "0", "1", true, false in. */
+/** A flag. Accepts 0, 1, "0", "1", true and false; returns "0" or "1". */
 export const flag = (description: string, initial: 0 | 1 = 0) =>
   writable<number>(
     {
@@ -234,14 +234,14 @@ export const writeOnlyFlag = (description: string): Field<number, 'writeOnly'> =
   mode: 'writeOnly',
 });
 
-/** A flag that is serialized as a number. */
+/** A flag that is returned as the number 0 or 1. */
 export const numberFlag = (description: string): Field<number, 'writable'> => ({
   ...flag(description),
   serialize: Number,
   outputSchema: { type: 'integer', enum: [0, 1] },
 });
 
-/** 1 active, 0 inactive, 2 on hold. */
+/** The state of a record: 1 is active, 0 is inactive, 2 is on hold. */
 export const active = () =>
   writable<number>(
     {
@@ -332,10 +332,13 @@ function plainDecimal(text: string): string {
   return text.replace(/^0+(?=\d)/, '');
 }
 
-/** Whether a value of `fixedPrice` is an amount rather than a flag. */
+/** Whether a value of a `fixedPrice` field is an amount rather than a flag. */
 const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && Number(value) !== 0;
 
-/** A flag. An amount sets it and is stored in `price`, because existing clients write the price here (C42). */
+/**
+ * A flag for a fixed price. An amount sets the flag and is stored in `price`, because existing clients send the price
+ * in this field (C42).
+ */
 export const fixedPrice = (description: string): Field<number, 'writable'> => ({
   ...writable<number>(
     {
@@ -394,13 +397,13 @@ function idOf(value: unknown): number {
   return value === '' || value === null ? 0 : (parseId(value) ?? unreachable());
 }
 
-/** A reference to another record, with its name. */
+/** A reference to another record by its id and name, such as `user_id` and `user_name`. */
 type Reference<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
 
 export type Assigned = Reference<'user'>;
 export type AssignedTeam = Reference<'team'>;
 
-/** References to other records: accepts a list of ids or of its own output, `[{ …_id, …_name }]`. */
+/** A field with references to other records. Accepts a list of ids, or its own output: `[{ …_id, …_name }]`. */
 function references<N extends 'user' | 'team'>(
   resourceType: N,
   description: string,
@@ -444,10 +447,10 @@ function references<N extends 'user' | 'team'>(
   );
 }
 
-/** The assigned users. */
+/** A field with the users that are assigned to the record. */
 export const assigned = (description: string) => references('user', description);
 
-/** The assigned teams. */
+/** A field with the teams that are assigned to the record. */
 export const assignedTeams = (description: string) => references('team', description);
 
 /** The role of a user in the account. */
@@ -464,7 +467,7 @@ export const role = (description: string): Field<Role, 'writable'> =>
     'member',
   );
 
-/** A list of nested records with these fields. */
+/** A list of nested records with these fields, which the service writes. */
 export const readOnlyRecords = <F extends Fields>(description: string, fields: F, title?: string) =>
   readOnly<readonly OutputOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',

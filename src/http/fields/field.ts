@@ -2,8 +2,8 @@
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
- * How a field is used: `readOnly` by the caller, `constant`, `derived` from another field, `writable` by the caller,
- * `writeOnly`: never returned.
+ * How a caller uses a field: `readOnly` is only returned, `constant` always has the same value, `derived` is computed
+ * from another field, `writable` is accepted and returned, `writeOnly` is accepted and never returned.
  */
 export type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writeOnly';
 
@@ -20,9 +20,9 @@ export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   validate?(value: unknown): string | undefined;
   /** Converts a valid value to the stored one. */
   parse(value: unknown): Stored;
-  /** Stored values of other fields that a valid value also sets. */
+  /** Returns stored values of other fields that a valid value of this field also sets. */
   implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
-  /** Stored when a creation omits the field; undefined means that the field is required. */
+  /** The value that is stored if a creation omits the field; undefined means that the field is required. */
   readonly default: Stored | undefined;
   /** Schema of serialized values. */
   readonly outputSchema: JsonSchema;
@@ -35,15 +35,15 @@ export type Fields = { readonly [name: string]: Field };
 
 type StoredOf<F> = F extends Field<infer S> ? S : never;
 
-/** Input of a creation: every writable field, with its default if it was omitted. */
+/** The parsed body of a creation: every writable field, with its default if it was omitted. */
 export type Created<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'readOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
-/** Input of a change: only the given fields. */
+/** The parsed body of a change: only the given fields. */
 export type Changed<F extends Fields> = Partial<Created<F>>;
 
-/** The stored values that serialization needs. */
+/** The stored values from which a record with these fields is serialized. */
 export type OutputOf<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'writeOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
@@ -65,12 +65,12 @@ export function readOnly<S>(
   };
 }
 
-/** Unreachable: a read-only field was written, or validation is broken. */
+/** Throws for a case that validation excludes, such as a value for a read-only field. */
 export function unreachable(): never {
   throw new Error('a read-only field was written');
 }
 
-/** Options of a writable field. `outputSchema` is that of a string by default. */
+/** Options of a writable field. The default of `outputSchema` is the schema of a string. */
 type FieldDefinition<S> = {
   description: string;
   inputSchema: JsonSchema;
@@ -101,7 +101,7 @@ export function maxLengthOf(field: Field | undefined): number {
   return max;
 }
 
-/** Serializes a stored row, in the order of its fields. */
+/** Serializes a stored row to a record, with the fields in the order of their definition. */
 export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const name in fields) {

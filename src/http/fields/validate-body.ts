@@ -40,12 +40,12 @@ ajv.addKeyword({
 export function isText(text: string, min: number, max: number): boolean {
   if (!isStorable(text)) return false;
   const trimmed = text.trim();
-  // There are at most as many characters as UTF-16 units, so counting characters is rarely necessary.
+  // A text has at most as many characters as UTF-16 units, so counting characters is rarely necessary.
   const length = trimmed.length <= max ? trimmed.length : [...trimmed].length;
   return length >= min && length <= max;
 }
 
-/** The body of a creation: required fields must be present, others have a default. */
+/** Defines the body of a creation: required fields must be present, all other fields have a default. */
 export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   const writable = writableOf(fields);
   const required = writable.filter(([, field]) => field.default === undefined).map(([name]) => name);
@@ -57,7 +57,7 @@ export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   });
 }
 
-/** The body of a change: every field is optional, and only the given ones are returned (C27). */
+/** Defines the body of a change: every field is optional, and only the given fields are returned (C27). */
 export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
   const writable = writableOf(fields);
   return bodySpec(writable, [], (body) => {
@@ -69,7 +69,7 @@ export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
 
 type Entries = readonly (readonly [name: string, field: Field])[];
 
-/** Values of other fields that the given fields also set. */
+/** Returns the values of other fields that the given fields also set. */
 function impliedBy(entries: Entries, body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const implied = entries.map(([name, field]) => (Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined));
   return Object.assign({}, ...implied);
@@ -98,7 +98,7 @@ function bodySpec<T>(
       validate ??= ajv.compile(schema);
       const errors = validate(body) ? new Map<string, FieldError>() : fieldErrors(schema, validate.errors ?? []);
       const fields = body as Readonly<Record<string, unknown>>;
-      // Beyond the schema: reject texts that a database would reject or change.
+      // In addition to the schema, reject texts that a database would reject or change.
       for (const [name, { inputSchema }] of entries) {
         if (errors.has(name) || areStorable(fields[name])) continue;
         errors.set(name, { field: name, message: String(inputSchema['x-must']) });
@@ -120,7 +120,7 @@ function areStorable(value: unknown): boolean {
   return Object.values(value).every(areStorable);
 }
 
-/** One error for each invalid field, with the message of its schema. */
+/** Converts schema errors to one error for each invalid field, with the message of the field. */
 function fieldErrors(schema: JsonSchema, ajvErrors: readonly ErrorObject[]): Map<string, FieldError> {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const errors = new Map<string, FieldError>();

@@ -40,10 +40,10 @@ export type CapabilityUrlPorts = {
   readonly work: Pick<RequestSlots, 'beginCalendar'>;
 };
 
-/** Time to read the whole document before the connection is closed. */
+/** Time within which a client has to read the whole document; then its connection is closed. */
 const RESPONSE_TIMEOUT_MS = 5 * 60_000;
 
-/** No shared caching, no framing, no referrer, no indexing. */
+/** Response headers that forbid shared caching, framing, referrers and indexing. */
 const HEADERS = {
   'cache-control': 'private, no-cache',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -69,7 +69,7 @@ export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, por
     if (result === 'matched') return reply.code(304).send();
     work.beginCalendar(request, reply, document.accountId);
     reply.type(url.type).header('content-disposition', `inline; filename="${url.fileName}"`);
-    // No Content-Length, like the streamed GET response: 0 would claim an empty document (RFC 9110, 8.6).
+    // Send no Content-Length, as in the streamed GET response: 0 would mean an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
     const cancel = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
     reply.raw.once('close', cancel);

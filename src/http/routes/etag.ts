@@ -4,7 +4,7 @@ import { invalidInput, Problem } from '../../problems.ts';
 import { headerLines } from '../server/cors.ts';
 import type { Route } from './route.ts';
 
-/** The value of If-Match or If-None-Match: any representation, or these tags. */
+/** The value of If-Match or If-None-Match: `*` for any representation, or a list of tags. */
 type EntityTags = '*' | readonly EntityTag[];
 
 /** The preconditions of a request (RFC 9110, 13.1). */
@@ -15,7 +15,7 @@ export function etagOf(text: string): string {
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
-/** The preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed one. */
+/** The preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed header. */
 export function conditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Conditions | undefined {
   const { headers } = request;
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return undefined;
@@ -56,14 +56,17 @@ export function requirePreconditions(conditions: Conditions, tag: string): void 
 /** The canonical path of a route. */
 const pathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
-/** The GET route of the record at the same path, whose response the preconditions of a change apply to. */
+/** The GET route at the same path. The preconditions of a change apply to the response of this GET. */
 export function representationOf(route: Route, routes: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
   return routes.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === pathOf(route));
 }
 
 const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
-/** Whether a response is the representation of a single record, so that its ETag equals that of a GET of the record. */
+/**
+ * Whether the responses of a route have an ETag: each represents a single record, so its ETag equals that of a GET of
+ * the record.
+ */
 export function isTagged(route: Route, routes: readonly Route[]): boolean {
   if (route.mode !== 'write') return route.conditional;
   const record = `/${pathOf(route).split('/')[1]}/{}`;
@@ -71,7 +74,7 @@ export function isTagged(route: Route, routes: readonly Route[]): boolean {
   return getRoute !== undefined && JSON.stringify(getRoute.answer) === storableSchema(route);
 }
 
-/** The fields of a response that are never returned again, such as secrets. */
+/** The names of response fields that are returned only once, such as secrets. */
 export function shownOnceFields(route: Route): readonly string[] {
   return Object.entries(recordProperties(route))
     .filter(([, schema]) => schema['x-shown-once'] === true)
@@ -88,12 +91,14 @@ function recordProperties(route: Route): Schemas {
 /** The response schema as JSON, without the fields that are shown once. */
 function storableSchema({ answer }: Route): string {
   const json = JSON.stringify(answer);
-  // Few schemas have such a field; a replacer is slow.
+  // Return early, because few schemas have such a field and a replacer is slow.
   if (!json.includes('"x-shown-once":true')) return json;
   return JSON.stringify(answer, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 
-/** A response body without the fields that are shown once: this is stored for replays, and its hash is the ETag. */
+/**
+ * Removes fields that are shown once from a response body. The result is stored for replays, and its hash is the ETag.
+ */
 export function omitFields(names: readonly string[], body: unknown): unknown {
   if (names.length === 0) return body;
   const { data } = body as { data: Readonly<Record<string, unknown>> };

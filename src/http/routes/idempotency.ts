@@ -9,16 +9,16 @@ import type { Tables } from '../../store/tables.ts';
 import { headerLines } from '../server/cors.ts';
 import type { Input, Route, RouteResult } from './route.ts';
 
-/** How long the first response is replayed. */
+/** How long the first response to a key is stored and replayed. */
 const RETENTION_MS = 24 * 3_600_000;
 
-/** Small, so that no write waits long for a batch. */
+/** Number of expired responses that are deleted per transaction. It is small, so that no other write waits long. */
 const DELETE_BATCH_SIZE = 500;
 
 /** A call with an Idempotency-Key, which is unique per API key. The fingerprint identifies route, ids and body. */
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
-/** The prefix of the fingerprint: route and ids. The bytes of the body follow. */
+/** The beginning of the text that is hashed to the fingerprint: route and ids. The bytes of the body follow. */
 export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
   return `${route.method} ${route.path} ${JSON.stringify(ids)}\n`;
 }
@@ -26,7 +26,7 @@ export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: In
 /**
  * Reads the `Idempotency-Key` of a request; undefined without one. Throws `invalid_input` for an invalid key (X4).
  *
- * @param hashBehind returns a hash of a prefix followed by the raw body
+ * @param hashWithPrefix returns a hash of a prefix followed by the raw body
  */
 export function readIdempotencyKey(
   request: Pick<IncomingMessage, 'rawHeaders'>,
@@ -86,7 +86,7 @@ export async function findStoredResponse(view: AccountView, once: IdempotentCall
   return { body: JSON.parse(row.body), ...created, repeats: row.status };
 }
 
-/** Prepared, so that it is sent synchronously, pipelined before the commit. */
+/** Stores a response. The query is prepared, so that it is sent synchronously, pipelined before the commit. */
 const storeResponse = prepared((queries, row: Tables['idempotency']) =>
   queries
     .insertInto('idempotency')
@@ -100,7 +100,7 @@ const storeResponse = prepared((queries, row: Tables['idempotency']) =>
       body: row.body,
       answered_at: row.answered_at,
     })
-    // An existing row has expired, since `findStoredResponse` did not return it.
+    // An existing row has expired, because `findStoredResponse` did not return it.
     .onConflict((conflict) =>
       conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(({ ref }) => ({
         fingerprint: ref('excluded.fingerprint'),
@@ -126,8 +126,8 @@ export async function runOnce(
   call: () => Promise<RouteResult>,
   storable: (body: unknown) => unknown,
 ): Promise<RouteResult> {
-  // Pipelined, executed in this order: lock, then read, so that the stored response of a concurrent duplicate
-  // is visible.
+  // Both queries are pipelined and run in this order: the lock first, so that the read sees the stored response of a
+  // concurrent duplicate.
   const [isLocked, stored] = await Promise.all([tx.tryLockAccount(lockNameOf(once)), findStoredResponse(write, once)]);
   if (!isLocked) throw new Problem('idempotency_in_progress');
   if (stored !== undefined) return stored;

@@ -1,8 +1,9 @@
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 
-/** Large pages that are loaded at the same time, in all and for one account. */
+/** Maximum number of large pages that are loaded concurrently, in total. */
 const MAX_LARGE_PAGES = 4;
+/** Maximum number of large pages that are loaded concurrently for one account. */
 const MAX_LARGE_PAGES_PER_ACCOUNT = 2;
 
 /** A request that waits longer for a slot is rejected with 503. */
@@ -16,8 +17,8 @@ type Waiting = {
 };
 
 /**
- * A semaphore for loading pages of more than one slice, each of which holds megabytes until it is complete. Waiting
- * accounts are served round-robin.
+ * A semaphore for loading large pages. A large page has more than one slice and occupies megabytes until it is
+ * complete. Waiting accounts are served round-robin.
  */
 export class LargePages {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -71,7 +72,7 @@ export class LargePages {
       if (next !== undefined) {
         this.#take(accountId);
         next.begin();
-        // Move the account behind the others.
+        // Move the account to the end of the round-robin order.
         this.#waiting.delete(accountId);
         this.#waiting.set(accountId, own);
       }
@@ -79,7 +80,10 @@ export class LargePages {
     }
   }
 
-  /** The first request whose client is still connected and that has not timed out; rejects those before it. */
+  /**
+   * Takes the first waiting request that has not timed out and whose client is still connected. Rejects the requests
+   * before it.
+   */
   #nextOf(own: Waiting[]): Waiting | undefined {
     const lastSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
     for (let next = own.shift(); next !== undefined; next = own.shift()) {

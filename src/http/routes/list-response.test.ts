@@ -15,7 +15,7 @@ const rowsFrom = (first: number, count: number, text: string): readonly Row[] =>
 
 const sliceOf = (rows: readonly Row[]): Slice<Row> => ({ rows, cursorAfter: (index) => `behind ${rows[index]?.id}` });
 
-/** A page with lazy slices, and the number of slices that were read. */
+/** Creates a page with lazy slices, and counts the slices that were loaded. */
 function read(slices: readonly (readonly Row[])[], next?: string) {
   const seen = { loaded: 0, isClosed: false };
   async function* load() {
@@ -234,7 +234,7 @@ test('a slice waits while connections are being accepted, and one that waited to
   assert.ok(counts.every((count, index) => count - (counts[index - 1] ?? 0) <= 1));
 });
 
-/** Slots, and the order in which they were granted. */
+/** Creates slots for large pages, and records the order in which requests get one. */
 function slots() {
   const clock = testClock();
   const pages = new LargePages(clock);

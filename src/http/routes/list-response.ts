@@ -6,19 +6,19 @@ import type { Page, Paging, Slice } from './pagination.ts';
 /** Maximum size of a page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Size of the JSON around the records. */
+/** Maximum size of the JSON around the records of a page. */
 const MAX_ENVELOPE_BYTES = 256;
 
-/** Bytes that are serialized in one iteration of the event loop. */
+/** Maximum number of bytes that are serialized in one event-loop iteration. */
 const MAX_ITERATION_BYTES = 512 * 1024;
 
-/** A page larger than this waits for a slot before it loads more. */
+/** A page with more bytes than this waits for a slot before it loads another slice. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** Records that are serialized in the same iteration of the event loop in which the first slice was loaded. */
+/** Maximum number of records that are serialized in the same event-loop iteration in which their slice was loaded. */
 const MAX_PROMPT_ROWS = 100;
 
-/** A page whose first slice is loaded; nothing is loaded of a large page. */
+/** A page of which only the first slice is loaded, or nothing if the page is large. */
 export type PendingPage = {
   readonly page: Page<object>;
   readonly paging: Paging;
@@ -30,7 +30,7 @@ export type PendingPage = {
 /** A serialized page, and the paging parameters of the next page, if there is one. */
 export type WrittenPage = { readonly body: string | Buffer; readonly next: Paging | undefined };
 
-/** Loads the first slice of a page: most pages are complete with it. */
+/** Loads the first slice of a page, unless the page is large. Most pages have no other slice. */
 export async function beginPage<Row extends object>(
   page: Page<Row>,
   paging: Paging,
@@ -48,7 +48,7 @@ export type WritePorts = {
   readonly isGone: () => boolean;
   /** Whether the caller's unread responses leave room for another page. */
   readonly hasRoom: () => boolean;
-  /** Throws `overloaded` if they do not. */
+  /** Throws `overloaded` if the caller's unread responses leave no room for another page. */
   readonly mustHaveRoom: () => void;
 };
 
@@ -89,7 +89,7 @@ export async function serializePage(listing: PendingPage, ports: WritePorts): Pr
   };
 }
 
-/** Sends a page. `list` is the URL of its list. */
+/** Sends a page. `listUrl` is the URL of the list without a query. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -102,7 +102,7 @@ export function sendPage(
   return reply.code(200).type('application/json; charset=utf-8').send(body);
 }
 
-/** C7: the URL of the next page. No list has an id in its path. */
+/** Returns the URL of the next page (C7). The URL of a list needs no ids, because no list has an id in its path. */
 function linkTo(request: FastifyRequest, list: string, { offset, limit, after = '' }: Paging): string {
   const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
@@ -114,17 +114,17 @@ function linkTo(request: FastifyRequest, list: string, { offset, limit, after = 
 
 /** Collects serialized records up to MAX_PAGE_BYTES. */
 class PageWriter {
-  /** Whether a record did not fit. */
+  /** Whether the page is complete because another record did not fit. */
   isFull = false;
   bytes = MAX_ENVELOPE_BYTES;
   count = 0;
-  /** Records serialized in this iteration of the event loop. */
+  /** Serialized records that are not encoded to bytes yet. */
   #texts: string[] = [];
   #textBytes = 0;
   readonly #written: Buffer[] = [];
   #last: { readonly slice: Slice<object>; readonly index: number } | undefined;
 
-  /** Cursor of the last record, for the next page. */
+  /** The cursor of the last record, after which the next page begins. */
   get cursor(): string | undefined {
     return this.#last?.slice.cursorAfter(this.#last.index);
   }
@@ -146,7 +146,10 @@ class PageWriter {
     }
   }
 
-  /** A small page stays a string. A large page is encoded as it grows, so that its strings can be garbage-collected. */
+  /**
+   * Returns the whole page. A small page stays a string; a large page is encoded as it grows, so that its strings can
+   * be garbage-collected.
+   */
   end(head: string, tail: string): string | Buffer {
     if (this.#written.length === 0) return `${head}${this.#texts.join(',')}${tail}`;
     this.#flush();

@@ -65,16 +65,16 @@ export type MountPorts = {
   readonly failed: (request: FastifyRequest, error: unknown) => void;
 };
 
-/** A route with properties that are derived once from all routes. */
+/** A route, with properties that are derived once from all routes. */
 type CompiledRoute = {
   readonly route: Route;
-  /** The GET route whose response the preconditions apply to. */
+  /** The GET route to whose response the preconditions of a change apply. */
   readonly representation: ReturnType<typeof representationOf>;
   readonly isTagged: boolean;
   readonly shownOnce: readonly string[];
 };
 
-/** Headers and limits of a request. */
+/** The parsed headers of a request, and the limits that apply to its response. */
 type RequestOptions = {
   /** The caller's address, for the audit log. */
   readonly source: string;
@@ -82,9 +82,9 @@ type RequestOptions = {
   readonly once: IdempotentCall | undefined;
   /** Whether the caller's unread responses leave room for a response as large as the last one of this route. */
   readonly hasRoom: () => boolean;
-  /** Throws `overloaded` if they do not. */
+  /** Throws `overloaded` if the caller's unread responses leave no room for such a response. */
   readonly mustHaveRoom: () => void;
-  /** Throws `overloaded` if there is no room for this many bytes. */
+  /** Records the size of the response; throws `overloaded` if there is no room for this many bytes. */
   readonly beforeSending: (bytes: number) => void;
 };
 
@@ -98,7 +98,7 @@ export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts
         const { budget, permission } = request.routeOptions.config;
         // Rate-limit here: the caller is known and no work has been done.
         ports.limits.take(caller, budget ?? 'reads', reply);
-        // C4: 404 takes precedence over all other problems.
+        // 404 takes precedence over all later problems (C4).
         if (request.is404) throw notFound();
         // Check the permission before the body is read (C2).
         requirePermission(caller, permission);
@@ -159,7 +159,7 @@ function addRoute(
     const options: RequestOptions = {
       source: request.ip,
       conditions: route.conditional ? conditionsOf(request.raw) : undefined,
-      // X4: idempotency keys are scoped to an API key, so sessions have none.
+      // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
       once:
         route.method === 'POST' && caller.keyId !== 0
           ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
@@ -183,7 +183,7 @@ function addRoute(
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { permission: route.permission, budget: budgetOf(route) },
-    // C4: malformed ids are 404 before the body is read.
+    // Check the ids before the body is read: a malformed id is 404 (C4).
     onRequest: (request, _reply, done) => {
       idsOf(names, request);
       done();
@@ -233,7 +233,7 @@ function roomFor(
   };
 }
 
-/** Whether a single record was fetched successfully; 304 counts, too. */
+/** Whether the response to a GET of a single record was 200 or 304. */
 function isFetch(route: Route, request: FastifyRequest, reply: FastifyReply): boolean {
   return (
     route.mode === 'read' && route.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode)
@@ -279,7 +279,7 @@ async function run(
   if (route.mode === 'follow') throw new Error('a feed route is handled by respondWithFeed');
   if (route.mode === 'read') {
     const read = () => {
-      // Check again: the caller may have received other responses while this read waited.
+      // Check the room again: the caller may have received other responses while this read waited.
       options.mustHaveRoom();
       return route.run(viewOf(caller, ports), caller, input);
     };
@@ -291,7 +291,7 @@ async function run(
       ? runInSteps(route, caller, input, options, group, ports)
       : write(compiled, route, caller, input, options, group, ports);
   if (once === undefined) return change();
-  // X4: a stored response is replayed without running the route.
+  // Replay a stored response without running the route (X4).
   return inProgress.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
 }
 
@@ -318,7 +318,8 @@ async function write(
       }
       return route.run(write, caller, input, prepared);
     };
-    // Pipelined: the permission re-check is sent first, then the route's first query, without waiting.
+    // Pipelined: the permission check is sent first, and the first query of the route follows without waiting for its
+    // result.
     const reauthorizing = group.reauthorize(tx, caller);
     const running =
       once === undefined
@@ -386,14 +387,14 @@ function send(
     const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(omitFields(shownOnce, result.body)));
     reply.header('etag', tag);
     if (route.mode === 'read') {
-      // Only private caches, and only with revalidation.
+      // Allow only private caches, and only with revalidation.
       reply.header('cache-control', 'private, no-cache');
       const evaluation = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, tag);
       if (evaluation === 'differs') throw new Problem('precondition_failed');
       if (evaluation === 'matched') return reply.code(304).send();
     }
   }
-  // Encode a long text here, so that it is in memory only once until it is read.
+  // Encode a long text here, so that only its bytes stay in memory until the client has read them.
   const bytes = text.length < MIN_LARGE_BYTES ? text : Buffer.from(text);
   beforeSending(bytes.length);
   return reply

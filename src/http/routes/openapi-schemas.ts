@@ -2,8 +2,8 @@ import type { JsonSchema } from '../fields/field.ts';
 import type { Route } from './route.ts';
 
 /**
- * Patterns for custom formats, which other tools do not know. A pattern accepts everything that the format accepts, and
- * more: it cannot check whether a day exists.
+ * Patterns that replace custom formats, which other tools do not know. A pattern accepts everything that the format
+ * accepts, and more: it cannot check whether a day exists.
  */
 const FORMATS: Readonly<Record<string, string>> = {
   id: '^(0|[1-9]\\d{0,15})$',
@@ -15,10 +15,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   expiry: '^(\\s*\\d{1,9}(ms|s|m|h|d)\\s*|\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2})?$',
 };
 
-/** Documented as an id, which has at most 16 digits. */
+/** The internal pattern of digits. The document contains the pattern of an id instead, with at most 16 digits. */
 const DIGITS = '^\\d+$';
 
-/** The keywords that apply to each type. */
+/** The JSON Schema keywords that apply to each type. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
@@ -35,14 +35,14 @@ const TYPED = new Set(Object.values(KEYWORDS).flat());
 const INTERNAL = ['x-text', 'x-max', 'x-decimal'];
 
 /**
- * Collects the named schemas of an OpenAPI document, and converts internal schemas to portable ones: one type for each
- * alternative, standard keywords only, references to named schemas.
+ * Collects the named schemas of an OpenAPI document, and converts internal schemas to portable ones: one schema for
+ * each type of a value, standard keywords only, references to named schemas.
  */
 export class Schemas {
   readonly #named = new Map<string, JsonSchema>();
   readonly #names: ReadonlyMap<string, string>;
 
-  /** @param names names of record schemas, by `keyOf(schema)` */
+  /** @param names names of record schemas, by `schemaKeyOf(schema)` */
   constructor(names: ReadonlyMap<string, string>) {
     this.#names = names;
   }
@@ -126,7 +126,7 @@ function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   if (types.length === 0) return [schema];
   const parts = types.map((type) => ({ type, ...only(schema, KEYWORDS[type] ?? []) }));
   const [first, second, ...more] = parts;
-  // All tools understand a nullable type.
+  // Keep a nullable type as one schema, because all tools understand it.
   if (first !== undefined && second?.type === 'null' && more.length === 0)
     return [{ ...first, type: [first.type, 'null'] }];
   return parts;
@@ -136,7 +136,7 @@ function only(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
   return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.includes(keyword)));
 }
 
-/** One enumeration for each type among the values: many tools do not support mixed types. */
+/** Splits values into one enumeration for each type, because many tools do not support mixed types. */
 function valuesByType(enumeration: readonly unknown[]): readonly JsonSchema[] {
   return [...Map.groupBy(enumeration, typeOf)].map(([type, values]) => {
     if (type === 'null' || (type === 'boolean' && values.length === 2)) return { type };
@@ -151,7 +151,7 @@ function typeOf(value: unknown): string {
 
 /** Names of operations, request bodies and responses for generated clients. */
 export type SchemaNames = {
-  /** Names of record schemas, by `keyOf(schema)`. */
+  /** Names of record schemas, by `schemaKeyOf(schema)`. */
   readonly records: ReadonlyMap<string, string>;
   operationId(route: Route): string;
   body(route: Route): string;
@@ -189,8 +189,8 @@ export function schemaNames(routes: readonly Route[]): SchemaNames {
 }
 
 /**
- * How record schemas are named, by kind of route, in order of precedence: the first schema of a resource gets
- * the resource's name, a different schema of the same resource a longer one.
+ * Rules for the names of record schemas, in order of precedence: the first schema of a resource gets the resource's
+ * name, a different schema of the same resource a longer name.
  */
 const KINDS: readonly (readonly [matches: (route: Route) => boolean, name: (route: Route) => string])[] = [
   [(route) => isRead(route) && !isListed(route) && route.path.endsWith('}'), (route) => resourceTypeOf(route)],
@@ -238,7 +238,7 @@ export function resourceTypeOf(route: Route): string {
   return pascal(collection.replace(/ies$/, 'y').replace(/s$/, ''));
 }
 
-/** The last path segment after the resource and its id, such as `restore`. */
+/** The action of a route: the last path segment after the resource and its id, such as `restore`. */
 function actionOf(route: Route): string | undefined {
   const [, ...rest] = partsOf(route);
   return rest.filter((part) => !part.startsWith('{')).at(-1);

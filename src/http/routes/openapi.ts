@@ -153,9 +153,8 @@ const problemSchema: JsonSchema = {
 const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
 
 /**
- * The path of a route in the document. OpenAPI treats paths that differ only in parameter names as the same
- * path, so where routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`) it is
- * documented as `id`.
+ * The path of a route in the document. OpenAPI treats paths that differ only in parameter names as the same path. Where
+ * routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`), the id is documented as `id`.
  */
 function documentedPath(route: Route, routes: readonly Route[]): string {
   const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
@@ -221,7 +220,7 @@ function notification(webhook: Webhook, schemas: Schemas): Record<string, unknow
     summary,
     description,
     tags: [tag],
-    // No API key: the service calls the target.
+    // A webhook has no API key, because the service calls the target.
     security: [],
     parameters: headers.map(headerParameter),
     requestBody: requestBody(schemas.of(body)),
@@ -289,7 +288,7 @@ function failures(route: Route): Record<string, unknown> {
     String(status),
     {
       description: codes.map((code) => `${code}: ${problems[code].detail}`).join(' '),
-      // A 412 for a read contains the current ETag.
+      // A 412 response to a read contains the current ETag.
       ...(route.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etag } } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     },

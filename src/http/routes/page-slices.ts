@@ -1,8 +1,9 @@
 import { connectionBurst } from '../server/connection-burst.ts';
 import type { Page, Slice, Slices } from './pagination.ts';
 
-/** Maximum bytes of long texts, and rows, of one slice. A single record may have more bytes. */
+/** Maximum bytes of the long texts of one slice. A single record may have more bytes. */
 export const MAX_SLICE_BYTES = 512 * 1024;
+/** Maximum number of rows of one slice. */
 export const MAX_SLICE_ROWS = 500;
 
 /** Resolves in the next iteration of the event loop. */
@@ -10,16 +11,16 @@ export function nextIteration(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Slices that wait for an iteration of the event loop, in order. While there are any, an iteration is scheduled. */
+/** Slices that wait for an event-loop iteration, in order. While the list is not empty, an iteration is scheduled. */
 const waiting: (() => void)[] = [];
 
 /**
- * Iterations per slice. Node accepts one connection per iteration: with a slice in each, a new connection would
- * wait one slice for each connection before it.
+ * Number of event-loop iterations per slice. Node accepts one connection per iteration. With a slice in each iteration,
+ * a new connection would wait one slice for each connection that is queued before it.
  */
 const ITERATIONS_PER_SLICE = 8;
 
-/** Maximum delay of a slice by a burst of connections. */
+/** Maximum time for which a burst of new connections delays a slice. */
 const MAX_POSTPONED_MS = 20;
 
 let iteration = 0;
@@ -59,9 +60,9 @@ export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Show
 }
 
 /**
- * A page with more data for each row, in as many slices as necessary.
+ * Returns a page with more data for each row, in as many slices as necessary.
  *
- * @param load returns every row of a slice, in the same order
+ * @param load returns every row of a slice with more data, in the same order
  */
 export function expandRows<Row, Shown>(
   page: Page<Row>,
@@ -87,10 +88,11 @@ async function* partsOf<Shown>(
 }
 
 /**
- * A page with more data for each row. If a slice is too large, it is split into halves until each part fits. If
+ * Returns a page with more data for each row. A slice that is too large is split into halves until each part fits. If
  * the first slice is too large, the page is marked as large.
  *
- * @param load returns every row, in the same order; undefined if they are too large together, never for a single row
+ * @param load returns every row with more data, in the same order; undefined if the rows are too large together, which
+ * is never the case for a single row
  */
 export async function expandInHalves<Row, Shown>(
   page: Page<Row>,

@@ -33,14 +33,14 @@ for (const { test, testService } of stores) {
     });
   }
 
-  /** All start on a few days, so that many sort keys are equal. */
+  /** Inserts events that start on only three different days, so that many sort keys are equal. */
   const seedEvents = (who: Person, count: number) =>
     seed('events', who, count, (number) => {
       const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
       return { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
     });
 
-  /** Many names differ only in case. */
+  /** Inserts clients, many of whose names differ only in case. */
   const seedClients = (who: Person, count: number) => {
     const texts = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
     const others = Object.fromEntries([...texts, 'notes', 'background'].map((column) => [column, '']));

@@ -4,7 +4,10 @@ import type { Parameter } from './query-parameters.ts';
 /** Maximum and default number of records of a page (limit of the specification). */
 export const MAX_RECORDS = 1_000;
 
-/** Keyset pagination: with a cursor in `after`, the page begins after its record, and `offset` is only informative. */
+/**
+ * The page that a request asks for. With a cursor in `after` (keyset pagination), the page begins after the record of
+ * the cursor, and `offset` is only informative.
+ */
 export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
 
 /** Records of a page that are loaded together. */
@@ -23,7 +26,7 @@ export type Slices<Row> = readonly Slice<Row>[] | AsyncIterable<Slice<Row>>;
  */
 export type Page<Row> = {
   readonly slices: Slices<Row>;
-  /** The page has more than one slice; nothing is loaded before it has a slot (see `LargePages`). */
+  /** Set if the page has more than one slice. Nothing of it is loaded before it has a slot (see `LargePageSlots`). */
   readonly isLarge?: boolean;
   readonly total: number;
   readonly next?: string | undefined;
@@ -58,7 +61,7 @@ export const pagingParameters = {
 function readWhole(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;
-  // A number beyond the safe integers is clamped like any other large one.
+  // A number beyond the safe integers is clamped like any other large number.
   return /^\d+$/.test(text) ? Number.MAX_SAFE_INTEGER : undefined;
 }
 

@@ -35,7 +35,7 @@ export type PublicResult = {
 /** A route of the console without authentication, for signing in and out. Only pages of the console may call it. */
 export type PublicRoute = {
   readonly method: 'POST' | 'DELETE';
-  /** Below `/console`. */
+  /** The path below `/console`. */
   readonly path: string;
   readonly description: string;
   readonly body: JsonSchema | undefined;
@@ -50,7 +50,7 @@ export type PublicRoutePorts = {
   readonly work: Pick<RequestSlots, 'beginVisit' | 'leave'>;
 };
 
-/** Mounts the public routes of a route group. Its check of the request's origin applies to them, too. */
+/** Mounts the public routes of a route group. The group's check of the request's origin applies to them, too. */
 export function mountPublicRoutes(
   app: FastifyInstance,
   routes: readonly PublicRoute[],
@@ -72,7 +72,7 @@ export function mountPublicRoutes(
           url: route.path,
           handler: async (request, reply) => {
             const source = request.ip;
-            // Hold no slot while the body arrives.
+            // Release the slot while the body arrives.
             work.leave(reply);
             const sender = { owner: visitorOf(request), isKnown: false };
             const body = await bodies.read(request, reply, sender);

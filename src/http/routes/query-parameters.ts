@@ -8,7 +8,7 @@ import { isText } from '../fields/validate-body.ts';
 export type Parameter<T> = {
   readonly description: string;
   readonly schema: JsonSchema;
-  /** Error for an invalid value, such as `must be an id`. */
+  /** The error message for an invalid value, such as `must be an id`. */
   readonly errorMessage: string;
   /** Parses the text; undefined if it is invalid. */
   read(text: string): T | undefined;
@@ -47,8 +47,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * Parses the known parameters of a query; unknown ones are ignored. Throws `invalid_input` with all invalid and all
- * repeated ones (C4).
+ * Parses the known parameters of a query string; unknown parameters are ignored. Throws `invalid_input` with all
+ * invalid and all repeated parameters (C4).
  */
 export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): Given<P> {
   const given: Record<string, unknown> = {};
@@ -74,7 +74,7 @@ export const idParameter = (description: string): Parameter<number> => ({
   read: parseId,
 });
 
-/** A day, written yyyymmdd; read as `YYYY-MM-DD`. */
+/** A parameter for a day, written yyyymmdd and parsed to `YYYY-MM-DD`. */
 export const dayParameter = (description: string): Parameter<string> => ({
   description,
   schema: { type: 'string', pattern: '^\\d{8}$' },
@@ -82,7 +82,7 @@ export const dayParameter = (description: string): Parameter<string> => ({
   read: parseDay,
 });
 
-/** A text of 1 to 255 characters. */
+/** A parameter for a text of 1 to 255 characters. */
 export const textParameter = (description: string): Parameter<string> => ({
   description,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
@@ -90,7 +90,7 @@ export const textParameter = (description: string): Parameter<string> => ({
   read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
 });
 
-/** An enumeration. */
+/** A parameter for one of several values. */
 export function wordParameter<W extends string>(description: string, words: readonly W[]): Parameter<W> {
   return {
     description,

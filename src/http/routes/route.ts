@@ -20,19 +20,19 @@ import { type Given, type Parameters, type RawQuery, readQuery } from './query-p
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** Input of a route: ids from the path by name, the query, and the body, undefined if there is none. */
+/** The input of a route: the ids in the path by name, the query, and the body (undefined if there is none). */
 export type Input = {
   readonly ids: Readonly<Record<string, number>>;
   readonly query: RawQuery;
   readonly body: unknown;
-  /** The text of the route's `longField`. */
+  /** The file with the text of the route's `longField`. */
   readonly text?: TextFile | undefined;
 };
 
-/** Result of a route. `created` is the path of a created record, without the prefix of the route group. */
+/** The result of a route. `created` is the path of a created record, without the prefix of the route group. */
 export type RouteResult = {
   readonly body: unknown;
-  /** A list; the response body is serialized from it instead of from `body`. */
+  /** A list, from which the response body is serialized instead of from `body`. */
   readonly listing?: PendingPage;
   /** The status of the stored response, if this is an idempotent replay (X4). */
   readonly repeats?: number;
@@ -43,8 +43,8 @@ export type RouteResult = {
 export type FeedRequest = { readonly after: number | 'latest' | undefined; readonly limit: number };
 
 /**
- * Feed entries after a cursor: each entry with its cursor, kind and serialized form; the cursor to continue
- * with, which is also after skipped entries; and whether the end of the feed was reached.
+ * Feed entries after a cursor. Each entry has its cursor, its kind and its serialized form. `next` is the cursor to
+ * continue with, which also passes skipped entries. `isEnd` is whether the end of the feed was reached.
  */
 export type FeedSlice = {
   readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
@@ -98,9 +98,12 @@ export type Route = {
       readonly mode: 'write';
       /** The account lock of the transaction. */
       readonly lockMode: LockMode;
-      /** Slow work before the transaction, such as resolving a name: inside it only queries may be awaited. */
+      /**
+       * Slow work before the transaction, such as resolving a name. Inside the transaction, only queries may be
+       * awaited.
+       */
       prepare?(caller: Caller, input: Input, view: AccountView, source: string): Promise<unknown>;
-      /** @param found result of `prepare`; see `prepared` */
+      /** @param found the result of `prepare`; see `writeWithPreparation` */
       run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<RouteResult>;
     }
   | {
@@ -113,13 +116,13 @@ export type Route = {
     }
 );
 
-/** Passed to a write in steps: a view of the account, and transactions with an exclusive account lock. */
+/** The access of a write in steps to its account: a view, and transactions with an exclusive account lock. */
 export type WriteSteps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
 };
 
-/** A write with slow work before its transaction: `run` receives the result of `prepare`. */
+/** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
 export function prepared<T>(halves: {
   /** @param source the caller's address */
   prepare(caller: Caller, input: Input, view: AccountView, source: string): Promise<T>;
@@ -291,7 +294,7 @@ export function remove<Path extends string>(
     status: 200,
     answer: { type: 'array', maxItems: 0, items: {} },
     records: definition.records,
-    // Sub-resources are part of their record's representation and have no ETag.
+    // A sub-resource is part of its record's representation and has no ETag.
     conditional: definition.path.endsWith('}'),
     mode: 'write',
     lockMode: 'exclusive',
@@ -302,7 +305,7 @@ export function remove<Path extends string>(
   };
 }
 
-/** Defines an action: POST without a body, returns a record. */
+/** Defines an action: a POST without a body, which returns a record. */
 export function action<Path extends string, F extends Fields>(
   definition: Head<Path> & {
     status: 200 | 202;
@@ -341,5 +344,5 @@ export function idNames(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
 }
 
-/** For routes that are defined without these functions. */
+/** Exported for routes that are defined without the functions above. */
 export type { BodySpec };

@@ -6,7 +6,10 @@ import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { AdmissionControl, type Claim } from './admission.ts';
 import { connectionBurst } from './connection-burst.ts';
 
-/** An admission control where each request exceeds the budget of an iteration, so that each iteration starts one. */
+/**
+ * Creates an admission control whose requests each exceed the budget of an iteration, so that each iteration starts
+ * one.
+ */
 function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
   let now = 0;
   const begun: string[] = [];

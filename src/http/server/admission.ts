@@ -3,27 +3,27 @@ import type { FairScheduler } from '../../async/fair-scheduler.ts';
 import { connectionBurst } from './connection-burst.ts';
 
 /**
- * The class of a request by its head alone: `probe` for health and metrics, `caller` with any key or cookie, valid or
- * not, `visitor` without one.
+ * The class of a request, judged only by its head: a `probe` asks for health or metrics, a `caller` has a key or a
+ * cookie (valid or not), a `visitor` has neither.
  */
 export type Claim = 'probe' | 'caller' | 'visitor';
 
-/** Maximum delay of a visitor's request by a burst of connections. */
+/** Maximum time for which a burst of new connections delays the request of a visitor. */
 const MAX_POSTPONED_MS = 500;
 
 export type AdmissionPorts = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request and runs its synchronous part. */
   readonly begin: RequestListener;
-  /** Whether one more request fits, given how many with the same claim are queued. */
+  /** Whether one more request of this class fits within its limit, given how many requests of the class are queued. */
   readonly hasRoom: (claim: Claim, waiting: number) => boolean;
-  /** Responds to a request that does not fit. Runs synchronously and has to be cheap. */
+  /** Rejects a request that does not fit. It runs synchronously, so it has to be cheap. */
   readonly shed: (request: IncomingMessage, response: ServerResponse, claim: Claim) => void;
 };
 
 /**
- * Admission control, the first step after a request's head has arrived: the request starts, is queued, or is shed.
- * Queued requests are started round-robin by claimed caller.
+ * Admission control is the first step after the head of a request has arrived: it starts the request, queues it, or
+ * sheds it. Queued requests start round-robin by claimed identity.
  */
 export class AdmissionControl {
   readonly #ports: AdmissionPorts;
@@ -55,7 +55,10 @@ function claimOf({ url, headers }: IncomingMessage): Claim {
   return headers.key === undefined && headers.cookie === undefined ? 'visitor' : 'caller';
 }
 
-/** Health and metrics requests are never shed: an orchestrator must not take a busy service for a dead one. */
+/**
+ * Whether a URL is a health or metrics endpoint. Requests to these are never shed: an orchestrator must not mistake a
+ * busy service for a dead one.
+ */
 export function isProbe(url: string | undefined): boolean {
   return url === '/healthz' || url === '/readyz' || url === '/metrics';
 }

@@ -8,7 +8,7 @@ import { BatchedResponses } from './batched-responses.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Connections to a server, and the text received over each. */
+/** Opens connections to a new server, and collects the text received over each connection. */
 async function open(t: TestContext, handle: Handler, count: number, batched = new BatchedResponses()) {
   const server = createServer({ ServerResponse: batched.responseClass }, handle).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -2,26 +2,29 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'n
 import type { Socket } from 'node:net';
 import { isDroppable } from './connection.ts';
 
-// An ESM import of `node:http` evaluates all its exports, which loads a second HTTP client: 55 ms of every start.
+// Not an ESM import: that would evaluate all exports of `node:http`, which loads a second HTTP client and adds 55 ms to
+// every start.
 const { ServerResponse } = process.getBuiltinModule('node:http');
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Responses per batch: clients can process the first batch while the next one is prepared. */
+/**
+ * Maximum number of responses per batch. A full batch is flushed early, so that clients can process it while the next
+ * one is prepared.
+ */
 const MAX_CORKED = 32;
 
-/** Longer responses are not held back: they would only occupy memory. */
+/** Maximum body size of a response in a batch. A longer response would occupy memory until the flush. */
 const MAX_HELD_BYTES = 64 * 1_024;
 
 /**
- * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately
- * wakes a client on the same machine once per response: under load that was a third of the CPU time of a short
- * call.
+ * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately would wake a
+ * client on the same host once per response, which took a third of the CPU time of a short call under load.
  */
 export class BatchedResponses {
-  /** Corked sockets, flushed at the end of this iteration. */
+  /** Corked sockets, which are flushed at the end of this event-loop iteration. */
   #batch: Socket[] = [];
-  /** Sockets on which Node's own calls of `uncork` are ignored. */
+  /** Sockets in the current batch. Node's own calls of `uncork` on them are ignored. */
   readonly #corked = new WeakSet<Socket>();
   readonly #patched = new WeakSet<Socket>();
   readonly #onUnread: (socket: Socket) => void;
@@ -32,7 +35,7 @@ export class BatchedResponses {
     this.#onUnread = onUnread;
   }
 
-  /** The `ServerResponse` class for `createServer`. */
+  /** The subclass of `ServerResponse` that batches responses; pass it to `createServer`. */
   get responseClass(): typeof ServerResponse {
     const cork = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
     const mayKeepAlive = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
@@ -46,8 +49,8 @@ export class BatchedResponses {
   }
 
   /**
-   * Ends batching: each response is flushed immediately and closes its connection, since Node's `closeIdleConnections`
-   * takes a connection with a finished but corked response for an idle one.
+   * Ends batching before a shutdown: from now on each response is flushed immediately and closes its connection. Node's
+   * `closeIdleConnections` would treat a connection with a finished but corked response as idle.
    */
   stop(): void {
     this.#isStopped = true;
@@ -65,7 +68,10 @@ export class BatchedResponses {
     if (this.#batch.length === 1) setImmediate(() => this.#flush());
   }
 
-  /** Node uncorks a socket when a response ends, however often it was corked: ignored while the batch holds it. */
+  /**
+   * Replaces `uncork` of a socket. Node calls `uncork` when a response ends, however often the socket was corked; these
+   * calls are ignored while the socket is in the batch.
+   */
   #patchUncork(socket: Socket): void {
     const uncork = socket.uncork.bind(socket);
     socket.uncork = () => {
@@ -86,7 +92,7 @@ export class BatchedResponses {
   }
 }
 
-/** The `content-length` among these headers, or 0. */
+/** The `content-length` in these headers, or 0 if there is none. */
 function contentLength(headers: string | Headers | undefined): number {
   return typeof headers === 'object' && 'content-length' in headers ? Number(headers['content-length']) : 0;
 }

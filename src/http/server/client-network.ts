@@ -2,8 +2,8 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * The network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, which belongs to one
- * customer.
+ * The network that identifies a client: its IPv4 address, or the /64 prefix of its IPv6 address, because a provider
+ * assigns a whole /64 to one customer.
  */
 export function networkOf(forwarded: string): string {
   const source = withoutPort(forwarded);
@@ -16,13 +16,16 @@ export function networkOf(forwarded: string): string {
     .join(':');
 }
 
-/** Some proxies append the client's port, which differs for each connection. */
+/** Removes the client's port, which some proxies append to the address and which differs for each connection. */
 function withoutPort(source: string): string {
   const [, inBrackets, plain] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(source) ?? [];
   return inBrackets ?? plain ?? source;
 }
 
-/** Returns a predicate for addresses of trusted proxies, which are configured by address or CIDR. */
+/**
+ * Returns a function that checks whether an address belongs to a trusted proxy. Proxies are configured by address or
+ * CIDR.
+ */
 export function proxiesOf(proxies: readonly string[]): (address: string) => boolean {
   if (proxies.length === 0) return () => false;
   const list = new BlockList();

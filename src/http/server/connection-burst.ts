@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from '../../clock.ts';
 
-/** A job, and the monotonic time at which it runs even if the burst goes on. */
+/** A postponed job, and the monotonic time at which it runs even if the burst is not over. */
 type Postponed = { readonly job: () => void; readonly latestAt: number };
 
 /**
- * Detects bursts of new connections. Node accepts one connection per event-loop iteration, so while many wait to be
- * accepted, each iteration has to be short: work that can wait is postponed until the burst is over.
+ * Detects bursts of new connections. Node accepts one connection per event-loop iteration. While many connections wait
+ * to be accepted, each iteration has to be short, so work that can wait is postponed until the burst is over.
  */
 export class ConnectionBurst {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -25,13 +25,18 @@ export class ConnectionBurst {
     setImmediate(this.#onIteration);
   }
 
-  /** Runs the job now, or after the burst, but at most `maxDelayMs` later: connections may arrive without end. */
+  /**
+   * Runs the job immediately if there is no burst, otherwise after the burst. The delay is at most `maxDelayMs`,
+   * because a burst may never end.
+   */
   whenOver(maxDelayMs: number, job: () => void): void {
     if (this.#isRunning) this.#postponed.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
     else job();
   }
 
-  /** The burst is over when an iteration has accepted no connection. */
+  /**
+   * Runs once per event-loop iteration during a burst. The burst is over when an iteration has accepted no connection.
+   */
   readonly #onIteration = (): void => {
     this.#isRunning = this.#hasAccepted;
     this.#hasAccepted = false;
@@ -45,5 +50,5 @@ export class ConnectionBurst {
   };
 }
 
-/** The bursts of this process: one event loop serves all its connections. */
+/** The burst detector of this process. One is enough, because one event loop accepts all connections. */
 export const connectionBurst = new ConnectionBurst(systemClock);

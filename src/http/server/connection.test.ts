@@ -10,7 +10,7 @@ import { defaultTimeouts } from './resource-limits.ts';
 
 const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
 
-/** A connection whose socket has counters that a test can set. */
+/** Creates a connection whose socket has counters that a test can set. */
 function connection() {
   const counts = { bytesRead: 0, writableLength: 0, _handle: { bytesWritten: 0, writeQueueSize: 0 } };
   const socket = Object.defineProperties(
@@ -72,7 +72,7 @@ test('a client that reads nothing or very little is disconnected', () => {
   counts.writableLength = 1_000_000;
   counts._handle = { bytesWritten: 1_000_000, writeQueueSize: 900_000 };
   assert.deepEqual([at(0), at(29)], [undefined, undefined]);
-  // A part of one long write has left.
+  // The kernel has accepted a part of one long write.
   counts._handle.writeQueueSize -= 40_000;
   assert.deepEqual([at(30), at(59)], [undefined, undefined]);
   counts._handle.writeQueueSize -= 1_000;

@@ -3,35 +3,32 @@ import type { Socket } from 'node:net';
 import type { Owner } from '../../async/quota.ts';
 
 /**
- * The phases of a connection, and the deadline of each:
+ * The phases of a connection, and the deadline of each phase:
  *
- * | Phase | From | Until | Deadline |
+ * | Phase | Begins when | Ends when | Deadline |
  * | --- | --- | --- | --- |
- * | head | it opens, or the first byte of another request | a head is complete | `headersMs`, then 408 |
- * | working | a head is complete | the response has left | none here; see ActiveRequests |
- * | body | a request waits for its body | the body is complete | `PendingBody.isLate`, then its problem |
- * | dropping | a response has left before the body arrived | the body is complete | `dropMs`, then it is closed |
- * | idle | a response has left | the first byte of another request | `keepAliveMs`, then it is closed |
+ * | head | the connection opens, or another request begins to arrive | the head is complete | `headersMs`, then 408 |
+ * | working | the head is complete | the response is sent | none in this file; see `ActiveRequests` |
+ * | body | the request waits for its body | the body is complete | `PendingBody.isLate`, then 408 |
+ * | dropping | the response is sent before the body has arrived | the body is complete | `dropMs`, then close |
+ * | idle | the response is sent | another request begins to arrive | `keepAliveMs`, then close |
  *
  * In every phase, a connection whose client reads nothing for `stallMs` while bytes are buffered is closed.
  */
 export type Phase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
 
-/** Why a connection was closed, as metrics and log lines name it. */
+/** The reason why a connection was closed, as it appears in metrics and log lines. */
 export type CloseReason = 'head_timeout' | 'body_timeout' | 'drop_timeout' | 'unread' | 'pipelined' | 'too_many';
 
-/** A body that a request waits for. */
+/** A request body that has not arrived completely, while its request waits for it. */
 export type PendingBody = {
-  /** Whether the body has taken too long. */
+  /** Whether the body is too slow, `ageMs` milliseconds after the request began to wait for it. */
   isLate(ageMs: number): boolean;
-  /** Ends the wait. */
+  /** Rejects the request, because its body is too slow. */
   giveUp(): void;
 };
 
-/**
- * An unneeded remainder of a request body up to this size is read and discarded, so that the connection can be
- * kept alive.
- */
+/** Maximum size of an unneeded request body that is read and discarded, so that its connection can be kept alive. */
 export const MAX_DROPPED_BYTES = 64 * 1_024;
 
 /** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
@@ -39,28 +36,30 @@ const MIN_READ_BYTES = 32 * 1_024;
 
 export type Deadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 'dropMs' | 'stallMs', number>>;
 
-/** A connection and its current request; pipelined requests wait for it. */
+/** A client connection and its current request. Pipelined requests wait until the current one is answered. */
 export class Connection {
   readonly socket: Socket;
   readonly network: Owner;
   phase: Phase = 'head';
-  /** When the phase began, in running time. */
+  /** The time at which the phase began, in milliseconds of `RunningTime`. */
   since: number;
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
   body: PendingBody | undefined;
   readonly pipelined: (readonly [IncomingMessage, ServerResponse])[] = [];
-  /** Run when the response has left or the client has disconnected. */
+  /** Functions that run when the response is sent or the client has disconnected. */
   readonly releases: (() => void)[] = [];
-  /** Runs when all complete requests have been answered. */
+  /** Called when every request that has arrived completely is answered. */
   onAnswered: (() => void) | undefined;
-  /** Nothing that arrives from now on is processed. */
+  /** Whether the connection is about to close: requests that arrive from now on are not processed. */
   isEnding = false;
-  /** The response is delayed; a client that sends more in the meantime is disconnected. */
+  /**
+   * Whether the response is delayed on purpose. A client that sends another request in the meantime is disconnected.
+   */
   isDelayed = false;
-  /** The owner that the bytes of the response are charged to. */
+  /** The quota owner to which the bytes of the response are charged. */
   owner: Owner;
-  /** Response bytes buffered in memory, and the owner that they are charged to. */
+  /** Response bytes that are buffered in memory, and the quota owner to which they are charged. */
   unread: { readonly owner: Owner; readonly bytes: number } | undefined;
   #bytesRead: number | undefined;
   #stall: { since: number; delivered: number; bytes: number } | undefined;
@@ -79,8 +78,8 @@ export class Connection {
   }
 
   /**
-   * Enters the next phase if bytes have arrived or a body is complete. Returns the deadline that has passed, if
-   * any.
+   * Enters the next phase if bytes have arrived or a discarded body is complete. Returns the reason to close the
+   * connection if a deadline has passed, otherwise undefined.
    */
   overdue(now: number, { headersMs, keepAliveMs, dropMs, stallMs }: Deadlines): CloseReason | 'idle' | undefined {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
@@ -88,7 +87,7 @@ export class Connection {
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
     if (this.phase === 'body') return this.body?.isLate(ageMs) === true ? 'body_timeout' : undefined;
     if (this.phase === 'working') return undefined;
-    // Counted from the first check of the phase: reading the counter for each request would cost more.
+    // Count bytes from the first check of the phase: reading the counter for each request would cost more.
     this.#bytesRead ??= this.socket.bytesRead;
     const bytes = this.socket.bytesRead - this.#bytesRead;
     if (this.phase === 'dropping') {
@@ -102,7 +101,7 @@ export class Connection {
     return undefined;
   }
 
-  /** Milliseconds since the client last read anything, while bytes are buffered. */
+  /** Milliseconds since the client last read enough bytes; 0 if no bytes are buffered. */
   #stalledMs(now: number): number {
     const bytes = this.socket.writableLength;
     if (bytes === 0) {
@@ -117,10 +116,13 @@ export class Connection {
   }
 }
 
-/** Counters of libuv that Node uses to detect progress of a write; there is no public API for them. */
+/**
+ * Counters of a socket's libuv handle, by which Node itself detects the progress of a write. There is no public API for
+ * them.
+ */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number };
 
-/** Bytes that the kernel has accepted, including those of a write that is still in progress. */
+/** Number of bytes that the kernel has accepted from a socket, including the accepted part of a write in progress. */
 function deliveredBytes(socket: Socket): number {
   const handle: Handle | null | undefined = Reflect.get(socket, '_handle');
   return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;

@@ -17,7 +17,7 @@ const { test, testService } = sqlite;
 
 const MIB = 2 ** 20;
 
-/** A connection and the text received over it. */
+/** Opens a connection to the service, and collects the text received over it. */
 async function open(t: TestContext, { baseUrl }: TestService) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
@@ -46,7 +46,7 @@ test('garbage behind a waiting request is not read, and a flood of requests behi
   const nonsense = await open(t, carillon);
   nonsense.socket.write(`${waiting}nonsense\r\n\r\n`);
   for (let count = 0; count < 32; count += 1) nonsense.socket.write(Buffer.alloc(MIB));
-  // Until the buffers are full and nothing more is sent.
+  // Wait until the buffers are full and the client can send nothing more.
   let [left, looks] = [-1, 0];
   await eventually(
     () => {
@@ -104,7 +104,7 @@ test('a request that is shed during a shutdown closes its connection, and nothin
   const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
   const owner = await carillon.account('acme.test');
   const user = get('/v2/user', owner);
-  // A request that has begun before the stop, so that the stop waits for it.
+  // Begin a request before the stop, so that the stop waits for it.
   const late = await open(t, carillon);
   late.socket.write(user.slice(0, -2));
   const inTheWay = names.subscribe(carillon, owner);

@@ -9,30 +9,36 @@ import { connectionBurst } from './connection-burst.ts';
 import { ambiguityOf } from './malformed-requests.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
-/** Pipelined requests per connection; a client that sends more is disconnected. */
+/** Maximum number of waiting pipelined requests per connection. A client that sends more is disconnected. */
 const MAX_PIPELINED = 100;
 
-/** Connections closed per event-loop iteration. Closing one takes some 100 µs, and an attack lets 1,000 expire at once. */
+/**
+ * Maximum number of overdue connections that are closed per event-loop iteration. Closing one takes about 100 µs, and
+ * an attacker can make 1,000 connections overdue at the same moment.
+ */
 const MAX_CLOSED_PER_ITERATION = 50;
 
 export type ConnectionsPorts = {
   readonly clock: Clock;
   readonly deadlines: Deadlines & { readonly lookEveryMs: number };
-  /** Concurrent connections in total; one network may have a quarter of them. */
+  /** Maximum number of concurrent connections in total. A client network may have a quarter of them. */
   readonly maxConnections: number;
-  /** The network that a connection is charged to; undefined for a trusted proxy, which forwards for many networks. */
+  /**
+   * The client network to which a connection is charged; undefined for a trusted proxy, which forwards for many
+   * networks.
+   */
   readonly networkOf: (address: string) => Owner | undefined;
   readonly buffers: ResponseBuffers;
-  /** Processes an unambiguous request. */
+  /** Starts a request that is not ambiguous. */
   readonly begin: RequestListener;
-  /** Responds to a request that another parser may read differently. */
+  /** Rejects an ambiguous request, which another HTTP parser may read differently. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, why: string) => void;
-  /** Writes a response to a connection without a request, and closes it. */
+  /** Sends an error response over a connection that has no current request, and closes the connection. */
   readonly end: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
   readonly onClosed: (reason: CloseReason) => void;
 };
 
-/** All open connections. The requests of one connection are processed in order, one at a time. */
+/** Tracks all open connections. The requests of a connection are processed in order, one at a time. */
 export class ConnectionTracker {
   readonly #ports: ConnectionsPorts;
   readonly #all = new Map<Duplex, Connection>();
@@ -48,8 +54,8 @@ export class ConnectionTracker {
 
   watch(server: Server): void {
     server.on('connection', (socket) => this.#open(socket));
-    // A listener prevents Node from closing idle connections itself: Node would also do so after a pause of the
-    // process.
+    // The listener prevents Node from closing idle connections. Node would also close connections that were idle only
+    // because the process was paused.
     server.on('timeout', () => undefined);
     server.once('close', () => this.#time.stop());
   }
@@ -62,8 +68,9 @@ export class ConnectionTracker {
     const { socket } = request;
     const connection = this.#all.get(socket);
     if (connection === undefined || connection.isEnding) {
-      // After an ambiguous request, ignore everything pipelined behind it: another parser may have seen it as that
-      // request's body (request smuggling). The pair is kept because Node expects a response for each request.
+      // After an ambiguous request, ignore all requests that were pipelined after it: another parser may have read them
+      // as the body of that request (request smuggling). The pair is kept because Node expects a response for each
+      // request.
       if (connection !== undefined && connection.pipelined.push([request, response]) > MAX_PIPELINED) socket.destroy();
       return;
     }
@@ -73,8 +80,8 @@ export class ConnectionTracker {
   };
 
   /**
-   * Marks the response as delayed. A client that has pipelined more requests, or sends some before it leaves, is
-   * disconnected: its requests would pile up.
+   * Marks the response as delayed. A client that has pipelined more requests, or sends another one before the response
+   * is sent, is disconnected: its requests would pile up.
    */
   pauseConnection({ socket }: ServerResponse): void {
     const connection = socket === null ? undefined : this.#all.get(socket);
@@ -84,9 +91,9 @@ export class ConnectionTracker {
   }
 
   /**
-   * Calls `respond` when every complete request has been answered, so that an error response is not taken for
-   * the response to an earlier request. If a body was cut off, the error belongs to that request and is sent
-   * immediately.
+   * Calls `respond` when every complete request has been answered, so that the client does not take an error response
+   * for the response to an earlier request. If the body of the current request is incomplete, the error belongs to that
+   * request, and `respond` is called immediately.
    */
   afterResponses(socket: Duplex, respond: () => void): void {
     const connection = this.#all.get(socket);
@@ -94,10 +101,10 @@ export class ConnectionTracker {
       respond();
       return;
     }
-    // The connection was already rejected, and closes after its response.
+    // An error response is already pending on this connection, which closes after the response.
     if (connection.isEnding) return;
     connection.isEnding = true;
-    // Otherwise Node would continue to read, and emit an error for each chunk.
+    // Without the pause, Node would continue to read and emit an error for each chunk.
     socket.pause();
     const { request, response } = connection;
     if (connection.isDelayed || (response?.headersSent === true && request?.complete === false)) socket.destroy();
@@ -105,14 +112,14 @@ export class ConnectionTracker {
     else connection.onAnswered = respond;
   }
 
-  /** Calls `run` when the response has left or the client has disconnected. */
+  /** Calls `run` when the response is sent or the client has disconnected. */
   whenOver(response: ServerResponse, run: () => void): void {
     const connection = this.#all.get(response.req.socket);
     if (connection?.response === response) connection.releases.push(run);
     else response.once('close', run);
   }
 
-  /** Sets the body that the request is waiting for; undefined when it has arrived. */
+  /** Sets the body that the current request waits for; undefined when the body has arrived. */
   awaitBody(connection: Connection, body: Connection['body']): void {
     connection.body = body;
     connection.enter(body === undefined ? 'working' : 'body', this.#time.nextMs);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** All values of a header, one for each line. Node's `headers` joins or drops repeated ones. */
+/** All values of a request header, one for each header line. Node's `headers` joins or drops repeated headers. */
 export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
   const lines: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -10,7 +10,10 @@ export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: 
   return lines;
 }
 
-/** Whether a header has this lower-case name. Hot path: compares the lengths first. */
+/**
+ * Whether a header has this name, which must be in lower case. The lengths are compared first, because this is a hot
+ * path.
+ */
 export function isHeaderNamed(header: string | undefined, name: string): boolean {
   return header !== undefined && header.length === name.length && header.toLowerCase() === name;
 }
@@ -22,24 +25,25 @@ const PREFLIGHT = {
 };
 const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
-/** CORS headers for the response to a request; empty where no cross-origin access is allowed. */
+/** Returns the CORS headers for the response to a request; an empty object if no cross-origin access is allowed. */
 export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, string>>;
 
 /**
- * Paths that never use a cookie: the API and the public documents. All other paths, above all the console, deny
- * cross-origin access. The raw path is matched, so an unusual spelling of one of these paths is denied, too.
+ * Matches paths that never use a cookie: the API and the public documents. All other paths, especially those of the
+ * console, deny cross-origin access. The raw path is matched, so an unusual spelling of one of these paths is denied,
+ * too.
  */
 const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
 
 /**
- * Returns the CORS headers for responses, including errors, if pages of these origins may call (X6). `*` allows
- * all.
+ * Creates the CORS policy: pages of these origins may call the API and read its responses, including errors (X6). `*`
+ * allows all origins.
  */
 export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
   const allowed = new Set(origins);
   if (allowed.size === 0) return () => ({});
   const exposed = { 'access-control-expose-headers': EXPOSED };
-  // Also sent without an origin: a cache must not serve one origin's response to another.
+  // `vary` is also sent if a request has no origin: a cache must not serve the response for one origin to another.
   const vary = { vary: 'origin' };
   return ({ url = '', headers: { origin } }) => {
     if (!OPEN_PATHS.test(url)) return {};

@@ -11,7 +11,7 @@ import { defaultTimeouts } from './resource-limits.ts';
 
 const { test, testService } = sqlite;
 
-/** A connection from an address of this machine, and the text received over it. */
+/** Opens a connection from an address of this host, and collects the text received over it. */
 async function open(t: TestContext, { baseUrl }: TestService, localAddress = '127.0.0.1') {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect({ host: hostname, port: Number(port), localAddress }).setEncoding('latin1');
@@ -31,7 +31,7 @@ async function open(t: TestContext, { baseUrl }: TestService, localAddress = '12
 const ALIVE = requestText(['GET /healthz HTTP/1.1', 'host: x']);
 const isAlive = (text: string) => text.includes('{"status":"alive"}');
 
-/** Blocks the event loop, as a long garbage collection or a pause of the machine would. */
+/** Blocks the event loop, as a long garbage collection or a pause of the process would. */
 function block(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
 }

@@ -3,19 +3,19 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import { nextIteration } from '../routes/page-slices.ts';
 
-/** Upper limit for draining the kernel's accept queue. */
+/** Maximum time for accepting the connections that are queued in the kernel. */
 const ACCEPT_TIMEOUT_MS = 1_000;
 
-/** An event-loop iteration shorter than this without a new connection means that the accept queue was empty. */
+/** If an event-loop iteration is shorter than this and accepts no connection, the kernel's accept queue was empty. */
 const IDLE_ITERATION_MS = 1;
 
 /** How long a shutdown waits for requests in flight before it closes their connections. */
 const DRAIN_TIMEOUT_MS = 6_000;
 
 /**
- * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel,
- * stops listening, answers the requests that still arrive on open connections (each closes its connection),
- * then closes idle connections.
+ * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel, stops
+ * listening, answers the requests that still arrive on open connections (each response closes its connection), then
+ * closes idle connections.
  *
  * @param realClock never replaced by a test's fake clock
  * @param drainMs how long idle connections may still send a request after the server stopped listening
@@ -23,7 +23,7 @@ const DRAIN_TIMEOUT_MS = 6_000;
 export async function closeServer(app: FastifyInstance, realClock: Clock, drainMs: number): Promise<void> {
   const { server } = app;
   await untilAllAccepted(server, realClock);
-  // `http.Server.close` would close idle connections immediately, even if a request is just arriving on one.
+  // `http.Server.close` would close idle connections immediately, even one over which a request is just arriving.
   Server.prototype.close.call(server);
   await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
   const giveUp = realClock.after(DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
@@ -41,7 +41,7 @@ async function untilAllAccepted(server: Server, realClock: Clock): Promise<void>
     accepted = true;
   };
   server.on('connection', onAccepted);
-  // The current iteration may have polled for connections long ago.
+  // Begin with a new iteration: the current one may have polled for connections long ago.
   await nextIteration();
   const giveUpAt = realClock.monotonic() + ACCEPT_TIMEOUT_MS;
   for (let isEmpty = false; !isEmpty && realClock.monotonic() < giveUpAt; ) {

@@ -42,7 +42,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual(unknown.statuses, [401], method);
       assert.match(unknown.text, /\r\nwww-authenticate: Key realm="carillon"\r\n/i);
       assert.match(unknown.text, /"code":"unauthorized"/);
-      // Outside of the route groups no key is needed.
+      // Paths outside of the route groups need no key.
       assert.deepEqual((await once(`${method} /nowhere`, [])).statuses, [404], method);
     }
   });
@@ -91,7 +91,7 @@ for (const { test, testService } of stores) {
 
 const CONNECTIONS = 200;
 
-/** First bytes of connections that the service handles outside of its framework. */
+/** First bytes of connections that the service handles outside of its HTTP framework. */
 const beginnings: Readonly<Record<string, string>> = {
   'a tunnel': requestText(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443']),
   'an upgrade': requestText(['GET / HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: websocket']),
@@ -99,7 +99,7 @@ const beginnings: Readonly<Record<string, string>> = {
   'half a request': 'POST /v2/events HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{',
 };
 
-/** Sends the bytes and resets the connection, so that the response meets the reset. */
+/** Sends the bytes and resets the connection, so that the service writes its response to a closed connection. */
 async function sendAndReset(baseUrl: string, bytes: string): Promise<void> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);

@@ -12,16 +12,19 @@ export type HealthPorts = {
   readonly registry: Registry;
   readonly metricsToken: string;
   readonly baseUrl: () => string;
-  /** Rejects unless the database is migrated and can be written. */
+  /** Rejects unless the database is migrated and can be written to. */
   readonly probe: () => Promise<void>;
-  /** Whether the process is about to exit: then the cached result of a probe is not valid. */
+  /** Whether the process is about to exit. `/readyz` then fails without a probe. */
   readonly isEnding?: () => boolean;
   readonly openapi: () => unknown;
-  /** Public documents by path. */
+  /** Public documents, such as `/docs`, by path. */
   readonly documents: Readonly<Record<string, () => StaticResponse>>;
   /** The JSON response of `/` for a client that does not accept HTML. */
   readonly greeting: () => unknown;
-  /** The console, served at `/` to browsers; undefined where it was not built or is disabled on this node. */
+  /**
+   * The files of the console, which browsers get at `/`; undefined if the console was not built or is disabled on this
+   * node.
+   */
   readonly pages?: ConsoleFiles | undefined;
 };
 
@@ -38,7 +41,7 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   const probe = cachedProbe(ports);
   app.addHook('onResponse', (request, _reply, done) => {
-    // A write has just failed, so the cached result is outdated.
+    // The database has just failed, so the cached result of the probe is outdated.
     if (request.problem === 'storage_unavailable' && request.routeOptions.url !== READY) probe.forget();
     done();
   });
@@ -62,7 +65,7 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   });
 }
 
-/** Caches a probe for a second: it costs a write, and anyone may request it. */
+/** Caches the result of the database probe for a second, because a probe costs a write and anyone may request one. */
 function cachedProbe({ probe, clock }: HealthPorts) {
   let last: { at: number; result: Promise<void> } | undefined;
   return {
@@ -79,7 +82,10 @@ function cachedProbe({ probe, clock }: HealthPorts) {
 
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** If a token is configured, only the token grants access; otherwise only direct requests from this machine do. */
+/**
+ * Whether a request may read the metrics. If a metrics token is configured, only the token grants access; otherwise
+ * only direct requests over loopback are allowed.
+ */
 function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
   if (token !== '') {
     const given = request.headers.authorization ?? '';
@@ -90,8 +96,8 @@ function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: Heal
 }
 
 /**
- * Whether the `Host` header names this machine. Prevents DNS rebinding: a browser on this machine can be led here by a
- * foreign name, and its page could read the response; the page cannot choose the `Host`.
+ * Whether the `Host` header names this service. The check prevents DNS rebinding: a domain that resolves to a loopback
+ * address would let its page read the response in a browser on this host. A page cannot choose the `Host` header.
  */
 function isOwnHost(host: string | undefined, baseUrl: string): boolean {
   const name = URL.parse(`http://${host}`)?.hostname ?? '';

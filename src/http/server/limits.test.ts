@@ -48,7 +48,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await statusesOf(chunked(64 * KIB)), [201]);
     assert.deepEqual(await statusesOf(whole(64 * KIB + 1)), [413]);
     assert.deepEqual(await statusesOf(chunked(64 * KIB + 1)), [413]);
-    // The declared length is sufficient: the body is not awaited.
+    // The declared length is sufficient: the request is rejected without waiting for its body.
     assert.deepEqual(await statusesOf(head('POST /v2/clients', 'content-length: 999999999999')), [413]);
     assert.equal((await owner.carillon.clients.list()).paging.total_records, 2);
   });

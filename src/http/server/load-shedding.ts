@@ -6,17 +6,17 @@ import { Problem } from '../../problems.ts';
 import { problemBody, RETRY_AFTER_S } from '../errors/problem-response.ts';
 import type { CorsHeaders } from './cors.ts';
 
-/** The exceeded limit, as metrics name it. */
+/** The limit because of which a request was shed, as it appears in metrics. */
 export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set if the request was shed: it is counted, and has no log line of its own. */
+    /** The reason if the request was shed. Such a request is counted, and has no log line of its own. */
     shed?: ShedReason;
   }
 }
 
-/** Marks a request as shed, and returns its problem. */
+/** Marks a request as shed, and returns the problem to throw. */
 export function overloaded(request: FastifyRequest, reason: ShedReason): Problem {
   request.shed = reason;
   return new Problem('overloaded');
@@ -71,7 +71,7 @@ export class LoadShedding {
   }
 
   #cachedBody(): string {
-    // The base URL is known only when the service listens.
+    // The body is not built earlier, because the base URL is unknown until the service listens.
     const baseUrl = this.#ports.baseUrl();
     if (this.#bodyFor !== baseUrl || this.#body === '') {
       this.#bodyFor = baseUrl;
@@ -83,7 +83,7 @@ export class LoadShedding {
 
 const INTERVAL_MS = 1_000;
 
-/** Counts what happens too often for a log line each, and reports the counts at most once a second. */
+/** Counts frequent events by reason, and reports the counts at most once a second instead of one log line per event. */
 export class ReasonCounter<Reason extends string> {
   readonly #clock: Clock;
   readonly #report: (counts: Readonly<Partial<Record<Reason, number>>>) => void;

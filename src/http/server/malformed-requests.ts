@@ -5,7 +5,10 @@ import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from '../auth/rou
 import { problemBody, problemOf } from '../errors/problem-response.ts';
 import { isHeaderNamed } from './cors.ts';
 
-/** Node's parse error: its code, the received bytes, and the position of the error in them. */
+/**
+ * The error that Node emits for bytes that are not HTTP: its code, the received bytes, and the position of the error in
+ * them.
+ */
 export type MalformedRequestError = Error & {
   readonly code?: string | undefined;
   readonly rawPacket?: unknown;
@@ -17,12 +20,15 @@ const RTSP_METHODS = new Set(
   'DESCRIBE ANNOUNCE SETUP PLAY PAUSE TEARDOWN REDIRECT RECORD FLUSH GET_PARAMETER SET_PARAMETER'.split(' '),
 );
 
-/** Characters that are invalid in a host (RFC 9112, 3.2): space, path, user, anything beyond ASCII. */
+/**
+ * Matches a character that is invalid in a host (RFC 9112, 3.2): space, a control or non-ASCII character, or a
+ * delimiter of a URL.
+ */
 const INVALID_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
 
 /**
- * Why a request that Node accepts might be read differently by a proxy before us (request smuggling); undefined
- * if it is unambiguous. The text is sent to the client as the problem's detail.
+ * Returns the reason why a proxy in front of the service might read a request differently although Node accepts it
+ * (request smuggling); undefined if the request is unambiguous. The text is sent to the client as the problem's detail.
  */
 export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
   if (method === undefined || RTSP_METHODS.has(method)) return 'This is not HTTP/1.1.';
@@ -34,7 +40,7 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
       if (INVALID_HOST.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
     }
     if (isHeaderNamed(name, 'content-type')) types += 1;
-    // Node accepts `gzip, chunked`, and passes the body on compressed.
+    // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
     const isCoded = isHeaderNamed(name, 'transfer-encoding');
     if (isCoded && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body needs a content-length, or the transfer-encoding chunked alone.';
@@ -47,7 +53,7 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
   return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
 }
 
-/** Responds to bytes that Node cannot parse as HTTP, which never reach the app, and closes the connection. */
+/** Responds to bytes that Node cannot parse as HTTP, and closes the connection. Such bytes never reach the app. */
 export async function respondToMalformed(
   error: MalformedRequestError,
   socket: Duplex,
@@ -67,9 +73,9 @@ export async function respondToMalformed(
   endWith(socket, problem, baseUrl, unknown?.challenge);
 }
 
-/** Writes a problem response to a bare socket and closes it. */
+/** Writes a problem response directly to a socket, without the framework, and closes the socket. */
 export function endWith(socket: Duplex, problem: Problem, baseUrl: string, challenge = KEY_CHALLENGE): void {
-  // A bare socket has no other error listener: an error after a reset would end the process.
+  // The socket has no other error listener, and an unhandled error after a reset would end the process.
   socket.on('error', () => socket.destroy());
   const body = JSON.stringify(problemBody(problem, baseUrl));
   const authenticate = problem.status === 401 ? `www-authenticate: ${challenge}\r\n` : '';
@@ -83,8 +89,8 @@ export function endWith(socket: Duplex, problem: Problem, baseUrl: string, chall
 const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
 
 /**
- * C4: a well-formed request with a method that Node does not know is handled like any unknown route: 404, or
- * 401 without a valid key (C1). Undefined if the bytes are not a request.
+ * Returns the problem for a well-formed request with a method that Node does not know. It is handled like an unknown
+ * route: 404 (C4), or 401 without a valid key (C1). Undefined if the bytes are not a request.
  */
 async function classifyUnknownMethod(
   error: MalformedRequestError,
@@ -94,7 +100,7 @@ async function classifyUnknownMethod(
   const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
   const [, method = '', path] = REQUEST_LINE.exec(line) ?? [];
-  // An error behind the method belongs to what follows this request.
+  // If the position of the error is after the method, the error is in a later request of the same packet.
   if (path === undefined || (error.bytesParsed ?? 0) > method.length) return undefined;
   const group = routeGroups.find(({ prefix }) => path.startsWith(prefix));
   const rawHeaders = fields.flatMap((field) => {

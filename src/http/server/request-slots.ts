@@ -10,36 +10,38 @@ import { overloaded } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
-/**
- * Unauthenticated callers and calendar clients have separate, smaller slot pools; one network or account gets a
- * quarter.
- */
+/** Minimum number of slots for unauthenticated requests. A client network gets a quarter of these slots. */
 const MIN_VISITORS = 16;
+/**
+ * Minimum number of slots for requests whose callers are being looked up. A client network gets a quarter of these
+ * slots.
+ */
 const MIN_LOOKUPS = 1_000;
+/** Maximum number of calendars that are streamed concurrently. An account gets a quarter of these slots. */
 const MAX_CALENDARS = 128;
 
 export type WorkPorts = {
   readonly clock: Clock;
   readonly answerMs: number;
   readonly maxRequests: number;
-  /** Responds to a request that has exceeded `answerMs`. */
+  /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
   readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'whenOver'>;
 };
 
 /**
- * Slots (a semaphore) for requests in progress. Authenticated callers have their own pool. A request that waits for its
- * body or for new feed entries holds no slot.
+ * Slots (a semaphore) for requests in progress. Authenticated callers, visitors, lookups of callers, and calendars each
+ * have a pool of their own. A request that waits for its body or for new feed entries holds no slot.
  */
 export class RequestSlots {
   readonly #ports: WorkPorts;
   readonly #active: ActiveRequests;
   readonly #requests: Quota;
   readonly #lookups: Quota;
-  /** Requests that join the lookup of the same key by another request. */
+  /** Slots of requests that join a lookup of the same key that another request has started. */
   readonly #joinedLookups: Quota;
-  /** Number of requests that wait for each lookup, by their key. */
+  /** Number of requests that wait for the lookup of a caller, by claimed identity. */
   readonly #lookingUp = new Map<string, number>();
   readonly #visitors: Quota;
   readonly sizes = new ResponseSizes();
@@ -57,7 +59,7 @@ export class RequestSlots {
     this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
   }
 
-  /** Whether a request with this claim may get a slot, given how many requests with the same claim are queued. */
+  /** Whether a request of this class may get a slot, given how many requests of the class are queued. */
   hasRoom(claim: Claim, waiting: number): boolean {
     if (claim === 'probe') return true;
     return (claim === 'caller' ? this.#requests : this.#visitors).hasRoom(ANY_OWNER, waiting + 1);
@@ -97,7 +99,7 @@ export class RequestSlots {
     this.mustHaveRoom(request, owner);
   }
 
-  /** Takes a slot for streaming a calendar, until the response has left. */
+  /** Takes a slot for streaming a calendar until the response is sent. */
   beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.leave(reply);
@@ -107,7 +109,7 @@ export class RequestSlots {
     this.mustHaveRoom(request, owner);
   }
 
-  /** Releases the slot of a request that has its response or waits. */
+  /** Releases the slot of a request that is answered, or that waits for its body or for feed entries. */
   leave(reply: FastifyReply): void {
     this.#active.exclude(reply);
   }
@@ -138,7 +140,7 @@ export class RequestSlots {
     if (!this.#active.enter(reply, slots, owner)) throw overloaded(request, reason);
   }
 
-  /** Charges the bytes of the response to this owner. */
+  /** Charges the bytes of the response to this quota owner. */
   #charge(request: FastifyRequest, owner: Owner): void {
     const connection = this.#ports.connections().of(request.raw.socket);
     if (connection !== undefined) connection.owner = owner;
@@ -162,14 +164,14 @@ const CHECK_INTERVAL_MS = 1_000;
 type ActiveRequest = { readonly since: number; readonly slots: Quota; readonly owner: Owner };
 
 /**
- * Requests in progress, their slots and their timeouts. All timeouts are checked once a second; a timer and an abort
- * signal for each request took about a sixth of its CPU time.
+ * Tracks requests in progress with their slots and timeouts. All timeouts are checked once a second: a timer and an
+ * abort signal for each request took about a sixth of its CPU time.
  */
 export class ActiveRequests {
   readonly #time: RunningTime;
   readonly #timeoutMs: number;
   readonly #onTimeout: (reply: FastifyReply) => void;
-  /** Oldest first. */
+  /** The requests in progress, oldest first. */
   readonly #requests = new Map<FastifyReply, ActiveRequest>();
 
   /** @param onTimeout responds to a request that has been in progress for more than `timeoutMs` */
@@ -180,7 +182,7 @@ export class ActiveRequests {
   }
 
   /**
-   * Takes a slot for a request; releases the one it had.
+   * Takes a slot for a request, and releases the slot that the request held before.
    *
    * @returns whether a slot was free
    */
@@ -192,7 +194,10 @@ export class ActiveRequests {
     return true;
   }
 
-  /** Releases the slot and the timeout of a request that has its response, or that waits for new feed entries. */
+  /**
+   * Releases the slot of a request and ends its timeout: the request is answered, or it waits for its body or for new
+   * feed entries.
+   */
   exclude(reply: FastifyReply): void {
     const request = this.#requests.get(reply);
     if (request === undefined) return;

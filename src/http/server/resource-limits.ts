@@ -21,35 +21,39 @@ import { ResponseBuffers } from './unread-responses.ts';
 const MIB = 1_024 * 1_024;
 
 /**
- * Time per event-loop iteration for starting requests and for reading long bodies. Node accepts one connection per
- * iteration, so long iterations would keep new connections waiting for seconds.
+ * Maximum time per event-loop iteration for starting requests and for reading long bodies. Node accepts one connection
+ * per iteration, so long iterations would keep new connections waiting for seconds.
  */
 const ITERATION_BUDGET_MS = 2;
 
-/** Request bodies held in memory: an account may use a quarter, a user an eighth. */
+/** Maximum bytes of all request bodies in memory. An account may use a quarter of them, a user an eighth. */
 const MAX_BODY_BYTES_IN_FLIGHT = 64 * MIB;
 
-/** Request bodies spooled to files: an account may use half, a user a quarter. A single body is limited to 8 MiB. */
+/**
+ * Maximum bytes of all request bodies in temporary files. An account may use half of them, a user a quarter. A single
+ * body is limited to 8 MiB.
+ */
 const MAX_FILE_BYTES_IN_FLIGHT = 64 * MIB;
 
 /** Timeouts of connections and requests, in milliseconds unless the name has another unit. */
 export const defaultTimeouts = {
-  /** Request head. */
+  /** Timeout for the head of a request. */
   headersMs: 10_000,
-  /** Request body of an authenticated caller: after this time it must arrive at `minBodyBytesPerS`. */
+  /** Time after which the request body of an authenticated caller must arrive at `minBodyBytesPerS`. */
   bodyGraceMs: 10_000,
+  /** Minimum average rate of the request body of an authenticated caller after `bodyGraceMs`. */
   minBodyBytesPerS: 8 * 1_024,
-  /** Whole request body of an unauthenticated caller. */
+  /** Timeout for the whole request body of an unauthenticated caller. */
   visitorBodyMs: 5_000,
-  /** Discarding an unneeded request body. */
+  /** Timeout for reading and discarding an unneeded request body. */
   dropMs: 5_000,
-  /** Client that reads nothing of its response. */
+  /** Timeout for a client that reads nothing of its response. */
   stallMs: 30_000,
-  /** Idle connection. */
+  /** Timeout for an idle connection. */
   keepAliveMs: 65_000,
-  /** Processing of a request. */
+  /** Timeout for the processing of a request. */
   answerMs: 30_000,
-  /** Interval of the check of all connections. */
+  /** Interval at which the deadlines of all connections are checked. */
   lookEveryMs: 1_000,
   /** How long idle connections may still send a request while the service stops. */
   drainMs: 250,
@@ -76,7 +80,10 @@ export type GatePorts = {
   readonly giveUp: (reply: FastifyReply) => void;
 };
 
-/** Everything between the sockets and the routes: connections, request slots, bodies and unread responses. */
+/**
+ * Applies all limits between the sockets and the routes: on connections, request slots, request bodies and unread
+ * responses.
+ */
 export class HttpLimits {
   readonly #ports: GatePorts;
   readonly #closed: ReasonCounter<CloseReason>;
@@ -146,11 +153,11 @@ export class HttpLimits {
     this.#begin = begin;
     const { take } = this.connections;
     server.removeListener('request', begin).on('request', take);
-    // `100 Continue` is sent when the route reads the body.
+    // Do not send `100 Continue` yet: the route sends it when it reads the body.
     server.on('checkContinue', take);
-    // Unknown expectations may be ignored (RFC 9110, 10.1.1).
+    // Ignore unknown expectations, which RFC 9110, 10.1.1 permits.
     server.on('checkExpectation', take);
-    // By default, Node closes the connection without a problem document.
+    // Reject CONNECT with a problem document. By default, Node closes the connection without one.
     server.on('connect', (_request, socket) =>
       endWith(socket, new Problem('malformed_request'), this.#ports.baseUrl()),
     );
@@ -162,7 +169,7 @@ export class HttpLimits {
     });
   }
 
-  /** Responds 400 to an ambiguous request; it never reaches the routes. */
+  /** Responds 400 to an ambiguous request, which never reaches the routes. */
   #refuse(request: IncomingMessage, response: ServerResponse, detail: string): void {
     const problem = new Problem('malformed_request', { detail });
     const body = Buffer.from(JSON.stringify(problemBody(problem, this.#ports.baseUrl())));

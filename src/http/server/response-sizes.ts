@@ -1,12 +1,12 @@
-/** Cache size; the least recently noted entry is evicted. */
+/** Maximum number of cached sizes. Beyond it, the size that was recorded longest ago is evicted. */
 const MAX_CACHED_ROUTES = 10_000;
 
-/** Shorter responses are not recorded. */
+/** Minimum size of a large response. Smaller sizes are not recorded. */
 export const MIN_LARGE_BYTES = 64 * 1_024;
 
 /**
- * Size of the last large response per user and route. The next one is expected to be as large, so that it can
- * be rejected before the work is done.
+ * Records the size of the last large response of each user and route. The next response is expected to be as large, so
+ * that its request can be rejected before any work is done.
  */
 export class ResponseSizes {
   readonly #bytes = new Map<string, number>();

@@ -11,10 +11,10 @@ import { defaultTimeouts } from './resource-limits.ts';
 const { test, testService } = sqlite;
 
 const impatient = { ...defaultTimeouts, drainMs: 0, stallMs: 300, lookEveryMs: 20 };
-/** 10 MiB for a user: half a dozen of these lists. */
+/** Limit of unread responses in MiB. An eighth of it (10 MiB) is for one user: about six responses of `LIST`. */
 const MAX_UNREAD = { maxUnread: '80' };
 
-/** A connection that reads nothing until it is resumed. */
+/** Opens a connection, sends the bytes, and reads nothing until the socket is resumed. */
 async function unread(t: TestContext, { baseUrl }: TestService, bytes: string) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
@@ -39,7 +39,7 @@ function get(path: string, who?: Pick<Person, 'headers'>): string {
   return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines]);
 }
 
-/** Comments of about a megabyte and a half. */
+/** Creates comments of 1.6 MB in total. */
 async function fill({ carillon }: Person): Promise<void> {
   const { project_id } = await carillon.projects.create({ project_name: 'Long' });
   for (let made = 0; made < 40; made += 1) await carillon.comments.create(project_id, { comment: 'é'.repeat(20_000) });
@@ -68,7 +68,7 @@ test('pipelined requests are processed one at a time, each after the previous re
     () => finished(carillon, LIST),
     (count) => count > 0,
   );
-  // Other connections are served, and this one makes no progress.
+  // Meanwhile other connections are served, but the connection of the reader makes no progress.
   for (let calls = 0; calls < 20; calls += 1) await carillon.call(owner, 'GET', '/v2/user');
   const done = finished(carillon, LIST);
   assert.ok(before <= done && done < COUNT / 2, `${done} of ${COUNT}`);

@@ -11,7 +11,7 @@ const A2: Owner = { group: 1, member: 12 };
 const A3: Owner = { group: 1, member: 13 };
 const B1: Owner = { group: 2, member: 21 };
 
-/** Buffers of 80 bytes: 20 for an account, 10 for a user. */
+/** Creates a quota of 80 bytes: 20 for an account, 10 for a user. */
 function buffers() {
   const cut: Connection[] = [];
   const all = new ResponseBuffers(80, (connection) => cut.push(connection));
@@ -38,7 +38,7 @@ test('unread bytes count for a user and its account until they are read or the c
   const second = connection(A2);
   second.wait(10);
   assert.deepEqual([all.hasRoom(A3, 2), all.hasRoom(A3, 3), all.hasRoom(B1, 10)], [true, false, true]);
-  // A part of the response has left.
+  // The client has read a part of the response.
   first.waiting.bytes = 1;
   all.refresh();
   assert.deepEqual([all.hasRoom(A1, 9), all.hasRoom(A3, 9)], [true, true]);

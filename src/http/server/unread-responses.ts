@@ -24,12 +24,12 @@ export class ResponseBuffers {
   note(connection: Connection): void {
     this.#charge(connection);
     const { response, unread } = connection;
-    // The size of a streamed response is unknown at its start, so it is cut when it exceeds the quota.
+    // Close the connection of a streamed response that exceeds the quota: its size was unknown at its start.
     const isStreaming = response !== undefined && !response.writableEnded;
     if (isStreaming && unread !== undefined && !this.#quota.hasRoom(unread.owner, 0)) this.#cut(connection);
   }
 
-  /** Updates the counts of all connections. */
+  /** Updates the number of buffered bytes of all connections that have any. */
   refresh(): void {
     for (const connection of this.#waiting) this.#charge(connection);
   }

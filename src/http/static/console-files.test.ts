@@ -44,7 +44,7 @@ test('the page may only load files from this service and call it, and cannot be 
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
   assert.equal(headers.get('referrer-policy'), 'no-referrer');
   assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
-  // URLs are relative, so that the service can run below a path of its host, and the page is not templated.
+  // All URLs of the page are relative, so that the same page works if the service runs below a path of its host.
   const addresses = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => String(match[1]));
   assert.ok(addresses.length >= 3);
   assert.deepEqual(

@@ -12,8 +12,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Pages may load files from this service and call it, and nothing else. Only the calendar component turns text
- * into HTML, through its own Trusted Types policy.
+ * Pages may load files only from this service, and call only this service. Only the calendar component turns text into
+ * HTML, through its own Trusted Types policy.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -35,7 +35,7 @@ const PAGE_HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** Files with a hash of their content in the name. */
+/** Matches files whose name contains a hash of their content, so that they can be cached forever. */
 const IMMUTABLE = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The built console, held in memory. Files are served by exact name, so path traversal is impossible. */
@@ -54,7 +54,7 @@ export class ConsoleFiles {
     return new ConsoleFiles(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
   }
 
-  /** Adds a route for each file except the index, which `addHealth` serves at `/`. */
+  /** Adds a route for each file except the index, which `addHealthRoutes` serves at `/`. */
   serve(app: FastifyInstance): void {
     for (const [name, file] of this.#files) {
       if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.answer(request, reply));

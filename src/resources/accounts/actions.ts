@@ -9,21 +9,23 @@ import { insertInvitation } from '../invitations/invitations.ts';
 import { insertKey } from '../keys/keys.ts';
 import { insertUser } from '../users/users.ts';
 
-/** A new account: its domain, its owner and the owner's first key, which is returned only once. */
+/** A new account: its domain, its owner and the owner's first key. The key is returned only once. */
 export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };
 
-/** The account created at the first start, with the token of the owner's invitation, which is returned only once. */
+/**
+ * The account created at the first start, with the token of the owner's invitation. The token is returned only once.
+ */
 export type FirstAccount = NewAccount & { readonly token: string };
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Parses a host name and converts it to lower case; undefined if it is not a host name. */
+/** Parses a host name and converts it to lower case; returns undefined if the text is not a host name. */
 export function parseDomain(text: string): string | undefined {
   const domain = text.trim().toLowerCase();
   return domain.length <= 253 && domain.split('.').every((label) => LABEL.test(label)) ? domain : undefined;
 }
 
-/** Parses an IANA time zone name; undefined if it is unknown. */
+/** Parses an IANA time zone name; returns undefined if the name is unknown. */
 export function parseZone(text: string): string | undefined {
   return isZone(text) ? text : undefined;
 }
@@ -80,7 +82,7 @@ export async function changeAccount(
   return { domain, ...after };
 }
 
-/** Id of the account with this domain, compared without case; undefined if there is none. */
+/** Finds the id of the account with this domain, ignoring case; undefined if there is no such account. */
 export async function findAccount(read: Queries, domain: string): Promise<number | undefined> {
   const row = await read
     .selectFrom('accounts')
@@ -90,12 +92,13 @@ export async function findAccount(read: Queries, domain: string): Promise<number
   return row?.account_id;
 }
 
-/** An id that no account has (ids begin at 1); its lock serializes first starts. */
+/** An id that no account has, because ids begin at 1. The lock on this id serializes concurrent first starts. */
 const NO_ACCOUNT = 0;
 
-/** Creates the first account of a database; undefined if it already has one. */
+/** Creates the first account of a database. Returns undefined if the database already has an account. */
 export async function createFirstAccount(tx: Tx, now: number, random: Random): Promise<FirstAccount | undefined> {
-  // Nodes that start concurrently wait for each other here; the later ones find the account of the first.
+  // Nodes that start concurrently wait for each other here. The later nodes find the account that the first node
+  // created.
   tx.lockAccount(NO_ACCOUNT, 'exclusive');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;

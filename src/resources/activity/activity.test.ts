@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const day = { start_date: '20270101', due_date: '20270102' };
 
-  /** A service with a fixed clock, an account, and a target that responds with 200. */
+  /** Starts a service with a test clock, and creates an account and a target that responds with 200. */
   async function stage(t: TestContext) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
         async () => (await list())[0]?.deliveries[0],
         (one) => one !== undefined && wanted(one),
       );
-    /** Waits until the fetches are stored. */
+    /** Advances the clock, so that the recorded fetches are stored. */
     const written = async () => {
       await clock.advance(1_000);
     };
@@ -100,7 +100,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
-    // Another user who was notified, but not of this.
+    // The admin is notified too, but of another event.
     await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
     await admin.carillon.events.create({ event_name: 'Other', ...day });
     await target.arrived(2);
@@ -281,7 +281,7 @@ for (const { test, testService } of stores) {
     assert.ok(Buffer.byteLength(JSON.stringify(data)) < MAX_PAGE_BYTES);
   });
 
-  /** Inserts deliveries of an occurrence to this many hooks. */
+  /** Inserts finalized deliveries of an occurrence to a number of hooks. */
   async function toldBy({ store }: TestService, { userId }: Person, wanted: { position: number; hooks: number }) {
     await store.write(async ({ queries }) => {
       const { account_id, record_id, kind } = await queries

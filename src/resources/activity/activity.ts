@@ -24,7 +24,7 @@ import { deliveryStates, finalizedDeliveries, lastAttempts, pending } from '../d
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, occurrencesOf, type Visibility, visibilityOf } from '../notifications/notifications.ts';
 
-/** The outcome of an occurrence at one hook. */
+/** Response fields of one delivery of an occurrence: its hook and its outcome. */
 const outcomeFields = {
   id: key('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook.'),
@@ -43,7 +43,7 @@ const outcomeFields = {
 
 type OutcomeRow = OutputOf<typeof outcomeFields>;
 
-/** An occurrence with its deliveries. */
+/** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
   cursor: key('Its position in the feed.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds)),
@@ -54,8 +54,9 @@ const activityFields = {
   deliveries: readOnlyRecords('Its deliveries; at most 500.', outcomeFields),
 };
 
-/** Maximum and default number of entries on a page. */
+/** Maximum number of entries on a page. */
 const MAX_PAGE_SIZE = 200;
+/** Default number of entries on a page. */
 const USUAL_ENTRIES = 50;
 
 const activityParameters = {
@@ -79,27 +80,30 @@ const activityParameters = {
   scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
-/** Maximum number of positions that one call scans for entries visible to the caller. */
+/** Maximum number of feed positions that one call scans for entries that the caller may see. */
 const MAX_POSITIONS_PER_CALL = 100_000;
 
-/** Tolerated clock difference between nodes when a hook's lifetime is compared with occurrences. */
+/**
+ * Tolerated clock difference between nodes, in milliseconds, when occurrences are compared with the lifetime of a hook.
+ */
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * Maximum number of pending and of finalized deliveries on one page; the page ends before an entry that would exceed it.
- * With the longest target URLs these are smaller than the size limit of a list page.
+ * Maximum number of pending deliveries, and also of finalized deliveries, on one page. The page ends before an entry
+ * that would exceed it. A page with this number of target URLs of maximum length is below the size limit of a list
+ * page.
  */
 const MAX_DELIVERIES = 500;
 
 type ActivityRow = OutputOf<typeof activityFields>;
 type Query = Given<typeof activityParameters>;
 
-/** A page of activity. `next` is the value of `before` for the next page, undefined at the end. */
+/** A page of activity. `next` is the value of `before` for the next page; undefined on the last page. */
 export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
 
 /**
- * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit order,
- * so concurrent writes insert nothing between pages. Visibility is that of the feed (X2).
+ * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit
+ * order, so concurrent writes add no entry between two pages. The caller sees the same occurrences as in the feed (X2).
  */
 async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<ActivityPage> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
@@ -117,12 +121,12 @@ async function listActivity(view: AccountView, caller: Caller, query: Query, bas
   return { rows, next: isCut ? complete.at(-1)?.position : found.next };
 }
 
-/** Visible occurrences, also limited in time: `since` and `until` in milliseconds since the epoch. */
+/** Visible occurrences, also limited to a time range. `since` and `until` are in milliseconds since the epoch. */
 type TimedVisibility = Visibility & { readonly since?: number; readonly until?: number | undefined };
 
 /**
- * Occurrences that a hook may have delivered: caused by its user, of its kind, during its lifetime. A caller who may see
- * the hook may see them.
+ * Limits the occurrences to those that a hook may have delivered: caused by the user of the hook, of its kind, and
+ * during its lifetime. A caller who may see the hook may see these occurrences.
  */
 async function visibilityOfHook(
   view: AccountView,
@@ -170,7 +174,7 @@ async function occurrencesBetween(
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
 }
 
-/** Whether no occurrence in reach is stored before a position. */
+/** Whether no visible occurrence is stored before a position. */
 async function isEnd(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
   if (kinds.size === 0) return true;
   const oldest = await occurrencesOf(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
@@ -182,7 +186,7 @@ async function isEnd(view: AccountView, { since, kinds }: TimedVisibility, posit
 
 type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;
 
-/** Deliveries by position. They are complete for positions at `completeFrom` and above. */
+/** Loads the deliveries of occurrences, by position. They are complete for all positions from `completeFrom` on. */
 async function deliveriesOf(
   view: AccountView,
   occurrences: readonly Occurrence[],
@@ -219,7 +223,10 @@ async function deliveriesOf(
   return { deliveries, completeFrom };
 }
 
-/** First complete position of a query: at its limit, rows of the last position may be missing. */
+/**
+ * Returns the lowest position whose rows are complete. If the query has reached its limit, rows of its last position
+ * may be missing.
+ */
 function completeAbove(rows: readonly { readonly position: number | null }[]): number {
   return rows.length < MAX_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
@@ -251,7 +258,7 @@ function fetchKeyOf({ user_id, kind, record_id }: Found): string {
   return receiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
-/** When each notified user last fetched the record, from the read receipts. */
+/** Loads when each notified user last fetched the record, from the read receipts. */
 async function lastFetchesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<string, number>> {
   if (found.length === 0) return new Map();
   const distinct = <T>(values: readonly T[]) => [...new Set(values)];
@@ -276,7 +283,7 @@ function toRow(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUr
   return { ...rest, cursor: position, resource_url, deliveries };
 }
 
-/** Routes of the console group only. */
+/** Creates the routes that only the console group serves. */
 export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     {

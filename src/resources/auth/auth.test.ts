@@ -17,7 +17,7 @@ const { test, database } = sqlite;
 
 const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
 
-/** A cache whose lookups are counted and resolved by the test. */
+/** Creates a lookup function. The test counts its calls and resolves its results through `answers`. */
 function asked() {
   const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
   const ask = () => {
@@ -66,7 +66,7 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   const [old, fresh] = [visitor(1), visitor(2)];
   answers[0]?.resolve(old);
   assert.equal(await before, old);
-  // A lookup after the change does not use the earlier one.
+  // A lookup after the change does not use the result of the earlier lookup.
   assert.equal(known.of(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);
@@ -75,7 +75,7 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
 
 const KEYS = 40;
 
-/** Keys on one database, and an authenticator for each of several nodes. */
+/** Creates keys in one database, and an authenticator for each of several nodes. */
 async function keysAndNodes(t: TestContext, address: string, nodeCount: number) {
   const clock = testClock();
   const opened: Store[] = [];
@@ -174,7 +174,7 @@ for (const { test, database } of shared) {
     uses.note(visitor(), 3);
     while (writes.length < 1) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(5_000);
-    // Without the limit another write would have begun by now.
+    // If two writes could run at a time, the second would have begun by now.
     for (let times = 0; times < 3; times += 1) await store.probe();
     const told = () => writes.map(({ ids, at }) => ({ ids, after: at - began }));
     assert.deepEqual(told(), [{ ids: [1, 2], after: 0 }]);

@@ -1,22 +1,22 @@
 import type { Caller } from '../../permissions.ts';
 import type { Store } from '../../store/store.ts';
 
-/** An authenticated caller and the time of the last recorded use, milliseconds since the epoch. */
+/** An authenticated caller and the time of its last recorded use, in milliseconds since the epoch. */
 export type CachedCaller = { readonly caller: Caller; lastUsed: number };
 
-/** Maximum number of cached callers per route group; a full cache is cleared. */
+/** Maximum number of cached callers per route group. A full cache is cleared. */
 const MAX_CACHED = 10_000;
 
 /**
- * Cache of authenticated callers by the hash of their credentials. It is cleared when this process commits an access
- * change (a revoked key, an ended session, a changed user) and when any other process has written, so revocation is
- * immediate.
+ * Caches authenticated callers by the hash of their credentials. The cache is cleared when this process commits an
+ * access change (a revoked key, an ended session, a changed user) and when any other process has written, so that a
+ * revocation is effective immediately.
  */
 export class CallerCache<V extends CachedCaller> {
   readonly #store: Store;
   readonly #byCredentials = new Map<string, V>();
   readonly #byCaller = new Map<Caller, V>();
-  /** Lookups in flight that no access change has outdated. */
+  /** Lookups in flight. An access change removes them, so that their results are not cached. */
   readonly #lookups = new Map<string, Promise<V | undefined>>();
   #externalVersion: number;
 
@@ -29,10 +29,10 @@ export class CallerCache<V extends CachedCaller> {
   }
 
   /**
-   * Finds the caller with these credentials, synchronously if cached. Concurrent lookups of the same credentials share one
-   * query, which matters when the database is busy.
+   * Finds the caller with these credentials; the result is synchronous if it is cached. Concurrent lookups of the same
+   * credentials share one query, which matters when the database is busy.
    *
-   * @param credentials hash of the credentials, with the domain where it matters
+   * @param credentials hash of the credentials; for an API key, also the domain
    * @param load queries the database
    */
   find(credentials: string, load: () => Promise<V | undefined>): V | Promise<V | undefined> {
@@ -40,14 +40,15 @@ export class CallerCache<V extends CachedCaller> {
     return this.#byCredentials.get(credentials) ?? this.#lookups.get(credentials) ?? this.#lookUp(credentials, load());
   }
 
-  /** The cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
+  /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
   of(caller: Caller): V | undefined {
     this.#invalidateIfChanged();
     return this.#byCaller.get(caller);
   }
 
   #lookUp(credentials: string, loading: Promise<V | undefined>): Promise<V | undefined> {
-    // A result read before an access change is valid for the requests that were waiting, but must not be cached.
+    // A result that was read before an access change is valid for the requests that wait for it, but it must not be
+    // cached.
     const isCurrent = () => this.#lookups.get(credentials) === lookup;
     const lookup: Promise<V | undefined> = loading
       .then((entry) => {

@@ -2,25 +2,28 @@ import type { Clock } from '../../clock.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { CachedCaller } from './caller-cache.ts';
 
-/** Delay from the first use to the write; uses in between are written in one batch. */
+/** Delay from the first use to the write. All uses in between are written in one batch. */
 const WRITE_DELAY_MS = 1_000;
-/** A stored `last_used` that is younger than this is not written again. */
+/** A stored `last_used` is not written again until it is older than this. */
 const REFRESH_INTERVAL_MS = 60_000;
 
 type Ports = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Stores the time of last use, milliseconds since the epoch. Rows locked by another node are skipped: it writes them. */
+  /**
+   * Stores `at`, in milliseconds since the epoch, as the time of last use. Rows locked by another node are skipped,
+   * because that node writes them.
+   */
   readonly write: (queries: Queries, ids: readonly number[], at: number) => Promise<unknown>;
-  /** Called when the write failed. */
+  /** Called when a write has failed. */
   readonly failed: (error: unknown) => void;
 };
 
-/** Tracks the last use of keys or sessions in batches, without a write per request. */
+/** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
   readonly #ports: Ports;
   readonly #pending = new Set<number>();
-  /** Time of the first use among `#unwritten`. */
+  /** Time of the first use in `#pending`, in milliseconds since the epoch. */
   #firstUseAt = 0;
   #cancel: (() => void) | undefined;
   #writing: Promise<unknown> | undefined;
@@ -29,7 +32,7 @@ export class LastUsedTracker {
     this.#ports = ports;
   }
 
-  /** Records a use. `id` is the key or session. */
+  /** Records a use. `id` is the id of the key or session. */
   note(entry: CachedCaller, id: number): void {
     const now = this.#ports.clock.now();
     if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
@@ -47,7 +50,7 @@ export class LastUsedTracker {
     await this.#write();
   }
 
-  /** Schedules a write. Only one runs at a time; later uses wait for the next. */
+  /** Schedules a write. Only one write runs at a time; later uses wait for the next write. */
   #scheduleWrite(): void {
     this.#cancel ??= this.#ports.clock.after(WRITE_DELAY_MS, () => {
       this.#cancel = undefined;
@@ -61,7 +64,7 @@ export class LastUsedTracker {
     if (this.#pending.size === 0) return;
     const [ids, at] = [[...this.#pending], this.#firstUseAt];
     this.#pending.clear();
-    // Losing a time of last use must not fail anything; the next use is recorded again.
+    // A failed write must not fail a request. A later use is written again.
     const written = store.write(({ queries }) => write(queries, ids, at)).catch(failed);
     this.#writing = written;
     await written;

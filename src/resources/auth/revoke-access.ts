@@ -2,7 +2,7 @@ import { type Entry, note } from '../../audit/actions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 
-/** Why access was revoked, as the audit log shows it. */
+/** The reason why access was revoked, as the audit log shows it. */
 type Because =
   | 'signed out'
   | 'signed in anew'
@@ -16,7 +16,7 @@ type Because =
   | 'its project was deleted'
   | 'the role of whoever made it was changed';
 
-/** Ends the sessions of a user: all, all but one, or a single one. Returns how many were ended. */
+/** Ends all sessions of a user, all except one, or only one. Returns how many were ended. */
 export async function endSessions(
   write: AccountWrite,
   which: { readonly userId: number; readonly except?: number; readonly only?: number },
@@ -36,7 +36,9 @@ export async function endSessions(
   return ended.length;
 }
 
-/** Revokes open invitations: a single one, those for a user, or those made by a user. Returns how many were revoked. */
+/**
+ * Revokes one open invitation, all open invitations for a user, or all made by a user. Returns how many were revoked.
+ */
 export async function revokeInvitations(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
@@ -60,7 +62,7 @@ export async function revokeInvitations(
   return withdrawn.length;
 }
 
-/** Revokes calendars: a single one, those of a user, or those of a project. Returns how many were revoked. */
+/** Revokes one calendar, all calendars of a user, or all calendars of a project. Returns how many were revoked. */
 export async function revokeCalendars(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
@@ -84,7 +86,7 @@ export async function revokeCalendars(
   return revoked.length;
 }
 
-/** Revokes all access of a deleted user, and the open invitations that the user has made. */
+/** Revokes all access of a deleted user, and the open invitations that this user has made. */
 export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await revokeInvitations(write, { userId }, 'the user was deleted');
@@ -94,9 +96,9 @@ export async function revokeAllAccess(write: AccountWrite, userId: number): Prom
 }
 
 /**
- * Revokes the open invitations for and by a user whose role was changed. Otherwise the maker of an invitation for a
- * member, who may still know its link, could sign in as the admin that the member has become. Sessions stay, with the
- * new role.
+ * Revokes the open invitations for and by a user whose role was changed. Otherwise, a user who invited a member, and
+ * may still know the link, could sign in as the admin that the member has become. Sessions stay open, with the new
+ * role.
  */
 export async function revokeInvitationsOf(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
@@ -104,8 +106,8 @@ export async function revokeInvitationsOf(write: AccountWrite, userId: number): 
 }
 
 /**
- * Ends all sessions and invitations after a restore: sessions that were ended since the backup would be open again.
- * All users sign in again.
+ * Ends all sessions and revokes all invitations after a restore. Otherwise, sessions that were ended since the backup
+ * would be open again. All users must sign in again.
  */
 export async function revokeEverything(queries: Queries): Promise<void> {
   await queries.deleteFrom('sessions').execute();

@@ -29,7 +29,7 @@ for (const { test, testService } of stores) {
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** The entries of a calendar: names by UID. */
+  /** Parses the entries of a calendar; returns their names by UID. */
   function namesIn({ text }: Read): Record<string, string> {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
     const found = events.map((event) => ['uid', 'summary'].map((name) => String(event.getFirstPropertyValue(name))));
@@ -38,7 +38,7 @@ for (const { test, testService } of stores) {
 
   const names = async (url: string) => Object.values(namesIn(await get(url))).sort();
 
-  /** An account with entries of one user, of another, and of neither. */
+  /** Creates an account with entries of an admin, of a member, and of neither. */
   async function furnished(domain: string) {
     const admin = await carillon.account(domain);
     const member = await carillon.user(admin, 'member');
@@ -194,7 +194,7 @@ for (const { test, testService } of stores) {
     const none = await carillon.key(member, { permissions: permissions.filter((one) => one !== 'events:read') });
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
-    // Permissions that a role has lost are lost in its calendars as well.
+    // A permission that a role has lost is also lost in the calendars of its users.
     assert.deepEqual([...grantedPermissions('events:read,users:write', 'member')], ['events:read']);
     assert.deepEqual(
       [...grantedPermissions('events:read,users:write,nothing', 'admin')],
@@ -281,7 +281,7 @@ for (const { test, testService } of stores) {
     for (const [event_name, from, to] of spans) await admin.carillon.events.create({ event_name, ...at(from, to) });
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
     assert.deepEqual(await names(url), ['a year ago', 'in three years', 'since long ago']);
-    // More entries than a calendar can have, all on two days.
+    // Insert more entries than a calendar can have, all on two days.
     const { account_id } = await carillon.store.read
       .selectFrom('accounts')
       .select('account_id')
@@ -311,7 +311,7 @@ for (const { test, testService } of stores) {
     const admin = await carillon.account('many-begun.test');
     const expected = Array.from({ length: 250 }, (_, index) => `event ${String(index).padStart(3, '0')}`);
     for (const event_name of expected) {
-      // Many begin on the same day.
+      // All of these events begin on the same day.
       await admin.carillon.events.create({ event_name, start_date: inDays(-500), due_date: inDays(10) });
     }
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
@@ -380,7 +380,7 @@ for (const { test, testService } of stores) {
     const twenty = users.slice(0, 20).map(({ last_name }) => `Number ${last_name}`);
     const few = await assignedIn();
     assert.deepEqual(few, { Some: twenty.join('\\, '), All: `${twenty.join('\\, ')} and others` });
-    // More assignments than are loaded in one batch.
+    // Create more assignments than one batch loads.
     for (let number = 1; number <= 100; number += 1) await create(`More${number}`, 21);
     const many = await assignedIn();
     assert.equal(Object.keys(many).length, 102);

@@ -34,7 +34,7 @@ import { pageOf } from '../core/pagination.ts';
 import { requireExists } from '../core/references.ts';
 import { ascending, number } from '../core/sorting.ts';
 
-/** Contents of a calendar: entries that concern its user, those of a project, or all of the account. */
+/** The scopes of a calendar: entries that concern its user, entries of one project, or all entries of the account. */
 export const scopes = ['own', 'project', 'account'] as const;
 
 export type Scope = (typeof scopes)[number];
@@ -70,7 +70,7 @@ const scope: Field<Scope, 'writable'> = {
 
 const ZONE_REQUIREMENT = 'must be the name of a time zone, such as Europe/Zurich, or empty';
 
-/** A time zone by its IANA name; empty for the account's zone. */
+/** Declares a field for a time zone: its IANA name, or an empty text for the zone of the account. */
 export function zone(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
@@ -119,7 +119,7 @@ function toRow({ calendar_id: id, expires_at: expires, ...rest }: Stored): Calen
   return { ...rest, id, expires };
 }
 
-/** Calendars that have not expired. */
+/** Selects the calendars that have not expired. */
 function live(view: AccountView) {
   return view
     .selectFrom('calendars')
@@ -128,7 +128,7 @@ function live(view: AccountView) {
 
 const byId = ascending('id', number('calendars.calendar_id'));
 
-/** The calendars of the caller; admins see those of every user of the account. */
+/** Lists the calendars of the caller. Admins see the calendars of all users of the account. */
 export async function listCalendars(
   view: AccountView,
   caller: Caller,
@@ -146,7 +146,7 @@ export async function listCalendars(
   return mapRows(page, toRow);
 }
 
-/** A calendar that the caller may see; else 404. */
+/** Returns a calendar that the caller may see; otherwise throws 404. */
 export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
   const row = await live(view)
     .selectAll('calendars')
@@ -156,7 +156,9 @@ export async function getCalendar(view: AccountView, caller: Caller, calendarId:
   return toRow(row);
 }
 
-/** X9: creates a calendar for the caller, with at most the caller's permissions, that expires with the caller's key. */
+/**
+ * Creates a calendar for the caller (X9). It has at most the caller's permissions and expires with the caller's key.
+ */
 export async function makeCalendar(
   write: AccountWrite,
   caller: Caller,
@@ -187,7 +189,7 @@ function requireMatchingScope(scope: Scope, projectId: number): void {
     throw invalidInput([{ field: 'project_id', message: 'must be left out unless the scope is project' }]);
 }
 
-/** Revokes a calendar: the caller's own, or for admins that of any user whose role is not above theirs. */
+/** Revokes a calendar of the caller. Admins can also revoke calendars of users whose role is not above their own. */
 export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
   const row = await live(write)
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
@@ -205,7 +207,10 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
 
 export type CalendarPorts = { readonly random: Random; readonly baseUrl: () => string };
 
-/** X9: a caller who may read events may share them, so all routes need `events:read`. */
+/**
+ * Creates the routes of calendars (X9). All of them require `events:read`, because a caller who may read events may
+ * share them.
+ */
 export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
   return [
     list({
@@ -243,7 +248,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
   ];
 }
 
-/** Permissions that a calendar can use: events, tasks with subtasks, and the names of projects and users. */
+/** Permissions that a calendar can have: to read events, tasks with subtasks, and the names of projects and users. */
 const calendarPermissions = [
   'events:read',
   'tasks:read',
@@ -251,7 +256,7 @@ const calendarPermissions = [
   'users:read',
 ] as const satisfies Permission[];
 
-/** Permissions of a calendar: those stored at its creation that the role of its user still has. */
+/** Returns the permissions of a calendar: those stored at its creation that the role of its user still has. */
 export function grantedPermissions(permissions: string, role: Role): ReadonlySet<Permission> {
   const own = permissionsOf(role);
   return new Set(permissions.split(',').filter((one) => isPermission(one) && own.includes(one)) as Permission[]);
@@ -260,10 +265,10 @@ export function grantedPermissions(permissions: string, role: Role): ReadonlySet
 /** Maximum number of assigned users that an entry names. */
 const MAX_NAMES = 20;
 
-/** Records looked up before yielding to the event loop. */
+/** Number of records that are looked up before the loop yields to other requests. */
 const RECORDS_PER_TICK = 50;
 
-/** For each record, the names of its assigned users, joined by commas. */
+/** Loads the names of the users assigned to each record, joined by commas. */
 export async function assignedNames(
   view: AccountView,
   resourceType: AssignableResourceType,

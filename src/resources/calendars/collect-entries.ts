@@ -9,35 +9,43 @@ import { overlapping } from '../events/overlapping.ts';
 import { userName } from '../users/lookup.ts';
 import { assignedNames, type Scope } from './calendars.ts';
 
-/** Selection and presentation of a calendar's entries. */
+/** Selects the entries of a calendar, and defines how they are written. */
 export type CalendarQuery = {
   readonly scope: Scope;
   readonly userId: number;
   readonly projectId: number;
   readonly permissions: ReadonlySet<Permission>;
-  /** First and last day, `YYYY-MM-DD`. */
+  /** First day of the calendar, `YYYY-MM-DD`. */
   readonly from: string;
+  /** Last day of the calendar, `YYYY-MM-DD`. */
   readonly to: string;
-  /** Suffix of the entries' UIDs, to make them globally unique. */
+  /** Suffix of the UIDs of entries, which makes them globally unique. */
   readonly domain: string;
   readonly baseUrl: string;
   /** Zone of the written times; undefined for floating times. */
   readonly zone: Zone | undefined;
 };
 
-/** Maximum number of events, of tasks and of subtasks in a calendar. */
+/** Maximum number of entries of each type in a calendar: events, tasks and subtasks. */
 export const MAX_ENTRIES = 10_000;
 
-/** Rows per query. Small, because each concurrent reader of a calendar holds this many in memory. */
+/**
+ * Number of rows per query. It is small because each concurrent reader of a calendar holds this number of rows in
+ * memory.
+ */
 const ROWS_PER_QUERY = 100;
 
-/** Days per query. Bounds the time of one query for a user who has few of the account's many entries. */
+/**
+ * Number of days per query. It bounds the time of one query for a user who has few of the many entries of an account.
+ */
 const DAYS_PER_QUERY = 31;
 
-/** Entries older than this come after all future ones. */
+/** Entries older than this number of days come after all future entries. */
 const RECENT_DAYS = 31;
 
-/** Yields the iCalendar text of all entries, near days first, so that MAX_ENTRIES cuts off the most distant ones. */
+/**
+ * Yields the iCalendar text of all entries. Near days come first, so that MAX_ENTRIES cuts off the most distant days.
+ */
 export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today: string): AsyncGenerator<Buffer> {
   const { permissions } = wanted;
   const ranges = rangesAround(wanted, today);
@@ -49,18 +57,18 @@ export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today
 
 /** A range of days, both included. */
 type DayRange = { readonly first: string; readonly last: string };
-/** Sort key of the last row read. */
+/** Sort key of the last row that was read; undefined before the first row and after the last one. */
 type SortKey = { readonly day: string; readonly id: number } | undefined;
-/** Rows to read: at most `limit` rows after a sort key. */
+/** Limits a read to at most `limit` rows after a sort key. */
 type Batch = { readonly after: SortKey; readonly limit: number };
 /**
- * A batch of entries as bytes, so that their rows and strings can be garbage-collected immediately. Kept until the next
- * batch, they grew V8's heap to 190 MiB while 32 programs read a calendar of 3,000 events (70 MiB with bytes).
+ * A batch of entries as bytes, so that its rows and strings can be garbage-collected immediately. With strings, V8's
+ * heap grew to 190 MiB while 32 programs read a calendar of 3,000 events; with bytes, to 70 MiB.
  */
 type Piece = { readonly text: Buffer; readonly count: number; readonly last: SortKey };
 type Read = (batch: Batch) => Promise<Piece>;
 
-/** Reads one list after the other, each to its end, up to MAX_ENTRIES entries. */
+/** Reads the lists one after the other, each to its end, up to MAX_ENTRIES entries in total. */
 async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
   let left = MAX_ENTRIES;
   for (const read of lists) {
@@ -76,7 +84,10 @@ async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
   }
 }
 
-/** The day ranges of a calendar: from RECENT_DAYS ago to the end, then the earlier ones, newest first. */
+/**
+ * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
+ * first.
+ */
 function rangesAround({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
   const recent = plusDays(today, -RECENT_DAYS);
   return [...rangesBetween(recent, to), ...rangesBetween(from, plusDays(recent, -1)).reverse()];
@@ -91,7 +102,7 @@ function rangesBetween(from: string, to: string): DayRange[] {
   return all;
 }
 
-/** Condition: rows in a range of days, after a sort key. */
+/** Builds the condition for rows in a range of days and after a sort key. */
 function within(day: string, id: string, { first, last }: DayRange, after: SortKey): Expression<SqlBool> {
   const days = sql.ref(day);
   const all = sql<SqlBool>`${days} >= ${`${first} 00:00:00`} and ${days} <= ${`${last} 23:59:59`}`;
@@ -106,7 +117,8 @@ function afterKey(day: string, id: string, after: NonNullable<SortKey>): Express
 function eventReads(view: AccountView, wanted: CalendarQuery, ranges: readonly DayRange[]): readonly Read[] {
   const { from } = wanted;
   const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
-  // A join, because these events are few: filtering in the order of the list would scan all events.
+  // Few events are already in progress on the first day, so the query joins them. A filter in list order would scan all
+  // events.
   const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
   const begunRead: Read = ({ after, limit }) => {
     if (after === undefined) return eventPiece(begunRows, limit, wanted);
@@ -180,7 +192,7 @@ function nameOf({ first_name, last_name }: { first_name: string | null; last_nam
   return userName({ first_name: first_name ?? '', last_name: last_name ?? '' });
 }
 
-/** One line `label: text` for each text that is not empty. */
+/** Formats a line `label: text` for each text that is not empty. */
 function labelledLines(...facts: readonly (readonly [label: string, text: string])[]): string[] {
   return facts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
@@ -250,7 +262,10 @@ async function subtasks(
   return pieceOf(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
 }
 
-/** Condition: assigned to the user, or created by the user and assigned to no user who still exists. */
+/**
+ * Builds the condition for records that are assigned to the user. Records that the user created are included if no
+ * existing user is assigned to them.
+ */
 function concerns(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
@@ -271,7 +286,10 @@ type Due = {
   readonly date_modified: number | null;
 };
 
-/** A task or subtask as an entry at its due date; its duration is not an appointment. */
+/**
+ * Converts a task or subtask to an entry at its due date. The time from start to due date is not shown, because it is
+ * no appointment.
+ */
 function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: CalendarQuery): Entry {
   const due = row.due_date ?? '';
   return {

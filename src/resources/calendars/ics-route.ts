@@ -14,14 +14,18 @@ import { userName } from '../users/lookup.ts';
 import { grantedPermissions, type Scope } from './calendars.ts';
 import { type CalendarQuery, entriesOf, MAX_ENTRIES } from './collect-entries.ts';
 
-/** Range of a calendar in days: one year back, three years ahead. */
+/** Number of past days in a calendar: one year. */
 const BACK_DAYS = 366;
+/** Number of future days in a calendar: three years. */
 const AHEAD_DAYS = 3 * 366;
 
-/** Resolution of `last_fetched`: calendar programs poll often, and not every poll may be a write. */
+/**
+ * Minimum time between two writes of `last_fetched`. Calendar programs poll often, and not every poll may cause a
+ * write.
+ */
 const FETCHED_RESOLUTION_MS = 3_600_000;
 
-/** Maximum number of calendars whose last fetch this process remembers; a full map is cleared. */
+/** Maximum number of calendars whose last fetch this process remembers. A full map is cleared. */
 const MAX_REMEMBERED = 10_000;
 
 const DAY_MS = 86_400_000;
@@ -29,7 +33,7 @@ const TOKEN = /^([\w-]{43})\.ics$/;
 
 export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
-/** X9: the capability URL that a calendar program polls; the token in it is the only credential. */
+/** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
 export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
   const fetches = new FetchTimes(ports);
   const lookups = new Lookups(ports.store);
@@ -43,7 +47,7 @@ export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
 
 type Found = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
 
-/** The document of a calendar's address; undefined for an address that is unknown, expired or revoked. */
+/** Finds the document of a calendar URL. Returns undefined if the URL is unknown, expired or revoked. */
 async function find(
   read: Queries,
   file: string,
@@ -65,7 +69,10 @@ async function find(
   return documentOf(found, reach, now, baseUrl());
 }
 
-/** Concurrent fetches of one address share a query, unless something was committed since it was sent. */
+/**
+ * Shares one query between concurrent fetches of a calendar URL. A query that was sent before a commit is not shared
+ * after the commit.
+ */
 class Lookups {
   readonly #running = new Map<string, Promise<Found | undefined>>();
 
@@ -107,7 +114,10 @@ async function findCalendar(read: Queries, tokenHash: string, now: number) {
   return row;
 }
 
-/** Stores when a calendar was last fetched, once an hour. Concurrent fetches of one calendar write its row once. */
+/**
+ * Stores when each calendar was last fetched, at most once an hour. Concurrent fetches of one calendar write its row
+ * once.
+ */
 class FetchTimes {
   readonly #ports: Pick<OpenCalendarPorts, 'store' | 'log'>;
   readonly #lastStored = new Map<number, number>();
@@ -116,7 +126,7 @@ class FetchTimes {
     this.#ports = ports;
   }
 
-  /** A failure is only logged: it must not fail the fetch. */
+  /** Records a fetch. A failed write is only logged, because it must not fail the fetch. */
   async note({ calendar_id, last_fetched }: Found, now: number): Promise<void> {
     const last = Math.max(last_fetched ?? 0, this.#lastStored.get(calendar_id) ?? 0);
     if (now - last < FETCHED_RESOLUTION_MS) return;
@@ -151,13 +161,17 @@ function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, b
   ];
   return {
     accountId: found.account_id,
-    // Every change of the contents moves the account's position, so the ETag needs no query for the entries.
+    // Every change of the contents advances the feed position of the account, so the ETag is computed without the
+    // entries.
     tag: etagOf(JSON.stringify(facts)),
     body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
   };
 }
 
-/** The zone of the written times. Without a configured zone they are floating times, the same wherever they are read. */
+/**
+ * Returns the zone of the written times. Without a configured zone it is undefined: the times are floating, and are the
+ * same in every reader's zone.
+ */
 function zoneOf({ time_zone, account_zone }: Found): string | undefined {
   if (time_zone !== '') return time_zone;
   return account_zone === 'UTC' ? undefined : account_zone;

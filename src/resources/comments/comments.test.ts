@@ -12,7 +12,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const { comments, projects, tasks, subtasks } = owner.carillon;
 
-  /** A project with a task and a subtask. */
+  /** Creates a project with a task and a subtask. */
   async function place() {
     const { project_id } = await projects.create({ project_name: 'Project' });
     const { task_id } = await tasks.create(project_id, { task_name: 'Task' });
@@ -64,7 +64,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(seen, ['First', 'Second', 'Third']);
   });
 
-  /** Inserts replies to a comment into the database: `1`, `2`, and so on. */
+  /** Inserts replies to a comment into the database, with the texts `1`, `2`, and so on. */
   async function reply(projectId: string, commentId: string, count: number) {
     const { account_id } = await carillon.store.read
       .selectFrom('users')

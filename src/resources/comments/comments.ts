@@ -34,10 +34,13 @@ export const commentFields = {
   ...stamps,
 };
 
-/** Maximum number of replies with each comment of a list. With replies of maximum length it still fits on one page. */
+/**
+ * Maximum number of replies that a list returns with each comment. A comment with this number of replies of maximum
+ * length still fits on one page.
+ */
 export const REPLIES_IN_LISTS = 50;
 
-/** Fields of a comment in a list. */
+/** Response fields of a comment in a list, with its first replies. */
 export const threadFields = {
   ...commentFields,
   reply_count: readOnlyNumber('Number of replies.'),
@@ -75,7 +78,7 @@ const MAX_REPLIES = 1_000;
 /** Maximum number of reply keys loaded for one batch of comments. */
 const MAX_REPLIES_PER_QUERY = 2_000;
 
-/** Why a comment cannot be replied to, as an error message; undefined if it can. */
+/** Returns the error message if a comment cannot be replied to; otherwise undefined. */
 async function parentError(view: AccountView, parentId: number): Promise<string | undefined> {
   const replies = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
   const [{ parent_id }, last] = await Promise.all([
@@ -99,7 +102,9 @@ const byId = ascending('id', number('comments.comment_id'));
 type CommentRow = OutputOf<typeof commentFields>;
 type ThreadRow = OutputOf<typeof threadFields>;
 
-/** Lists top-level comments, each with its first replies; or the replies to one comment. */
+/**
+ * Lists top-level comments, each with its first replies. With the filter `parent_id`, lists the replies to one comment.
+ */
 async function listThreads(
   view: AccountView,
   given: Given<typeof commentFilters>,
@@ -120,7 +125,10 @@ const repliesByIds = AccountView.preparedByIds((view, ids) =>
     .where('comments.comment_id', 'in', ids as number[]),
 );
 
-/** A comment with its number of replies, the keys of the first ones, and their total size in bytes. */
+/**
+ * A comment with its number of replies. `first` are the keys of its first replies, and `size` is their total size in
+ * bytes.
+ */
 type Thread = {
   readonly row: CommentRow;
   readonly count: number;
@@ -141,7 +149,7 @@ async function* withReplies(view: AccountView, threads: readonly Thread[]): Asyn
   }
 }
 
-/** Comments with the keys of their replies; undefined if there are too many replies for one batch. */
+/** Loads the reply keys of comments. Returns undefined if there are too many replies for one batch. */
 async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
   const keys = await replyKeys(view, rows);
   if (rows.length > 1 && keys.length > MAX_REPLIES_PER_QUERY) return undefined;
@@ -153,7 +161,10 @@ async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promis
   });
 }
 
-/** Keys of the replies to these comments, by id. For several comments, at most one more than the batch limit. */
+/**
+ * Loads the keys of the replies to these comments, sorted by id. For several comments, it loads at most one key more
+ * than the batch limit.
+ */
 async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
   if (rows.length === 0) return [];
   const ids = rows.map(({ comment_id }) => comment_id);

@@ -19,7 +19,7 @@ export const companyFields = {
   date_created: readOnlyTimestamp('When the account was created, UTC.'),
 };
 
-/** The caller's own account. */
+/** Returns the account of the caller. */
 export async function getCompany(view: AccountView): Promise<OutputOf<typeof companyFields>> {
   const row = await view.selectFrom('accounts').selectAll('accounts').executeTakeFirstOrThrow();
   return { ...row, company_id: row.account_id };

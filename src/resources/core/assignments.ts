@@ -5,7 +5,10 @@ import { notFound } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { requireUsers, userName } from '../users/lookup.ts';
 
-/** Resource types that users can be assigned to; true where teams can be assigned as well. A team's users are its members. */
+/**
+ * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a
+ * team as its members.
+ */
 const assignable = { project: true, subtask: true, task: true, team: false };
 
 export type AssignableResourceType = keyof typeof assignable;
@@ -14,16 +17,19 @@ export function isAssignable(resourceType: string): resourceType is AssignableRe
   return Object.hasOwn(assignable, resourceType);
 }
 
-/** Users and teams assigned to a record; undefined where a request does not set them. */
+/** Users and teams assigned to a record. A list that a request does not set is undefined. */
 export type Assignment = {
   readonly users?: readonly Assigned[] | undefined;
   readonly teams?: readonly AssignedTeam[] | undefined;
 };
 
-/** Most assignments loaded for one batch of records, users and teams counted separately. A single record is never cut. */
+/**
+ * Maximum number of assignments loaded for one batch of records; users and teams are counted separately. The
+ * assignments of a single record are always loaded completely.
+ */
 export const ASSIGNMENT_BATCH_SIZE = 2_000;
 
-/** Adds the assigned users and teams to a page; a batch with too many assignments is halved and loaded again. */
+/** Adds the assigned users and teams to a page. A batch with too many assignments is halved and loaded again. */
 export function withAssigned<R extends object>(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -44,7 +50,7 @@ export function withAssigned<R extends object>(
   });
 }
 
-/** Users and teams assigned to one record. */
+/** Loads the users and teams assigned to one record. */
 export async function assignedTo(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -57,10 +63,13 @@ export async function assignedTo(
   return { users, teams };
 }
 
-/** One more than the batch size, to detect a batch that is too large; no limit for a single record. */
+/**
+ * Row limit of a query: one more than the batch size, to detect a batch that is too large. A single record has no
+ * limit.
+ */
 const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
 
-/** Users assigned to these records, sorted by user id; deleted users are left out. */
+/** Loads the users assigned to these records, sorted by user id. Deleted users are left out. */
 export async function usersOf(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -94,7 +103,10 @@ async function teamsOf(view: AccountView, resourceType: AssignableResourceType, 
   return rows.sort((one, other) => one.team_id - other.team_id);
 }
 
-/** Replaces the assignments of a record. An undefined list stays as it is; an unknown user or team is 404. */
+/**
+ * Replaces the assigned users and teams of a record. An undefined list stays unchanged. Throws 404 for an unknown user
+ * or team.
+ */
 export async function setAssigned(
   write: AccountWrite,
   resourceType: AssignableResourceType,

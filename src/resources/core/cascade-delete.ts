@@ -7,7 +7,7 @@ import { relationsTo } from './references.ts';
 import { idBatches, type ResourceName, tables } from './resource-tables.ts';
 
 /**
- * Deletes a record and the records that belong to it; references from other records are cleared (C34).
+ * Deletes a record and the records that belong to it. References from other records are cleared (C34).
  *
  * @returns the occurrences in order, dependent records first; empty if the record does not exist
  */
@@ -20,18 +20,18 @@ export async function cascadeDelete(
   return remove(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
 }
 
-/** Kinds that `cascadeDelete` may record for a resource type, in that order. */
+/** Returns the occurrence kinds that `cascadeDelete` may record for a resource type, in the order of recording. */
 export function kindsOfRemoval(resourceType: ResourceName, earlier: ReadonlySet<Kind> = new Set()): readonly Kind[] {
   const kinds = new Set(earlier);
   for (const { of, becomes } of relationsTo(resourceType)) {
     if (becomes === 'deleted' && of !== resourceType) for (const kind of kindsOfRemoval(of, kinds)) kinds.add(kind);
-    // Records of this type were deleted earlier in the cascade, so none is left to be changed.
+    // If the cascade has already deleted the referring records, none is left to be changed.
     if (becomes === 'cleared' && !kinds.has(`deleted_${of}`)) kinds.add(`changed_${of}`);
   }
   return [...kinds.add(`deleted_${resourceType}`)];
 }
 
-/** The records with one of these values in a column. */
+/** Selects the records that have one of `values` in a column. */
 type Selection = { readonly resourceType: ResourceName; readonly column: string; readonly values: readonly number[] };
 
 async function remove(write: AccountWrite, caller: Caller, selection: Selection): Promise<NewOccurrence[]> {
@@ -39,7 +39,7 @@ async function remove(write: AccountWrite, caller: Caller, selection: Selection)
   const [kind, { key }] = [`deleted_${resourceType}` as const, resourceTypes[resourceType]];
   const occurrences: NewOccurrence[] = [];
   for await (const ids of idBatches(write, resourceType, column, values)) {
-    /** Records of the same type that belong to these (replies): deleted and recorded with them. */
+    /** Ids of records of the same type (replies) that the cascade has already deleted and recorded. */
     const recorded = new Set<number>();
     for (const { of, field, becomes } of relationsTo(resourceType)) {
       const follow = becomes === 'deleted' ? remove : clear;

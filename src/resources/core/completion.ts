@@ -1,9 +1,9 @@
 import { invalidInput } from '../../problems.ts';
 
-/** Completion as a request gives it: complete, reopen, or neither (C33). */
+/** The completion fields of a request. They complete a record, reopen it, or do neither (C33). */
 type Given = { readonly completed?: number; readonly resume?: number };
 
-/** Completion as it is stored; `date_completed` in milliseconds since the epoch. */
+/** The completion columns of a record. `date_completed` is in milliseconds since the epoch. */
 type Completion = { readonly completed: number; readonly date_completed: number | null };
 
 export const open: Completion = { completed: 0, date_completed: null };
@@ -11,7 +11,7 @@ export const open: Completion = { completed: 0, date_completed: null };
 /**
  * Converts a request for a task or subtask to stored columns (C33). Completing a completed record keeps its date.
  *
- * @param before undefined for a record that is being created
+ * @param before the stored completion; by default that of an open record, for a record that is being created
  */
 export function withCompletion<G extends Given>(
   given: G,
@@ -28,7 +28,7 @@ export function withCompletion<G extends Given>(
   return { ...columns, completed: before.completed, date_completed: before.date_completed };
 }
 
-/** Whether a change completes an open record; only that change is recorded as a completion (C33). */
+/** Whether a change completes an open record. Only such a change is recorded as a completion (C33). */
 export function isCompleted(before: Completion, stored: { readonly completed?: unknown }): boolean {
   return before.completed === 0 && stored.completed === 1;
 }

@@ -10,7 +10,9 @@ for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
   const resourceTypes = Object.keys(tables) as ResourceName[];
 
-  /** The total_records of each list, and the actual numbers. */
+  /**
+   * Asserts that total_records of each list is the number of rows in its table; returns these numbers by resource type.
+   */
   async function compare(account: Account, what: string) {
     const said: Record<string, number> = {};
     const found: Record<string, number> = {};
@@ -76,7 +78,7 @@ for (const { name, test, testService } of stores) {
     const { data } = await events.list({ limit: 30 });
     await Promise.all(data.map(({ event_id }) => events.delete(event_id)));
     await events.create(event('Last'));
-    // As retention does.
+    // Delete all occurrences, as retention does.
     await carillon.store.write(({ queries }) =>
       queries.deleteFrom('occurrences').where('account_id', '=', busy.accountId).execute(),
     );

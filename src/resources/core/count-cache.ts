@@ -2,24 +2,27 @@ import { type Compilable, sql } from 'kysely';
 import { AccountView } from '../../store/account-scope.ts';
 import { mapResources, type ResourceName, tables } from './resource-tables.ts';
 
-/** Number of records at a position of the account's feed. */
+/** The number of records as of a position in the feed of the account. */
 export type Counted = { readonly position: number; readonly total: number };
 
-/** Count of an account that has no row in `positions` yet. */
+/** The count for an account that has no row in `positions` yet. */
 const NOTHING: Counted = { position: 0, total: 0 };
 
-/** Occurrences after a position: the current position, how many were found, and creations minus deletions among them. */
+/**
+ * Summary of the occurrences after a position: the current feed position (`position`), how many occurrences were found
+ * (`found`), and the creations minus the deletions among them (`more`).
+ */
 type Delta = { readonly position: number; readonly found: number; readonly more: number };
 
-/** Cached counts per database; the least recently used one is evicted. */
+/** Maximum number of cached counts per database. The least recently used count is evicted. */
 const MAX_CACHED_COUNTS = 10_000;
 
 const caches = new WeakMap<object, Map<string, Counted>>();
 
 /**
- * Exact number of records of a type in an account (C7), without counting them each time. A cached count holds for a
- * position; every creation and deletion since is an occurrence after it (C14), so the difference is read from the feed.
- * Nothing is written, and the result is right on every node.
+ * Returns the exact number of records of a type in an account (C7), without counting them each time. A cached count is
+ * valid for a feed position. Each later creation or deletion is an occurrence after that position (C14), so the feed
+ * contains the difference. Nothing is written to the database, and the result is right on every node.
  */
 export async function totalOf(view: AccountView, resourceType: ResourceName): Promise<Counted> {
   const source = view.committed;
@@ -36,7 +39,10 @@ export async function totalOf(view: AccountView, resourceType: ResourceName): Pr
   return current;
 }
 
-/** Brings a cached count up to date; undefined if counting is cheaper, or if occurrences since were deleted by retention. */
+/**
+ * Updates a cached count from the feed. Returns undefined if counting the records is cheaper, or if retention has
+ * deleted some of the occurrences.
+ */
 async function updated(view: AccountView, resourceType: ResourceName, cached: Counted): Promise<Counted | undefined> {
   const upTo = cached.position + Math.max(MIN_SCANNED_ROWS, cached.total);
   const [delta] = await deltas[resourceType](view, { after: cached.position, upTo });
@@ -44,10 +50,13 @@ async function updated(view: AccountView, resourceType: ResourceName, cached: Co
   return { position: delta.position, total: cached.total + delta.more };
 }
 
-/** Occurrences scanned before the records are counted instead, even if there are fewer records than this. */
+/**
+ * Minimum limit of occurrences to scan. The limit is the number of records if that is higher; beyond the limit,
+ * counting the records is cheaper.
+ */
 const MIN_SCANNED_ROWS = 100;
 
-/** Position and count in one query, so both come from the same snapshot. */
+/** Prepares one query for position and count, so that both come from the same snapshot. */
 const countOf = (resourceType: ResourceName) =>
   AccountView.prepared((view, _: object) => {
     const records = view.selectFrom(tables[resourceType]).select(sql`count(*)`.as('records'));

@@ -26,27 +26,27 @@ export type ResourceOptions<F extends Fields, C extends Fields, P extends Filter
   /** Input fields of a change; defaults to `fields`. */
   readonly changes?: C;
   readonly filters: P;
-  /** Sort orders of the list with their description; without one the list is sorted by id. */
+  /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
   readonly orders?: { readonly descriptions: string; readonly by: O };
-  /** Query for the records where the response has more than the columns of the table. */
+  /** Builds the query for the records. It is needed only if the response has more fields than the table has columns. */
   readonly shown?: (view: AccountView) => Row;
-  /** Rejects fields that contradict each other. `before` is the stored record on a change, undefined on creation. */
+  /** Throws if fields contradict each other. `before` is the stored record on a change, and undefined on creation. */
   readonly check?: (given: Changed<C>, before?: Found<F>) => void;
-  /** Converts the input to stored columns; defaults to the input itself. */
+  /** Converts the input to column values. By default, the input itself is stored. */
   readonly stored?: (given: Changed<C>, before: Found<F> | undefined, view: AccountView) => Columns | Promise<Columns>;
-  /** Occurrences of a change where it records more than `changed_…`. */
+  /** Occurrences of a change, if a change may record other kinds than `changed_…`. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
     occurrences(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
   };
-  /** Deletes rows that depend on the record and are not records themselves. */
+  /** Called before a record is deleted. Deletes dependent rows that are not records themselves. */
   readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;
 };
 
 /** Query parameters of a list: its filters, and `order` if the resource has sort orders. */
 type ListParameters<P extends Filters, O extends Orders> = P & { order: Parameter<keyof O & string> };
 
-/** Operations on the records of a resource, each in the caller's transaction. An unknown id is 404. */
+/** Operations on the records of a resource, each in the caller's transaction. An unknown id throws 404. */
 export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields = F> = {
   readonly resourceType: ResourceName;
   readonly fields: F;
@@ -54,7 +54,7 @@ export type Records<F extends Fields, C extends Fields, P extends Filters, O ext
   readonly listed: L;
   readonly changes: C;
   readonly parameters: ListParameters<P, O>;
-  /** Kinds that a change and a deletion may record. */
+  /** Occurrence kinds that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly Kind[]; readonly remove: readonly Kind[] };
   list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<OutputOf<L>>>;
   get(view: AccountView, id: number): Promise<OutputOf<F>>;
@@ -68,7 +68,7 @@ type AnyQuery = SelectQueryBuilder<Tables, ListedTable, Columns>;
 type AnyOptions = ResourceOptions<Fields, Fields, Filters, Orders, AnyQuery>;
 type AnyRecords = Records<Fields, Fields, Filters, Orders>;
 
-/** Derives list, get, create, change and remove of a resource from its options. */
+/** Derives the operations list, get, create, change and remove of a resource from its options. */
 export function defineResource<
   F extends Fields,
   P extends Filters,
@@ -167,14 +167,17 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   };
 }
 
-/** Minimum `maxLength`, in characters, of a text that is counted when a page is split into slices. */
+/**
+ * Minimum `maxLength`, in characters, of a long text. The sizes of long texts determine how a page is split into
+ * slices.
+ */
 const MIN_LONG_TEXT_LENGTH = 1_000;
 
-/** Columns of the fields that may hold long texts. */
+/** Returns the columns of the fields that may hold long texts. */
 function longTextsOf(fields: Fields, table: ListedTable): string[] {
   const names = Object.keys(fields).filter((name) => Object.hasOwn(columns[table], name));
   return names.filter((name) => maxLengthOf(fields[name]) >= MIN_LONG_TEXT_LENGTH).map((name) => `${table}.${name}`);
 }
 
-/** The list itself, or undefined if it is empty or missing. */
+/** Returns the list, or undefined if it is empty or missing. */
 const nonEmpty = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);

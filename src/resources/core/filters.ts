@@ -11,15 +11,21 @@ import {
 } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 
-/** A filter of a list: a query parameter and its SQL condition. Validation, query and docs are derived from it. */
+/**
+ * A filter of a list: a query parameter together with its SQL condition. Validation, query and documentation are
+ * derived from it.
+ */
 export type Filter<T = unknown> = Parameter<T> & {
-  /** Converts the parameter's value to the bound value; defaults to the value itself. */
+  /** Converts the value of the parameter to the value bound in SQL. Without `bind`, the value is bound unchanged. */
   bind?(value: T): unknown;
-  /** The SQL condition. It must not inspect `bound`, which is a placeholder in a prepared query, unless `chooses` is set. */
+  /**
+   * Builds the SQL condition. In a prepared query `bound` is a placeholder, so `where` must not inspect it unless
+   * `isPreparedPerValue` is set.
+   */
   where(bound: unknown): Expression<SqlBool>;
-  /** Each of its few values has a condition, and so a prepared query, of its own. */
+  /** The parameter has few values. Each value has its own condition and its own prepared query. */
   readonly chooses?: true;
-  /** Name of the parameter that this one is an alias of; different values of the two are rejected (C25). */
+  /** Name of the parameter that this parameter is an alias of. Different values of the two are rejected (C25). */
   readonly alias?: string;
 };
 
@@ -27,13 +33,16 @@ export type Filters = { readonly [name: string]: Filter };
 
 const column = (name: string): RawBuilder<unknown> => sql.ref(name);
 
-/** Compares a column with an id. */
+/** Creates a filter that compares a column with an id. */
 export const idFilter = (description: string, name: string): Filter<number> => ({
   ...idParameter(description),
   where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
 });
 
-/** Compares an id through a chain of references: each column but the last holds an id of the next column's table. */
+/**
+ * Creates a filter by the id of an indirectly referenced record. Each column of the path, except the last, holds an id
+ * of the table of the next column.
+ */
 export const relatedIdFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
   ...idParameter(description),
   where: (id) => through(first, path, id),
@@ -46,41 +55,44 @@ function through(name: string, [next, ...path]: readonly string[], id: unknown):
     where ${column(`${to}.account_id`)} = ${column(`${from}.account_id`)} and ${through(next, path, id)})`;
 }
 
-/** Calendar times on this day or later. */
+/** Creates a filter for calendar times on this day or later. */
 export const dateFrom = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 00:00:00`,
   where: (time) => sql<SqlBool>`${column(name)} >= ${time}`,
 });
 
-/** Calendar times on this day or earlier; the whole day is included. */
+/** Creates a filter for calendar times on this day or earlier. The whole day is included. */
 export const dateTo = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 23:59:59`,
   where: (time) => sql<SqlBool>`${column(name)} <= ${time}`,
 });
 
-/** Timestamps on this day (UTC) or later. */
+/** Creates a filter for timestamps on this day (UTC) or later. */
 export const timestampFrom = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: dayBeginsAt,
   where: (timestamp) => sql<SqlBool>`${column(name)} >= ${timestamp}`,
 });
 
-/** Timestamps on this day (UTC) or earlier; the whole day is included. */
+/** Creates a filter for timestamps on this day (UTC) or earlier. The whole day is included. */
 export const timestampTo = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: dayEndsAt,
   where: (timestamp) => sql<SqlBool>`${column(name)} <= ${timestamp}`,
 });
 
-/** Texts that contain this text, compared without case. */
+/** Creates a filter for texts that contain this text, ignoring case. */
 export const containsFilter = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
   where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
 });
 
-/** Records that a user is assigned to. A deleted user matches none, as responses leave deleted users out. */
+/**
+ * Creates a filter for records that a user is assigned to. A deleted user matches no record, because responses leave
+ * deleted users out.
+ */
 export const assignedFilter = (
   description: string,
   resourceType: string,
@@ -95,7 +107,7 @@ export const assignedFilter = (
       and users.date_deleted is null)`,
 });
 
-/** Records that a team is assigned to. */
+/** Creates a filter for records that a team is assigned to. */
 export const assignedTeamFilter = (
   description: string,
   resourceType: string,
@@ -109,14 +121,14 @@ export const assignedTeamFilter = (
       and team_assignments.team_id = ${teamId})`,
 });
 
-/** Records whose comma-separated tags include this tag. */
+/** Creates a filter for records whose comma-separated tags include this tag. */
 export const tagIn = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
   bind: (tag) => `,${tag},`,
   where: (listed) => sql<SqlBool>`instr(',' || ${column(name)} || ',', ${listed}) > 0`,
 });
 
-/** A filter with a fixed set of values, each with its own condition. */
+/** Creates a filter with a fixed set of values. Each value has its own condition. */
 export function wordFilter<W extends string>(
   description: string,
   words: Readonly<Record<W, Expression<SqlBool>>>,
@@ -124,10 +136,12 @@ export function wordFilter<W extends string>(
   return { ...wordParameter(description, Object.keys(words) as W[]), chooses: true, where: (word) => words[word as W] };
 }
 
-/** A condition in plain SQL, for the values of `wordFilter`. Never pass user input. */
+/** Converts plain SQL to a condition for `wordFilter`. `text` must never contain user input. */
 export const condition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
-/** One filter under two names: the specification's example call uses the longer one. */
+/**
+ * Declares one filter under two names. The alias is the longer name, which the example call of the specification uses.
+ */
 export function aliasFilter<N extends string, A extends string, T>(
   name: N,
   alias: A,
@@ -136,7 +150,7 @@ export function aliasFilter<N extends string, A extends string, T>(
   return { [name]: filter, [alias]: { ...filter, alias: name } } as Record<N | A, Filter<T>>;
 }
 
-/** Rejects a filter that is given under both of its names with different values. */
+/** Throws 400 if a request gives a filter under both of its names with different values. */
 export function requireEqualAliases<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
   const values: Readonly<Record<string, unknown>> = given;
   for (const name of Object.keys(values)) {
@@ -151,10 +165,10 @@ export function requireEqualAliases<F extends Filters>(filters: F, given: Given<
   }
 }
 
-/** A filter of the request with its bound value. */
+/** A filter that a request uses, with the value to bind in SQL. */
 export type BoundFilter = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
 
-/** The filters of the request with their bound values; they are combined with AND. */
+/** Returns the filters that a request uses, with the values to bind in SQL. The filters are combined with AND. */
 export function boundFilters<F extends Filters>(filters: F, given: Given<F & Parameters>): BoundFilter[] {
   requireEqualAliases(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
@@ -165,7 +179,7 @@ export function boundFilters<F extends Filters>(filters: F, given: Given<F & Par
   });
 }
 
-/** The conditions of the request's filters. */
+/** Returns the SQL conditions of the filters that a request uses. */
 export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
   return boundFilters(filters, given).map(({ filter, bound }) => filter.where(bound));
 }

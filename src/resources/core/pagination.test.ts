@@ -13,7 +13,7 @@ for (const { test, database } of stores) {
   const COUNT = 2_100;
   const NOW = 0;
 
-  /** An account and a client of its owner. */
+  /** Creates an account and returns helpers that act as its owner. */
   async function openAccount(t: TestContext) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -31,7 +31,7 @@ for (const { test, database } of stores) {
     return { store, act, change, between, view };
   }
 
-  /** An account with teams 1 to `COUNT`, and a store whose queries can be intercepted. */
+  /** Creates an account with teams 1 to `COUNT`, and returns helpers to list, create and delete teams. */
   async function openWithTeams(t: TestContext) {
     const { store, act, change, between, view } = await openAccount(t);
     const create = (names: readonly string[]) =>
@@ -67,7 +67,7 @@ for (const { test, database } of stores) {
       () => Promise.all([remove('team 2050'), remove('team 2051')]),
     ]) {
       const { total } = await pageAt(0);
-      // The query for the count and its position.
+      // Delay the query for the count and its feed position.
       const counting = between.delayNext('positions');
       const asked = pageAt(2_000);
       await counting;
@@ -100,7 +100,8 @@ for (const { test, database } of stores) {
       shown.push(...rows.map(({ client_name }) => client_name));
       count += 1;
       if (count > 1) continue;
-      // After the first slice one record is deleted, one moves to the front, one to the end, and one is created.
+      // After the first slice, one record is deleted, one moves to the front of the list, one moves to the end, and one
+      // is created.
       await change((write) => clients.remove(write, act, ids.get('client 05') ?? 0));
       const rename = (from: string, to: string) =>
         change((write) => clients.change(write, act, ids.get(from) ?? 0, { client_name: to }));

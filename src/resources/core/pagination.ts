@@ -47,7 +47,7 @@ export async function pageOf<DB extends Tables, T extends keyof DB, ShownDB, Sho
   return { ...pageIn(found, order, paging.limit), total };
 }
 
-/** Start of a page: an offset, or the sort key (`place`) that the page comes after. */
+/** Returns where a page starts: at an offset, or after a sort key. */
 export function beginOf(
   { offset, after }: Paging,
   order: Order,
@@ -55,7 +55,7 @@ export function beginOf(
   return after === undefined ? { offset } : { offset: 0, place: decodeCursor(order, after) };
 }
 
-/** A page in a single slice. `found` holds its records, plus one more if there is a next page. */
+/** Builds a page with a single slice. `found` holds the records of the page, plus one more if there is a next page. */
 export function pageIn<Row>(found: readonly Row[], order: Order, limit: number): Omit<Page<Row>, 'total'> {
   const rows = found.slice(0, limit);
   const cursorAfter = (index: number) => cursorOf(order, rows[index] as object);
@@ -63,24 +63,31 @@ export function pageIn<Row>(found: readonly Row[], order: Order, limit: number):
   return { slices: [{ rows, cursorAfter }], next: isMore ? cursorAfter(limit - 1) : undefined };
 }
 
-/** Compiled query shapes kept per list; further combinations of filters and order are compiled on each request. */
+/**
+ * Maximum number of compiled queries kept per list. Further combinations of filters and order are compiled on each
+ * request.
+ */
 const MAX_CACHED_QUERIES = 100;
 
 /**
- * Minimum offset, in records, at which the record before the page is looked up first, from the nearer end of an index in
- * list order. Skipping keys reads only the index; an SQL offset over whole records would read each of them.
+ * Minimum offset, in records, of a deep page. The record before a deep page is looked up first, from the nearer end of
+ * an index in list order. This lookup skips keys in the index only; an SQL offset over whole records would read each
+ * record.
  */
 const MIN_DEEP_OFFSET = 1_000;
 
-/** Parameters of a list query: LIMIT (`max`), OFFSET, the values of the filters and those of a sort key. */
+/** Parameters of a list query: LIMIT (`max`), OFFSET, the filter values and the sort key values. */
 type Values = Readonly<Record<string, unknown>> & { readonly max: number; readonly offset: number };
 
-/** Queries of a list for one set of filters and one order; each is compiled at its first use. */
+/** The queries of a list for one set of filters and one order. Each query is compiled at its first use. */
 type Shape<Row> = {
   readonly count: (view: AccountView, values: Values) => Promise<number>;
-  /** The page after a sort key, or at the offset if there is none. */
+  /** Loads the page after a sort key, or the page at the offset if no sort key is given. */
   readonly page: (view: AccountView, values: Values, start: SortKey | undefined) => Promise<Omit<Page<Row>, 'total'>>;
-  /** Sort key of the last record before the offset, in an unfiltered list; undefined if it was deleted meanwhile. */
+  /**
+   * Finds the sort key of the last record before the offset in an unfiltered list. Returns undefined if that record was
+   * deleted meanwhile.
+   */
   readonly lastBefore: (view: AccountView, values: Values, counted: Counted) => Promise<SortKey | undefined>;
 };
 
@@ -88,11 +95,14 @@ type Query<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
 type Build<Row> = (view: AccountView, values: Values) => Query<Row>;
 type Narrow = <Row>(query: Query<Row>, values: Values) => Query<Row>;
 
-/** Plans the query on each execution: the best plan depends on the values, such as one day or all days. */
+/**
+ * Prepares a query that the database plans at each execution, because the best plan depends on the values, such as a
+ * range of one day or of all days.
+ */
 const prepareCustom = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
   AccountView.prepared(build, 'unprepared');
 
-/** Loads the rows of a page, after a sort key or at the offset. */
+/** Returns a function that loads the rows of a page, after a sort key or at the offset. */
 function rowsOf<Row>(order: Order, build: Build<Row>) {
   const atOffset = prepareCustom((view, values) => build(view, values).limit(values.max).offset(values.offset));
   const afterKey = prepareCustom((view, values) =>
@@ -119,7 +129,7 @@ function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefo
   };
 }
 
-/** The records of a resource as a list returns them. */
+/** Queries for the records of a resource, as its list returns them. */
 type Records<Row> = {
   readonly resourceType: ResourceName;
   readonly shown: (view: AccountView) => Query<Row>;
@@ -132,7 +142,7 @@ function singleSlicePage<Row>({ shown }: Records<Row>, narrow: Narrow, order: Or
   return async (view, values, start) => pageIn(await rows(view, values, start), order, values.max - 1);
 }
 
-/** Selects and sorts only the keys; the records are loaded in slices while the response is written. */
+/** Selects and sorts only the keys. The records are loaded in slices while the response is written. */
 function slicedPage<Row extends object>(records: Records<Row>, bare: Build<object>, order: Order): Shape<Row>['page'] {
   const { resourceType, longTexts, byIds } = records;
   const keys = rowsOf(order, (view, values) => {
@@ -160,7 +170,7 @@ function shapeOf<Row extends object>(records: Records<Row>, given: readonly Boun
 }
 
 /**
- * Makes the list function of a resource. Queries are compiled once for each combination of filters and order.
+ * Creates the list function of a resource. Queries are compiled once for each combination of filters and order.
  *
  * @param find the query for the records with all response fields
  * @param longTexts columns that may hold long texts; if there are any, pages are loaded in slices
@@ -203,7 +213,7 @@ export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extend
   };
 }
 
-/** The account's feed position in the snapshot of the query, as `as_of`. */
+/** Selects the feed position of the account, as `as_of`, in the snapshot of the query. */
 const positionOf = (view: AccountView) =>
   sql<number>`(${view.selectFrom('positions').select('positions.position')})`.as('as_of');
 
@@ -216,7 +226,7 @@ const sortKeyIn = (values: Values, { keys }: Order): SortKey => keys.map((_, ind
 /** Sort key of a record, including its id, and the size of its long texts in bytes. */
 type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
 
-/** Total size of text columns in bytes. The database knows it without reading the texts. */
+/** SQL for the total size of text columns in bytes. The database computes the size without reading the texts. */
 export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
   sql<number>`${sql.join(
     columns.map((column) => sql`octet_length(${sql.ref(column)})`),
@@ -224,8 +234,9 @@ export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
   )}`;
 
 /**
- * Loads the records of a page in slices, by keys that one query has found. The keys fix the page's contents and order: a
- * record that moves meanwhile is neither missed nor returned twice, and a deleted one is left out.
+ * Loads the records of a page in slices, by keys that one query has found. The keys fix the contents and the order of
+ * the page: a record that changes its place in the list meanwhile is neither missed nor returned twice. A deleted
+ * record is left out.
  *
  * @param keys the keys of the page's records, plus one more if there is a next page
  * @param load loads records by id, in any order

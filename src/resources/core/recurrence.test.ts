@@ -26,7 +26,7 @@ for (const { test, testService } of stores) {
       return answer.json.data as Json;
     });
 
-  /** The records of the occurrences of a kind. */
+  /** Fetches the records that were created, as recorded in the occurrences. */
   async function made(resourceType: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
     const ids = noted
       .filter(({ kind }) => kind === `new_${resourceType.slice(0, -1)}`)

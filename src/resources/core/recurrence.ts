@@ -10,18 +10,18 @@ import { tables } from './resource-tables.ts';
 
 type RecurringResourceType = 'task' | 'subtask';
 
-/** Subtasks copied per batch. Each may have a thousand assigned users, which are copied with it. */
+/** Number of subtasks copied per batch. It is low because each subtask may have a thousand assigned users to copy. */
 const BATCH_SIZE = 100;
 
-/** Period of a record after a change; undefined if it does not recur. */
+/** Returns the recurrence period of a record after a change; undefined if the record does not recur. */
 export function periodOf(before: Columns, stored: Columns): Period | undefined {
   const letter = stored.recurring ?? before.recurring;
   return isPeriod(letter) ? letter : undefined;
 }
 
 /**
- * Creates the next task of a recurring task that was just completed, with copies of all its subtasks (C41). The copies
- * take the recurrence over and the originals lose it, so that the originals do not recur again.
+ * Creates the next task of a recurring task that was just completed, with copies of all its subtasks (C41). The
+ * recurrence moves from the originals to the copies, so that the originals do not recur again.
  *
  * @returns an occurrence for each created record, in order
  */
@@ -64,7 +64,7 @@ async function repeat(
   return created;
 }
 
-/** Creates an open copy of each record, one period later, with the same creator and assignments. */
+/** Inserts an open copy of each record, with the same creator and assignments. Its dates are one period later. */
 async function copyOpen(
   write: AccountWrite,
   resourceType: RecurringResourceType,
@@ -89,7 +89,7 @@ async function copyOpen(
   }));
 }
 
-/** Recurrence periods (C41) by their letter: how far each moves the dates of the next record. */
+/** Recurrence periods by their letter (C41). Start and due date of the next record are `months` and `days` later. */
 const periods = {
   D: { description: 'daily', days: 1, months: 0 },
   W: { description: 'weekly', days: 7, months: 0 },
@@ -107,12 +107,12 @@ const isPeriod = (text: unknown): text is Period => letters.some((letter) => let
 
 const legend = letters.map((letter) => `${letter} ${periods[letter].description}`).join(', ');
 
-/** The field `recurring`: the letter of a period, or empty if the record does not recur. */
+/** Declares the field `recurring`: the letter of a period, or an empty text if the record does not recur. */
 export const recurring = (description: string): Field<string, 'writable'> =>
   writable<string>(
     {
       description: `${description} ${legend}; empty: it does not recur.`,
-      // Existing clients send any of these other values for a record that does not recur.
+      // Existing clients send an empty text, 0, false or null for a record that does not recur.
       inputSchema: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
       requirement: `must be one of ${letters.join(', ')}, or empty`,
       parse: (value) => (isPeriod(value) ? value : ''),
@@ -122,13 +122,13 @@ export const recurring = (description: string): Field<string, 'writable'> =>
     '',
   );
 
-/** Start and due date of a record: calendar times, or null. */
+/** Start and due date of a record. Each is a calendar time, or null if the record has none. */
 export type Dates = { readonly start_date: string | null; readonly due_date: string | null };
 
 /**
- * Dates of the next record (C41): moved by one period at the same time of day. A day past the end of a month becomes its
- * last day. If that puts the due date before the start (both on the last day of a month), the due date becomes the start
- * (C26). Dates that would leave the calendar stay as they are.
+ * Moves start and due date by one period and keeps the time of day (C41). A day past the end of a month becomes the
+ * last day of that month. If the due date would then be before the start, it becomes the start (C26). If a date would
+ * be after the year 9999, both dates stay unchanged.
  */
 export function plusPeriod(period: Period, { start_date, due_date }: Dates): Dates {
   const [start, due] = [start_date, due_date].map((date) => (date === null ? null : movedDate(period, date)));
@@ -136,7 +136,7 @@ export function plusPeriod(period: Period, { start_date, due_date }: Dates): Dat
   return { start_date: start, due_date: isDueBeforeStart(start, due) ? start : due };
 }
 
-/** A date moved by one period; undefined if it would be past the end of the calendar. */
+/** Moves a date by one period; returns undefined if the result would be after the year 9999. */
 function movedDate(period: Period, date: string): string | undefined {
   const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number);
   const { days, months } = periods[period];

@@ -8,7 +8,7 @@ import { idBatches, idColumnOf, mapResources, type ResourceName, tables } from '
 /** Values of a row by column name. */
 export type Columns = Readonly<Record<string, unknown>>;
 
-/** Columns that records referring to this resource type copy from it. */
+/** Returns the columns of a resource type that referring records copy. */
 const sharedOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
 ];
@@ -23,7 +23,7 @@ const finders = mapResources((resourceType) =>
   }, 'batched'),
 );
 
-/** Returns the shared columns of a record; throws 404 if the account has no such record. */
+/** Returns the columns of a record that referring records copy. Throws 404 if the account has no such record. */
 export async function requireExists(view: AccountView, resourceType: ResourceName, id: number): Promise<Columns> {
   const [row] = await finders[resourceType](view, { id });
   if (row === undefined) throw notFound();
@@ -32,11 +32,11 @@ export async function requireExists(view: AccountView, resourceType: ResourceNam
 
 /**
  * Looks up the records that a record refers to. The queries for the given ids start immediately, so that they can be
- * batched with others; errors are thrown by the returned function.
+ * batched with other queries. The returned function throws their errors.
  *
- * @param given input columns, including the id of the parent
- * @returns a function that returns the input with the shared columns filled in from the referenced records; it rejects
- *   a shared column that differs from theirs
+ * @param given the input columns of the record, including the id of its parent
+ * @returns a function that adds the columns copied from the referenced records to the input; it throws 400 if a copied
+ *   column differs from the referenced record
  */
 export function resolveReferences(
   view: AccountView,
@@ -59,7 +59,7 @@ export function resolveReferences(
     await Promise.all(found.values());
     const all: Record<string, unknown> = { ...before, ...given };
     const filledIn: Record<string, unknown> = {};
-    /** The relation by which each shared column was checked. */
+    /** For each copied column, the relation whose referenced record the column was compared with. */
     const sources = new Map<string, Relation>();
     for (const relation of relations) {
       const { field, shares = [] } = relation;
@@ -85,20 +85,20 @@ function differs({ field, to }: Relation, resourceType: ResourceName, column: st
   return invalidInput([{ field, message: `must be a ${to} of the same ${shared}` }]);
 }
 
-/** Relations whose records copy one of the changed columns, and so change with the record. */
+/** Returns the relations whose records copy one of the changed columns. These records must change too. */
 const affectedRelations = (resourceType: ResourceName, changes: Columns) =>
   relationsTo(resourceType).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
 
-/** Kinds that a change of these columns may record for dependent records. */
+/** Returns the occurrence kinds that a change of these columns may record for dependent records. */
 export function kindsOfMove(resourceType: ResourceName, changes: Columns): readonly Kind[] {
   return affectedRelations(resourceType, changes).map(({ of }) => `changed_${of}` as const);
 }
 
 /**
- * Updates the shared columns of dependent records when a record moves to another parent.
+ * Updates the copied columns of dependent records when a record moves to another parent.
  *
  * @param moved the record before the change
- * @param to its new columns
+ * @param to the new column values of the record
  * @returns a `changed_…` occurrence for each dependent record
  */
 export async function cascadeReferenceChanges(
@@ -131,18 +131,21 @@ export async function cascadeReferenceChanges(
 /** A reference: records of type `of` hold the id of a record of type `to`. */
 type Relation = {
   readonly of: ResourceName;
-  /** The field and column that hold the id. */
+  /** Name of the field, and of the column, that holds the id. */
   readonly field: string;
   readonly to: ResourceName;
-  /** On deletion of the referenced record: delete the referring record, or set its reference to 0 (C34). */
+  /** When the referenced record is deleted, the referring record is deleted too, or its reference is set to 0 (C34). */
   readonly becomes: 'deleted' | 'cleared';
-  /** The reference is required: creation takes the id from the path. */
+  /** The referenced record is the parent. Its id is required, and creation takes it from the request path. */
   readonly parent?: true;
-  /** Columns that the referring record copies from the referenced one, such as its project. */
+  /** Columns that the referring record copies from the referenced record, such as `project_id`. */
   readonly shares?: readonly string[];
 };
 
-/** All references, in the order in which a deletion follows them. A relation that shares more columns comes first. */
+/**
+ * All references, in the order in which a deletion follows them. For each type, relations that copy more columns come
+ * first.
+ */
 const relations: readonly Relation[] = [
   {
     of: 'comment',
@@ -169,7 +172,7 @@ const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
 export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
   relations.filter(({ to }) => to === resourceType);
 
-/** Type of the parent record; undefined for a resource without one. */
+/** Returns the type of the parent record; undefined if records of this type have no parent. */
 export function parentOf(resourceType: ResourceName): ResourceName | undefined {
   return relationsOf(resourceType).find(({ parent }) => parent)?.to;
 }

@@ -7,7 +7,7 @@ import type { Filters } from './filters.ts';
 import { parentOf } from './references.ts';
 import type { Orders } from './sorting.ts';
 
-/** Descriptions of a resource's routes. Without `change`, its records cannot be changed. */
+/** Descriptions of the routes of a resource. Without `change`, there is no route to change a record. */
 type RouteDescriptions = {
   readonly list: string;
   readonly create: string;
@@ -16,7 +16,7 @@ type RouteDescriptions = {
   readonly remove: string;
 };
 
-/** The routes of a resource: list, create, get, change and remove. */
+/** Creates the routes of a resource: list, create, get, change and remove. */
 export function resourceRoutes<
   F extends Fields,
   C extends Fields,
@@ -74,7 +74,7 @@ export function resourceRoutes<
   ];
 }
 
-/** Routes of one method under another collection path, which existing clients use. */
+/** Copies the routes of one HTTP method to another collection path, which existing clients use. */
 export function aliasRoute(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
   return routes
     .filter((route) => route.method === method)

@@ -8,7 +8,7 @@ import {
 import type { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 
-/** Resource types whose records are the rows of a table; the table has the name of the collection. */
+/** A resource type whose records are the rows of a table. The table has the name of the collection in the routes. */
 export type ResourceName = Exclude<RecordResourceType, 'user'>;
 
 type TableOfEach = {
@@ -19,7 +19,7 @@ export type ListedTable = TableOfEach[ResourceName];
 
 const resourceNames = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
 
-/** Makes a record with one value for each of these resource types. */
+/** Creates an object with one value for each resource type. */
 export function mapResources<T>(make: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
   return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, make(resourceType)])) as Record<
     ResourceName,
@@ -29,16 +29,19 @@ export function mapResources<T>(make: (resourceType: ResourceName) => T): Readon
 
 export const tables = mapResources(tableOf) as TableOfEach;
 
-/** The id column, qualified with its table. */
+/** Returns the id column of a resource type, qualified with its table. */
 export const idColumnOf = (resourceType: ResourceName) =>
   `${tables[resourceType]}.${resourceTypes[resourceType].key}` as const;
 
-/** Records per batch: a statement over all records of an account would block the event loop for too long on SQLite. */
+/**
+ * Number of records per batch. On SQLite, a statement over all records of an account would block the event loop for too
+ * long.
+ */
 const BATCH_SIZE = 500;
 
 type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 
-/** The ids of the records with one of these values in a column, ascending, in batches. */
+/** Yields the ids of the records that have one of these values in a column, in batches and in ascending order. */
 export async function* idBatches(
   view: AccountView,
   resourceType: ResourceName,

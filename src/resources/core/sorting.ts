@@ -2,15 +2,15 @@ import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kys
 import { isStorable } from '../../control-characters.ts';
 import { invalidInput } from '../../problems.ts';
 
-/** A column or SQL expression that records are sorted by, never null, and the type of its values. */
+/** A column or SQL expression to sort by, and the type of its values. The values are never null. */
 type Key = { readonly by: string; readonly is: 'number' | 'string' };
 
-/** A total order of a list (C7): by each key in turn, all in the same direction. */
+/** A total order of a list (C7). Rows are compared by each key in turn, all in the same direction. */
 export type Order = {
   readonly name: string;
   readonly direction: 'asc' | 'desc';
   readonly keys: readonly Key[];
-  /** Whether an index has the unfiltered list in this order; otherwise the database sorts the result. */
+  /** Whether an index returns the unfiltered list in this order. Otherwise, the database sorts the rows. */
   readonly isIndexed: boolean;
 };
 
@@ -36,7 +36,7 @@ type RequestedOrder = { readonly direction: Order['direction']; readonly by: Key
 export const asc = (by: Key): RequestedOrder => ({ direction: 'asc', by });
 export const desc = (by: Key): RequestedOrder => ({ direction: 'desc', by });
 
-/** Sort orders that a request can name, by name. */
+/** The sort orders of a list that a request can name, by their names. */
 export type Orders = Readonly<Record<string, RequestedOrder>>;
 
 /** Makes each order total by adding the id as the last key (C7). */
@@ -51,10 +51,10 @@ export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order>
 
 export const reversed = (order: Order): Order => ({ ...order, direction: order.direction === 'asc' ? 'desc' : 'asc' });
 
-/** A record's values for the keys of an order. */
+/** The values of one record for the keys of an order. */
 export type SortKey = readonly unknown[];
 
-/** Sorts a query, and selects the computed keys that `sortKeyOf` needs. */
+/** Adds an order to a query, and selects the computed keys that `sortKeyOf` needs. */
 export function ordered<DB, T extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, T, Row>,
   { keys, direction }: Order,
@@ -67,10 +67,10 @@ export function ordered<DB, T extends keyof DB, Row>(
 
 const keyName = (index: number) => `key_${index}`;
 
-/** The column name of a key; undefined if the key is an expression. */
+/** Returns the column name of a key; undefined if the key is an SQL expression. */
 const columnOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
 
-/** Selects only the keys of an order, for `sortKeyOf`. */
+/** Selects only the keys of an order, from which `sortKeyOf` reads the sort key. */
 export function keysOf<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
   order: Order,
@@ -79,23 +79,26 @@ export function keysOf<DB, T extends keyof DB>(
   return ordered(query.select(columns.map((one) => sql.ref(one).as(one))), order);
 }
 
-/** Keyset condition: records after a sort key. */
+/** Builds the condition for the records after a sort key (keyset pagination). */
 export function after({ keys, direction }: Order, sortKey: SortKey): Expression<SqlBool> {
   const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(sortKey)];
   return direction === 'asc' ? sql`(${names}) > (${values})` : sql`(${names}) < (${values})`;
 }
 
-/** The cursor of a row that was read by `ordered`: base64url, decoded by `decodeCursor`. */
+/**
+ * Encodes the cursor of a row as base64url; `decodeCursor` decodes it. The row must be from a query ordered by
+ * `orderQuery`.
+ */
 export function cursorOf(order: Order, row: object): string {
   return Buffer.from(JSON.stringify([order.name, ...sortKeyOf(order, row)])).toString('base64url');
 }
 
-/** The sort key of a row that was read by `ordered` or `keysOf`. */
+/** Returns the sort key of a row. The row must be from a query built with `orderQuery` or `selectSortKeys`. */
 export function sortKeyOf({ keys }: Order, row: object): SortKey {
   return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
 }
 
-/** The sort key in a cursor; throws 400 if the cursor is malformed or belongs to another order. */
+/** Decodes the sort key in a cursor. Throws 400 if the cursor is malformed or belongs to another order. */
 export function decodeCursor({ name, keys }: Order, cursor: string): SortKey {
   const [orderName, ...sortKey] = parsed(cursor);
   const fits = (value: unknown, index: number) =>

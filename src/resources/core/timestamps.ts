@@ -2,7 +2,7 @@ import { isDueBeforeStart } from '../../http/fields/dates.ts';
 import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-types.ts';
 import { invalidInput } from '../../problems.ts';
 
-/** Creation, last change and owner: the last fields of most resources. */
+/** Fields that most resources end with: creation time, modification time and owner. */
 export const stamps = {
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
@@ -12,8 +12,8 @@ export const stamps = {
 type Dates<K extends string> = { readonly [key in K]?: string | null | undefined };
 
 /**
- * Makes a check that the end of a record is not before its beginning (C26). A change that has only
- * one of the two is checked with the stored value of the other (C27). The error names a field of the request.
+ * Creates a check that the end of a record is not before its beginning (C26). If a change sets only one of the two
+ * dates, the check uses the stored value of the other date (C27). The error names a field of the request.
  *
  * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
  */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 
-/** Seconds tracked on a task or subtask: the sum of its time entries (C38). */
+/** Selects the seconds tracked on a task or subtask: the sum of its time entries (C38). */
 export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
   const [table = '', key = ''] = id.split('.');
   return sql<number>`(select cast(coalesce(sum(time_entries.seconds), 0) as bigint) from time_entries
@@ -10,7 +10,7 @@ export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
 
 /**
  * SQL for the seconds tracked on the tasks of a project, never null. The sums are nested so that both databases go from
- * the project to its tasks and from each task to its entries; a join was planned as a scan of all entries.
+ * the project to its tasks, and from each task to its time entries. A join was planned as a scan of all time entries.
  */
 export const PROJECT_SECONDS = `(select cast(coalesce(sum((
     select sum(time_entries.seconds) from time_entries

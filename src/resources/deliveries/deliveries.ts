@@ -49,7 +49,7 @@ const attemptFields = {
   reason: readOnlyText('Explanation.'),
 };
 
-/** Maximum number of attempts in the response for one delivery; of more, the last ones are returned. */
+/** Maximum number of attempts in the response for one delivery. If there are more, the last attempts are returned. */
 export const MAX_ATTEMPTS = 1_000;
 
 const attempts = readOnlyRecords(
@@ -69,7 +69,7 @@ export const deliveryParameters = {
 type DeliveryRow = OutputOf<typeof deliveryFields>;
 type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
 
-/** Pending deliveries, with the same columns as `finalizedDeliveries`. */
+/** Selects pending deliveries, with the same columns as `finalizedDeliveries`. */
 export function pending(view: AccountView) {
   return view
     .selectFrom('pending_deliveries')
@@ -86,7 +86,7 @@ export function pending(view: AccountView) {
     ]);
 }
 
-/** Finalized deliveries, with the same columns as `pending`. */
+/** Selects finalized deliveries, with the same columns as `pendingDeliveries`. */
 export function finalizedDeliveries(view: AccountView) {
   return view
     .selectFrom('finalized_deliveries')
@@ -127,7 +127,10 @@ const byId = ascending('id', number('id'));
 const pendingById = ascending('id', number('pending_deliveries.delivery_id'));
 const finalizedById = ascending('id', number('finalized_deliveries.delivery_id'));
 
-/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order of their creation. */
+/**
+ * Lists the deliveries of the caller's hooks, in the order of their creation (X3). Admins can list the deliveries of
+ * another user's hooks.
+ */
 export async function listDeliveries(
   view: AccountView,
   caller: Caller,
@@ -171,10 +174,13 @@ export async function listDeliveries(
   return mapRows(page, (row) => toRow(row, last.get(row.id)?.outcome, baseUrl));
 }
 
-/** The last attempt of a delivery, and its number of attempts. */
+/** The last attempt of a delivery, and the number of its attempts. */
 export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
 
-/** The last attempt of each delivery that has one. Uses an index, so the cost does not grow with the attempts. */
+/**
+ * Finds the last attempt of each delivery that has attempts. An index makes this independent of the total number of
+ * attempts.
+ */
 export async function lastAttempts(
   view: AccountView,
   deliveryIds: readonly number[],
@@ -206,7 +212,7 @@ async function findVisible(view: AccountView, caller: Caller, deliveryId: number
   return row;
 }
 
-/** One delivery with its attempts (X3). */
+/** Returns a delivery with its attempts (X3). */
 export async function getDelivery(
   view: AccountView,
   caller: Caller,
@@ -230,7 +236,10 @@ export async function getDelivery(
   return { ...toRow(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
 }
 
-/** X3: requests one more attempt under the same id, which never counts as a failure; 409 if the hook has ended. */
+/**
+ * Requests one more attempt with the same delivery id (X3). It never counts as a failure. Throws 409 if the hook has
+ * ended.
+ */
 export async function redeliver(
   write: AccountWrite,
   caller: Caller,
@@ -278,15 +287,17 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
   ];
 }
 
-/** A time interval, milliseconds since the epoch; `until` is exclusive. */
+/** A time interval in milliseconds since the epoch. `until` is exclusive. */
 export type TimeBucket = { readonly from: number; readonly until: number };
 
-/** SQL: 1 if an attempt was delivered, else 0. */
+/** SQL expression: 1 if an attempt was delivered, otherwise 0. */
 export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED)} then 1 else 0 end`;
 
 export const count = sql<number>`count(*)`;
 
-/** Attempts in an interval that were delivered or failed, without local errors. An index covers the query. */
+/**
+ * Selects the attempts in an interval that were delivered or failed, without local errors. An index covers the query.
+ */
 export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
@@ -297,10 +308,10 @@ export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHoo
 }
 
 /**
- * The last intervals of a length, newest first, ending with the one that contains `now`. Each is counted in a query of its
- * own, to keep the queries short.
+ * Returns the last intervals of a length, newest first. The newest interval contains `now`. Callers count each interval
+ * in a separate query, to keep the queries short.
  *
- * @param lengthMs length in milliseconds; every interval begins at a multiple of it
+ * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
  */
 export function lastBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
   const newest = Math.floor(now / lengthMs) * lengthMs;
@@ -310,12 +321,15 @@ export function lastBuckets(now: number, lengthMs: number, bucketCount: number):
   });
 }
 
-/** Bucket of 8,192 ids that a finalized delivery is in. The index `settled_by_hook` has exactly this expression. */
+/**
+ * SQL for the bucket of 8,192 ids that contains a finalized delivery. The index `settled_by_hook` has exactly this
+ * expression.
+ */
 export const ID_BUCKET = 'finalized_deliveries.delivery_id / 8192';
 
 /**
- * Condition: finalized deliveries of a hook of a user. No index lists those of one hook in order (see the migration), so
- * the query visits each bucket between the user's first and last delivery.
+ * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
+ * order (see migration 0010), so the query visits each bucket between the first and the last delivery of the user.
  */
 export function finalizedOfHook(view: AccountView, userId: number, hookId: number) {
   const end = (which: 'min' | 'max') =>
@@ -323,7 +337,8 @@ export function finalizedOfHook(view: AccountView, userId: number, hookId: numbe
       .selectFrom('finalized_deliveries')
       .where('finalized_deliveries.user_id', '=', userId)
       .select(sql<number>`${sql.raw(which)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
-  // `+ 0` keeps the planner off the index on user_id, which has the list's order but would scan all of the user's rows.
+  // `+ 0` prevents the planner from using the index on user_id. That index has the order of the list, but its use would
+  // scan all rows of the user.
   return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET)} in (
     with recursive buckets (bucket) as (
       select (${end('min')})

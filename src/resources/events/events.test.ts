@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
   const put = (id: string, body: unknown) => carillon.call(owner, 'PUT', `/v2/events/${id}`, body);
   const get = async (id: string): Promise<Json> => (await carillon.call(owner, 'GET', `/v2/events/${id}`)).json.data;
 
-  /** The fields that a response reports as invalid. */
+  /** Returns the fields that a response reports as invalid. */
   const refused = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
   test('C24 an event has exactly the fields of the specification, every value a string', async () => {
@@ -212,7 +212,10 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
 
-  /** All events of the account: name, start, due, project, with times at both ends of the filtered days. */
+  /**
+   * All events of the account: name, start, due date, and whether the event is in the project. Their times are at both
+   * ends of the filtered days.
+   */
   const events: [name: string, start: string, due: string, inProject?: true][] = [
     ['before', '2027-03-09 23:59:59', '2027-03-09 23:59:59'],
     ['first', '20270310', '20270310', true],
@@ -239,7 +242,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await named(''), all);
   });
 
-  /** Result of each filter alone, in list order. */
+  /** The expected result of each filter when it is used alone, in list order. */
   const alone: [query: string, left: string[]][] = [
     ['from=20270310', ['first', 'long', 'late', 'last', 'after']],
     ['from=20270311', ['last', 'after']],
@@ -298,7 +301,7 @@ for (const { test, testService } of stores) {
       'long',
     ]);
     assert.deepEqual(await named('start_from=20270312&start_to=20270310'), []);
-    // `from` is not an alias of start_from: both apply, with any values.
+    // `from` is not an alias of start_from. Both filters apply, whatever their values are.
     assert.deepEqual(await named('from=20270310&start_from=20270312'), ['last', 'after']);
   });
 
@@ -342,7 +345,7 @@ plainTest('the index of reaches and the question that it answers are word for wo
   assert.ok(oneLine(migration).includes(`( ${oneLine(SMALLEST_UNIT_SQL)} ), start_date`));
 });
 
-/** Spans that end within their day, month, year, decade and century, and just beyond each. */
+/** Start and due dates of events that end within one day, month, year, decade or century, or just beyond it. */
 const spans: readonly (readonly [start: string, due: string])[] = [
   ['2029-12-31 00:00:00', '2029-12-31 00:00:00'],
   ['2029-12-31 09:00:00', '2029-12-31 00:00:00'],
@@ -374,7 +377,7 @@ for (const { test, testService } of stores) {
   const all = (await owner.carillon.events.list()).data;
   const given = (day: string) => day.replaceAll('-', '');
 
-  /** The filter, computed from the events. */
+  /** Computes the expected result of the filter from all events. */
   const wanted = (startTo: string, dueFrom: string) =>
     all.filter((event) => event.start_date.slice(0, 10) <= startTo && event.due_date.slice(0, 10) >= dueFrom);
 

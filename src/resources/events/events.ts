@@ -21,7 +21,7 @@ export const eventFields = {
   ...stamps,
 };
 
-/** C25: all filters include the whole day and are combined with AND. */
+/** Filters of the event list (C25). A filter by day includes the whole day. All filters are combined with AND. */
 export const eventFilters = {
   project_id: idFilter('Only events of this project; 0 for events without one.', 'events.project_id'),
   from: dateFrom('Starting on this day or later.', 'events.start_date'),
@@ -39,7 +39,7 @@ export const events = {
   list: listEvents,
 };
 
-/** Lists events (C25). A query for events that overlap a period uses an index of its own. */
+/** Lists events (C25). A request for events that overlap a period uses a separate index. */
 async function listEvents(
   view: AccountView,
   given: Given<typeof eventFilters>,
@@ -57,13 +57,13 @@ async function listEvents(
   return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging, byStart);
 }
 
-/** By start date, then by id to make the order total (C7). */
+/** Sorts by start date, and then by id to make the order total (C7). */
 const byStart = ascending('start', text('events.start_date'), number('events.event_id'));
 
 const list = pagedQuery(
   'event',
-  // An event that is due by a day has also begun by then. With a first day as well, this limits the scan of the index on
-  // start_date at both ends.
+  // `begun_by` is set together with a first day. An event that is due by a day has also begun by that day, so the scan
+  // of the index on start_date is limited at both ends.
   { ...eventFilters, begun_by: eventFilters.start_to },
   (view) => view.selectFrom('events').selectAll('events'),
   [],

@@ -2,8 +2,8 @@ import { type SqlBool, sql } from 'kysely';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /**
- * Smallest calendar unit that contains the whole event: 0 a day, 1 a month, 2 a year, 3 a decade, 4 none of these. The
- * index `events_by_reach` has exactly this expression.
+ * SQL for the smallest calendar unit that contains the whole event: 0 for a day, 1 for a month, 2 for a year, 3 for a
+ * decade, 4 for none of these. The index `events_by_reach` has exactly this expression.
  */
 export const SMALLEST_UNIT_SQL = `case when substr(due_date, 1, 10) <= substr(start_date, 1, 10) then 0
     when substr(due_date, 1, 7) = substr(start_date, 1, 7) then 1
@@ -11,7 +11,10 @@ export const SMALLEST_UNIT_SQL = `case when substr(due_date, 1, 10) <= substr(st
     when substr(due_date, 1, 3) = substr(start_date, 1, 3) then 3
     else 4 end`;
 
-/** For reach 1 to 4: earliest start of an event that is in progress on a day, the first of its month, year or decade. */
+/**
+ * For the units 1 to 4 of SMALLEST_UNIT_SQL: the earliest possible start of an event that is in progress on a day. It
+ * is the first day of the month, year or decade.
+ */
 const earliestStart: readonly ((day: string) => string)[] = [
   (day) => `${day.slice(0, 7)}-01`,
   (day) => `${day.slice(0, 4)}-01-01`,
@@ -20,8 +23,9 @@ const earliestStart: readonly ((day: string) => string)[] = [
 ];
 
 /**
- * Ids of the events that start on `startTo` or before and are due on `dueFrom`, a later day, or after. One index scan per
- * reach covers the starts that are possible for it, instead of all earlier starts or all later due dates.
+ * Selects the ids of the events that start on the day `startTo` or before, and are due on the later day `dueFrom` or
+ * after. For each unit, one index scan covers only the possible starts, instead of all earlier starts or all later due
+ * dates.
  */
 export function overlapping(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
   const [first, ...others] = earliestStart.map((startFrom, index) =>

@@ -54,7 +54,7 @@ function toRow(row: Stored, now: number): HookRow {
 
 const byId = ascending('id', number('hooks.hook_id'));
 
-/** Lists the caller's hooks, or for admins another user's (X1). */
+/** Lists the caller's hooks (X1). Admins can list the hooks of another user. */
 export async function listHooks(
   view: AccountView,
   caller: Caller,
@@ -73,7 +73,10 @@ export async function listHooks(
   return mapRows(page, (row) => toRow(row, view.now));
 }
 
-/** A hook of the caller, or any of the account for an admin; undefined if unknown, 401 if it is another user's (C13). */
+/**
+ * Finds a hook of the caller; admins can access any hook of the account. Returns undefined if the id is unknown, and
+ * throws 401 if the hook belongs to another user (C13).
+ */
 export async function findReachable(view: AccountView, caller: Caller, hookId: number) {
   const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
@@ -89,8 +92,9 @@ export async function getHook(view: AccountView, caller: Caller, hookId: number)
 }
 
 /**
- * C11: checks permission and target before the transaction. A key that may not read the kind is 401; a target that the
- * guard forbids is 400. A name that does not resolve yet is accepted: the target is checked again at each delivery.
+ * Checks permission and target of a subscription before the transaction (C11). Throws 401 if the key may not read the
+ * kind, and 400 if the guard forbids the target. A name that does not resolve yet is accepted, because the target is
+ * checked again at each delivery.
  *
  * @param onForbidden receives the guard's explanation, for the operator's log
  */
@@ -107,7 +111,10 @@ export async function requireAllowedTarget(
   throw invalidInput([{ field: 'target_url', message: check.word }]);
 }
 
-/** C11, C12: creates a hook. Its target must be unique on the whole service; of two concurrent calls exactly one succeeds. */
+/**
+ * Creates a hook (C11, C12). Its target must be unique on the whole service. Of two concurrent calls with one target,
+ * exactly one succeeds.
+ */
 export async function subscribe(
   write: AccountWrite,
   caller: Caller,
@@ -151,7 +158,7 @@ async function claimTarget(write: AccountWrite, target: string, hookId: number):
   if (taken === undefined) throw new Problem('target_taken');
 }
 
-/** C13: ends a hook. The owner of a hook that an admin ends gets a hook alert (X10). */
+/** Ends a hook (C13). If an admin ends the hook of another user, its owner gets a hook alert (X10). */
 export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
@@ -164,7 +171,7 @@ export async function unsubscribe(
   if ((await endHooks(write, [hookId], 'deleted', alerts)).length === 0) throw notFound();
 }
 
-/** X1: makes an ended hook live again under its id and enqueues the deliveries that it missed. */
+/** Makes an ended hook live again under its id, and enqueues the deliveries that it missed (X1). */
 export async function restore(
   write: AccountWrite,
   caller: Caller,
@@ -181,7 +188,7 @@ export async function restore(
   return getHook(write, caller, hookId);
 }
 
-/** X1: requests a test, a notification whose resource_url is the hook itself. It is sent immediately. */
+/** Requests a test of a hook (X1): a notification whose resource_url is the hook itself. It is sent immediately. */
 export async function test(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined) throw notFound();

@@ -8,7 +8,7 @@ import { deliveryFields } from '../deliveries/deliveries.ts';
 import { getHook, listHooks, requireAllowedTarget, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-/** Quotas of an account: live hooks and pending deliveries; undefined for no limit. */
+/** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
 export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
 
 export type HookPorts = {
@@ -48,7 +48,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       conditional: false,
       problems: ['target_taken', ...hookQuota],
       mode: 'write',
-      // With a hook quota the lock is exclusive: otherwise two concurrent requests could both pass the check.
+      // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
       lockMode: quotas.hooks === undefined ? 'shared' : 'exclusive',
       prepare: (caller, { body }) =>
         requireAllowedTarget(guard, caller, input.read(body), (explanation) =>

@@ -66,7 +66,7 @@ const event: Field<Kind, 'writable'> = {
 /** Input fields of a subscription (the specification, section 4). */
 export const hookInputFields = { target_url: targetUrl, event };
 
-/** Response to a subscription: the id at top level, not in `data` (C11). */
+/** Response schema of a subscription. The id is at the top level, not in `data` (C11). */
 export const subscribedSchema = {
   type: 'object',
   required: ['id'],

@@ -13,10 +13,10 @@ import { findReachable } from './actions.ts';
 
 const DAY_S = 24 * 3_600;
 
-/** Longest time, in seconds, that previous secrets may still sign next to a new one. */
+/** Maximum time, in seconds, for which previous secrets may still sign in addition to a new secret. */
 const MAX_OVERLAP_S = 7 * DAY_S;
 
-/** Response fields of a new secret, the only response that contains it (X8). */
+/** Response fields of a new secret. No other response contains the secret (X8). */
 export const secretFields = {
   hook_id: key('Identifier of the hook.'),
   secret: secretOnce('The secret: whsec_ and base64. It is returned only once.'),
@@ -32,7 +32,7 @@ export const secretInputFields = {
   },
 };
 
-/** X8: signs the hook's notifications with a new secret; the previous ones also sign for `overlap` more seconds. */
+/** Creates a secret that signs the hook's notifications (X8). Previous secrets also sign for `overlap` more seconds. */
 export async function createSecret(
   write: AccountWrite,
   caller: Caller,
@@ -51,7 +51,7 @@ export async function createSecret(
   return { hook_id: hookId, secret, date_created: now, previous_until };
 }
 
-/** X8: stops signing the hook's notifications. */
+/** Deletes the secrets of a hook, whose notifications are then no longer signed (X8). */
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLive(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
@@ -59,7 +59,10 @@ export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId:
   note(write, { action: 'hook.unsigned', subject: `hook ${hookId}`, detail: { user_id: String(hook.user_id) } });
 }
 
-/** A live hook of the caller, or any of the account for an admin; 404 if unknown, 409 if it has ended. */
+/**
+ * Returns a live hook of the caller; admins can access any live hook of the account. Throws 404 if the id is unknown,
+ * and 409 if the hook has ended.
+ */
 async function getLive(view: AccountView, caller: Caller, hookId: number) {
   const row = await findReachable(view, caller, hookId);
   if (row === undefined) throw notFound();

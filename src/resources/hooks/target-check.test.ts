@@ -58,7 +58,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('slow-names.test');
     const other = await carillon.account('beside-slow-names.test');
     const verdict = await verdictOf(owner);
-    // More than the store's limit of concurrent reads.
+    // Start more checks than the store's limit of concurrent reads.
     const judged = Array.from({ length: 60 }, () => verdict('https://slow.test/in'));
     await eventually(
       () => waiting,

@@ -30,7 +30,7 @@ export const verdictParameters = {
   } as Parameter<string>,
 };
 
-/** Whether a live hook anywhere on the service has a target, by its hash (C12). */
+/** Returns whether any live hook of the service has the target with this hash (C12). */
 export type IsTaken = (targetHash: string) => Promise<boolean>;
 
 export type TargetCheckRow = {
@@ -38,7 +38,7 @@ export type TargetCheckRow = {
   readonly message: string;
 };
 
-/** Checks a target as a subscription would (C11, C12), with the same guard. Stores nothing. */
+/** Checks a target like a subscription does (C11, C12), with the same guard. Stores nothing. */
 export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<TargetCheckRow> {
   const parsed = parseTarget(text);
   if ('fault' in parsed) return { verdict: 'malformed', message: parsed.fault };
@@ -60,7 +60,7 @@ const unresolved = {
 
 export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
 
-/** Routes of the console group only. */
+/** Creates the routes that only the console group serves. */
 export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
   return [
     {

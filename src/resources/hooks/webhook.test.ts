@@ -4,7 +4,7 @@ import { startTarget } from '../../../test/kit/network/target.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
-/** Headers that HTTP itself needs. */
+/** Headers that HTTP itself requires. */
 const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];
 
 for (const { test, testService } of stores) {

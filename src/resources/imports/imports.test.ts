@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(counts(await bring(owner, second)), [1, 1, 1, 1]);
     assert.deepEqual(await shown(owner), ['A here 2027-01-01', 'D 2027-01-04', 'B later 2027-01-05']);
     assert.equal((await owner.carillon.events.get(String(b?.event_id))).event_name, 'B later');
-    // Events missing in the file stay; deleted ones are created again only with `again`.
+    // Events that are missing in the file stay. Deleted events are created again only with `again`.
     assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')), { again: 1 })), [1, 0, 0, 0]);
     assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')))), [0, 0, 1, 0]);
     assert.equal((await shown(owner)).length, 4);
@@ -74,14 +74,14 @@ for (const { test, testService } of stores) {
     assert.deepEqual(counts(await importing), [650, 0, 0, 0]);
     const { paging } = await owner.carillon.events.list({ project_id, limit: 1 });
     assert.equal(paging.total_records, 650);
-    // As after a crash in the middle: some events exist.
+    // As after a crash in the middle of an import, some of the events exist.
     const other = await carillon.account('half.test');
     await bring(
       other,
       calendar(...Array.from({ length: 200 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`))),
     );
     assert.deepEqual(counts(await bring(other, ics)), [450, 0, 200, 0]);
-    // Two concurrent imports have the effect of one.
+    // Two concurrent imports have the same effect as one import.
     const twice = await carillon.account('twice.test');
     const both = await Promise.all([bring(twice, ics), bring(twice, ics)]);
     assert.equal(
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
       /^The account has no time zone: times with a zone kept the clock time/,
     );
     assert.deepEqual(await started(), ['2027-01-31 18:00:00']);
-    // The console gives the zone of the browser for an account without one.
+    // For an account without a zone, the console sends the zone of the browser.
     const inBrowser = await bring(owner, ics, { default_time_zone: 'Asia/Tokyo' });
     assert.deepEqual([inBrowser.time_zone, await started()], ['Asia/Tokyo', ['2027-02-01 08:00:00']]);
     await carillon.store.write(({ queries }) =>
@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
       code: 'not_found',
     });
     assert.deepEqual([await shown(owner), await kinds(owner)], [[], []]);
-    // In another account the same UIDs are other events.
+    // The same UIDs in another account are other events.
     const other = await carillon.account('elsewhere.test');
     assert.deepEqual(counts(await bring(other, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);
     assert.deepEqual(counts(await bring(owner, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);

@@ -26,10 +26,10 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { zone } from '../calendars/calendars.ts';
 import { requireExists } from '../core/references.ts';
 
-/** Maximum length of a file in UTF-16 code units. In JSON each of them may be escaped with six characters. */
+/** Maximum length of a file in UTF-16 code units. Its request body, in JSON, is also limited by MAX_BODY_BYTES. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
-/** Start of every calendar file; anything else is rejected before parsing. */
+/** Matches the start of every calendar file. A file with another start is rejected before parsing. */
 const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
@@ -89,16 +89,20 @@ export const importFields = {
   dropped,
 };
 
-/** Range in days in which recurring events are imported: one year back, two years ahead. */
+/** Recurring events are imported from this number of days ago: one year. */
 const BACK_DAYS = 366;
+/** Recurring events are imported up to this number of days ahead: two years. */
 const AHEAD_DAYS = 2 * 366;
 
-/** Events per transaction. Bounds how long other writes of the account wait. */
+/** Number of events per transaction. It bounds how long other writes of the account wait. */
 const EVENTS_PER_TRANSACTION = 200;
 
 type Counts = { created: number; changed: number; unchanged: number; deleted: number };
 
-/** X9: imports a file. Entries of an earlier import are recognized by their hash, so importing twice creates no duplicates. */
+/**
+ * Imports a file (X9). Entries of an earlier import are recognized by their hash, so a second import creates no
+ * duplicates.
+ */
 export async function importCalendar(
   { view, write }: WriteSteps,
   caller: Caller,
@@ -126,7 +130,7 @@ async function optionsFor(
     .select(['accounts.domain', 'accounts.time_zone'])
     .executeTakeFirstOrThrow();
   const today = formatTimestamp(view.now).slice(0, 10);
-  // UTC is the default of an account and means that no zone was set.
+  // UTC is the default zone of an account, so it means that no zone was set.
   const own = time_zone === 'UTC' ? '' : time_zone;
   const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
   return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, AHEAD_DAYS) };
@@ -160,8 +164,8 @@ async function importBatch(
   const differing = existing.filter((event) => imported.get(event.entryHash)?.contentHash !== event.contentHash);
   const changed = await change(write, differing, imported);
   const userId = caller.userId;
-  // A silent import records creations as changed_event: no hook can subscribe to that kind, so none is ever notified,
-  // not even one that is restored later.
+  // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
+  // even a hook that is restored later.
   const kind = silent === 1 ? 'changed_event' : 'new_event';
   record(write, [
     ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
@@ -199,7 +203,7 @@ async function findImported(
   );
 }
 
-/** Creates events and stores which entries they came from. Returns their ids in the order of `events`. */
+/** Creates events, and stores which entries they came from. Returns their ids in the order of `events`. */
 async function create(
   write: AccountWrite,
   caller: Caller,
@@ -215,7 +219,8 @@ async function create(
     )
     .returning(['event_id', 'event_name', 'start_date', 'due_date'])
     .execute();
-  // The order of returned rows is undefined, so events and rows are matched by contents; equal ones are interchangeable.
+  // The order of returned rows is undefined, so events and rows are matched by contents. Rows with equal contents are
+  // interchangeable.
   const rowsByContents = Map.groupBy(stored, contentsOf);
   const created = events.map((event) => ({
     event,
@@ -272,7 +277,7 @@ async function storeEntries(
     .execute();
 }
 
-/** Maximum size of the request body: the file, JSON-escaped, and the other fields. */
+/** Maximum size of the request body in bytes: the file, escaped as JSON, and the other fields. */
 const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
 
 export function importRoutes(): readonly Route[] {

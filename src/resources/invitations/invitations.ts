@@ -47,7 +47,7 @@ export const invitationInputFields = {
 
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
 
-/** Response fields for the holder of a link. */
+/** Response fields of an invitation, for the holder of its link. */
 export const publicInvitationFields = {
   email: readOnlyText('The e-mail address of the user.'),
   user_name: readOnlyText('First and last name.'),
@@ -101,7 +101,7 @@ export async function listInvitations(
   return mapRows(page, toRow);
 }
 
-/** Creates an invitation; for admins, and only for users whose role is not above the caller's. */
+/** Creates an invitation. Only admins can create one, and only for users whose role is not above their own. */
 export async function makeInvitation(
   write: AccountWrite,
   caller: Caller,
@@ -115,8 +115,8 @@ export async function makeInvitation(
 }
 
 /**
- * Creates an invitation without a permission check: at the first start, at the command line, and within
- * `makeInvitation`. It replaces the user's earlier invitations.
+ * Creates an invitation without a permission check; used at the first start, by the command line and by
+ * `createInvitation`. It replaces the earlier invitations of the user.
  */
 export async function insertInvitation(
   write: AccountWrite,
@@ -142,12 +142,15 @@ export async function insertInvitation(
   return { ...row, token };
 }
 
-/** The link of an invitation: a page of the console. The token is in the fragment, which reaches no server and no log. */
+/**
+ * Returns the link of an invitation, which is a page of the console. The token is in the fragment of the URL, which
+ * browsers send to no server, so no log contains it.
+ */
 export function invitationLink(baseUrl: string, token: string): string {
   return `${baseUrl}/#/welcome/${token}`;
 }
 
-/** Revokes an open invitation; one that was used or has expired is 404. */
+/** Revokes an open invitation. Throws 404 if it was used or has expired. */
 export async function withdrawInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
   const row = await open(write)
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
@@ -164,7 +167,7 @@ function requireNotAbove(role: Role, caller: Caller): void {
   throw new Problem('not_permitted', { detail: 'You cannot manage links for a user whose role is above your own.' });
 }
 
-/** Marks an invitation as used; false if it was used, has expired or was revoked meanwhile. */
+/** Marks an invitation as used. Returns false if it was already used, has expired or was revoked meanwhile. */
 export async function useInvitation(write: AccountWrite, invitationId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('invitations')
@@ -177,7 +180,7 @@ export async function useInvitation(write: AccountWrite, invitationId: number): 
   return numUpdatedRows > 0n;
 }
 
-/** Deletes expired invitations, used or not; returns how many. */
+/** Deletes expired invitations, used or not. Returns how many were deleted. */
 export async function dropInvitations(store: Store, now: number): Promise<number> {
   return store.write(async ({ queries }) => {
     const { numDeletedRows } = await queries

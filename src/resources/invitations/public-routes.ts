@@ -14,7 +14,7 @@ import { openInvitationFields, publicInvitationFields, useInvitation, welcomeFie
 
 export type WelcomePorts = { readonly random: Random; readonly passphrases: Passphrases };
 
-/** Public routes for the holder of an invitation link. */
+/** Creates the public routes for the holder of an invitation link. */
 export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[] {
   const tokenInput = creation(openInvitationFields);
   const welcomeInput = creation(welcomeFields);
@@ -45,7 +45,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
   ];
 }
 
-/** Sets the passphrase, ends the user's other sessions and signs in. */
+/** Sets the passphrase of the invited user, ends the user's other sessions and signs the user in. */
 async function acceptInvitation(
   request: PublicRequest,
   { token, passphrase }: Created<typeof welcomeFields>,
@@ -67,7 +67,7 @@ async function acceptInvitation(
   return signedIn(opened);
 }
 
-/** Finds an open invitation. One that is unknown, used, expired or revoked is 404, always with the same response. */
+/** Finds an open invitation by its token. Throws the same 404 for an unknown, used, expired or revoked invitation. */
 async function findOpen(read: Queries, token: string, now: number) {
   const found = await read
     .selectFrom('invitations')

@@ -50,8 +50,8 @@ const findLive = prepared(
 const permissionSets = new Map<string, ReadonlySet<Permission>>();
 
 /**
- * Permissions of a key: those stored with it that the role of its user still has. Sets are memoized, so equal permissions
- * are the same object.
+ * Returns the permissions of a key: those stored with the key that the role of its user still has. Sets are memoized,
+ * so equal permissions are the same object.
  */
 function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
   const name = `${role}:${text}`;
@@ -69,7 +69,10 @@ function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
   return set;
 }
 
-/** C1: a key that is unknown, revoked, expired or for another domain finds no caller. */
+/**
+ * Creates the authenticator for API keys (C1). It finds no caller for a key that is unknown, revoked, expired or of
+ * another domain.
+ */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
   const cache = new CallerCache(store);
   const lastUsed = new LastUsedTracker({

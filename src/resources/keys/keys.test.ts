@@ -20,12 +20,12 @@ for (const { test, testService } of stores) {
 
   const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
 
-  /** A client with a new key. */
+  /** Returns a person who uses another key. */
   function bearer(who: Person, key: string): Person {
     return { ...who, key, headers: { domain: who.domain, key } };
   }
 
-  /** Asserts that a call is not permitted and writes nothing. */
+  /** Asserts that issuing a key is not permitted and writes nothing. */
   async function mustBeRefused(who: Person, body: unknown): Promise<void> {
     const before = await everythingWritten(carillon);
     const { status, json } = await issue(who, body);

@@ -84,7 +84,7 @@ const keyInputFields = {
   expires,
 };
 
-/** Input fields of a change. */
+/** Input fields of a change of a key. */
 const keyChangeFields = {
   label: keyInputFields.label,
   permissions: { ...permissionList, description: 'The remaining permissions. None can be added.' },
@@ -127,7 +127,7 @@ function toRow(row: Stored): KeyRow {
 
 const byId = ascending('id', number('api_keys.key_id'));
 
-/** Lists the keys of the caller, or for admins those of every user of the account (X7). */
+/** Lists the keys of the caller. Admins see the keys of all users of the account (X7). */
 export async function listKeys(
   view: AccountView,
   caller: Caller,
@@ -141,7 +141,7 @@ export async function listKeys(
   return mapRows(page, toRow);
 }
 
-/** A key that the caller may see; else 404. */
+/** Returns a key that the caller may see; otherwise throws 404. */
 async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
   const row = await view
     .selectFrom('api_keys')
@@ -152,7 +152,7 @@ async function getKey(view: AccountView, caller: Caller, keyId: number): Promise
   return toRow(row);
 }
 
-/** X7: issues a key. It never has more permissions or a later expiry than the caller's own key. */
+/** Issues a key (X7). It never has more permissions or a later expiry than the caller's own key. */
 async function issueKey(
   write: AccountWrite,
   caller: Caller,
@@ -183,7 +183,7 @@ async function issueKey(
   return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, random);
 }
 
-/** Issues a key without a permission check: at the command line, and within `issueKey`. */
+/** Issues a key without a permission check; used by the command line and by `issueKey`. */
 export async function insertKey(
   write: AccountWrite,
   input: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
@@ -194,7 +194,7 @@ export async function insertKey(
     user_id: input.userId,
     key_hash: hashApiKey(key),
     label: input.label,
-    // In table order, so that equal sets of permissions are stored as equal text.
+    // Permissions are stored in the order of the permission table, so that equal sets are stored as equal text.
     permissions: permissions.filter((one) => input.permissions.includes(one)).join(','),
     date_created: write.now,
     last_used: null,
@@ -209,13 +209,13 @@ export async function insertKey(
   return { ...toRow(row), key };
 }
 
-/** Revokes a key; one that is already revoked is 404. Hooks are not affected (C23). */
+/** Revokes a key. Throws 404 if it is already revoked. Hooks are not affected (C23). */
 async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
   await findManageable(write, caller, keyId);
   await revoke(write, keyId);
 }
 
-/** X7: renames a key or removes permissions from it, effective immediately. Permissions are never added. */
+/** Renames a key or removes permissions from it, effective immediately (X7). Permissions are never added. */
 export async function narrowKey(
   write: AccountWrite,
   caller: Caller,
@@ -243,7 +243,10 @@ export async function narrowKey(
   return getKey(write, caller, keyId);
 }
 
-/** A live key that the caller may manage: their own, or for admins that of any user whose role is not above theirs. */
+/**
+ * Finds a live key that the caller may manage: their own key, or, for admins, a key of a user whose role is not above
+ * theirs.
+ */
 async function findManageable(write: AccountWrite, caller: Caller, keyId: number) {
   const row = await write
     .selectFrom('api_keys')
@@ -261,7 +264,7 @@ async function findManageable(write: AccountWrite, caller: Caller, keyId: number
   return row;
 }
 
-/** Revokes a live key without a permission check; returns whether there was one. */
+/** Revokes a live key without a permission check. Returns whether there was a live key with this id. */
 export async function revoke(write: AccountWrite, keyId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('api_keys')

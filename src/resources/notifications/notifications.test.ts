@@ -200,7 +200,7 @@ for (const { test, testService } of stores) {
     waiting.finally(() => {
       isTold = true;
     });
-    // An occurrence follows whenever the call begins to wait.
+    // The call may begin to wait at any step, so an occurrence is created at each step.
     const happen = () => owner.carillon.clients.create({ client_name: 'Then' });
     await stepByStep(happen, () => isTold, Boolean);
     const { data, next } = await waiting;
@@ -288,7 +288,7 @@ for (const { test, testService } of stores) {
       for (let count = 1; count <= 6; count += 1) {
         const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: `T${writer}` });
         await owner.carillon.subtasks.create(task_id, { subtask_name: 'S' });
-        // Two occurrences in one transaction, and a failing call without any.
+        // The deletion records two occurrences in one transaction. The failing call records none.
         await owner.carillon.tasks.delete(task_id);
         await assert.rejects(owner.carillon.tasks.delete(task_id));
       }

@@ -22,17 +22,19 @@ export const notificationParameters = {
   scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
-/** Minimum and maximum number of occurrences read per query, and the maximum scanned per call. */
+/** Minimum number of occurrences read per query. */
 const MIN_PAGE_SIZE = 100;
+/** Maximum number of occurrences read per query. */
 const MAX_PAGE_SIZE = 1_000;
+/** Maximum number of occurrences scanned per call. */
 export const MAX_PER_CALL = 10_000;
 
 type NotificationRow = OutputOf<typeof notificationFields>;
 type Query = Given<typeof notificationParameters>;
 
 /**
- * X2: reads the feed after a cursor, in commit order and without gaps. Entries that the caller may not see are left out,
- * and `next` is after them as well, so they are scanned only once.
+ * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
+ * out. `next` is after these entries too, so they are scanned only once.
  */
 export async function followNotifications(
   view: AccountView,
@@ -55,7 +57,7 @@ export async function followNotifications(
   for (let scanned = 0; scanned < MAX_PER_CALL; ) {
     const size = Math.min(MAX_PAGE_SIZE, Math.max(MIN_PAGE_SIZE, limit - rows.length));
     const found = await occurrencesAfter(view, reached ?? epochStart, size);
-    // Positions have no gaps: if the next one is missing, retention has deleted it.
+    // Positions have no gaps. If the next position is missing, retention has deleted its occurrence.
     const [first] = found;
     if (reached !== undefined && reached < position && first?.position !== reached + 1)
       throw new Problem('cursor_gone');
@@ -96,7 +98,7 @@ export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): read
   ];
 }
 
-/** A stored occurrence; `occurred_at` in milliseconds since the epoch. */
+/** A stored occurrence. `occurred_at` is in milliseconds since the epoch. */
 export type Occurrence = {
   readonly position: number;
   readonly kind: string;
@@ -105,7 +107,7 @@ export type Occurrence = {
   readonly occurred_at: number;
 };
 
-/** Selects the occurrences of an account; the caller adds conditions, order and limit. */
+/** Selects the occurrences of an account. The calling code adds conditions, order and limit. */
 export function occurrencesOf(view: AccountView) {
   return view
     .selectFrom('occurrences')
@@ -118,12 +120,18 @@ export function occurrencesOf(view: AccountView) {
     ]);
 }
 
-/** Occurrences that a caller sees (X2): those caused by a user, or by anyone if undefined, and of which kinds. */
+/**
+ * The occurrences that a caller may see (X2): those caused by the user `userId` (undefined: by any user), of these
+ * `kinds`.
+ */
 export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
 type VisibilityQuery = { readonly kind?: Kind; readonly scope?: 'own' | 'account' };
 
-/** Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` without admin role. */
+/**
+ * Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` if the caller is not
+ * an admin.
+ */
 export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): Visibility {
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
@@ -131,7 +139,7 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   const wanted = kind === undefined ? (Object.keys(kinds) as Kind[]) : [kind];
   return {
     userId: scope === 'account' ? undefined : caller.userId,
-    // Kinds recorded by a newer version are not in the table and so never included.
+    // Kinds that a newer version has recorded are not in the table `kinds`, so they are never included.
     kinds: new Set(wanted.filter((one) => caller.permissions.has(permissionFor(one)))),
   };
 }

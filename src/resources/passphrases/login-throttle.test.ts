@@ -12,7 +12,7 @@ const right = async () => true;
 function setUp() {
   const clock = testClock();
   const throttle = new LoginThrottle(clock);
-  /** The retry delay of an attempt in seconds; 0 if it is allowed. */
+  /** Begins an attempt and returns its retry delay in seconds; 0 if the attempt is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
       void throttle.begin(who, source).check(judge);

@@ -2,29 +2,31 @@ import type { Clock } from '../../clock.ts';
 import { networkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
 
-/** Failed attempts without a delay, counted over a window. */
+/** Number of failed attempts within a window that cause no delay. */
 const FREE_ATTEMPTS = 5;
+/** Length of the window in which failed attempts are counted. */
 const WINDOW_MS = 15 * 60_000;
 
-/** Delay after the last free attempt; it doubles with each further failure, up to a maximum. */
+/** Delay after the last free attempt. It doubles with each further failure. */
 const INITIAL_DELAY_MS = 30_000;
+/** Maximum delay before the next attempt. */
 const MAX_DELAY_MS = 15 * 60_000;
 
-/** Maximum number of tracked user and network pairs; the least recently used one is evicted. */
+/** Maximum number of tracked pairs of user and network. The least recently used pair is evicted. */
 const MAX_TRACKED = 10_000;
 
-/** Failures of a user and network pair; times in milliseconds of the monotonic clock. */
+/** The failures of one user from one network. Times are in milliseconds of the monotonic clock. */
 type Entry = { failures: number; startedAt: number; blockedUntil: number; expiresAt: number };
 
 /** One login attempt. It counts as failed until it succeeds. */
 export type LoginAttempt = {
-  /** Runs the check. An attempt whose check throws is not counted. */
+  /** Runs the passphrase check `work`. An attempt whose check throws is not counted. */
   check(work: () => Promise<boolean>): Promise<boolean>;
 };
 
 /**
- * Rate-limits failed logins per user and network together, so that an attacker cannot lock a user out of another network.
- * The state is in the memory of this process only.
+ * Rate-limits failed logins for each pair of user and network, so that an attacker cannot lock a user out from other
+ * networks. The state is in the memory of this process only.
  */
 export class LoginThrottle {
   readonly #clock: Clock;
@@ -35,8 +37,11 @@ export class LoginThrottle {
   }
 
   /**
-   * @param user the user name tried
-   * @param source the client's address; an IPv6 address counts as its network, since one machine has the whole of it
+   * Begins a login attempt, unless earlier failures still delay it.
+   *
+   * @param user the user name of the attempt
+   * @param source the client's address; an IPv6 address counts as its network, since one machine may use the whole
+   *   network
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
   begin(user: string, source: string): LoginAttempt {
@@ -46,7 +51,7 @@ export class LoginThrottle {
     if (now < entry.blockedUntil) {
       throw new Problem('too_many_tries', { retryAfterS: Math.ceil((entry.blockedUntil - now) / 1_000) });
     }
-    // Counted before the check, so that concurrent attempts count as well.
+    // The attempt is counted before the check, so that concurrent attempts are counted too.
     entry.failures += 1;
     const excess = entry.failures - FREE_ATTEMPTS;
     if (excess >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excess, MAX_DELAY_MS);
@@ -57,7 +62,7 @@ export class LoginThrottle {
         const isRight = await work().catch((error: unknown) => {
           entry.failures -= 1;
           if (entry.failures < FREE_ATTEMPTS) entry.blockedUntil = 0;
-          // An entry without failures must not stay: it could evict entries that matter.
+          // An entry without failures is deleted. It could evict an entry that has failures.
           if (entry.failures === 0 && this.#entries.get(name) === entry) this.#entries.delete(name);
           throw error;
         });
@@ -81,7 +86,7 @@ export class LoginThrottle {
   }
 }
 
-/** Whether the window has passed without using up the free attempts; the count then starts again. */
+/** Whether the window has passed before the free attempts were used up. The count then starts again. */
 function isWindowOver({ failures, startedAt }: Entry, now: number): boolean {
   return failures < FREE_ATTEMPTS && now - startedAt >= WINDOW_MS;
 }

@@ -12,8 +12,9 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 
-/** Length of a passphrase in characters. */
+/** Minimum length of a passphrase in characters. */
 const MIN_LENGTH = 12;
+/** Maximum length of a passphrase in characters. */
 const MAX_LENGTH = 256;
 
 function passphraseField(description: string, minLength: number, errorMessage: string): Field<string, 'writeOnly'> {
@@ -21,7 +22,8 @@ function passphraseField(description: string, minLength: number, errorMessage: s
     mode: 'writeOnly',
     description,
     inputSchema: { type: 'string', minLength, maxLength: MAX_LENGTH, 'x-must': errorMessage },
-    // The bars keep leading and trailing blanks, which are part of a passphrase; control characters are rejected.
+    // `isText` trims a text. The bars keep leading and trailing spaces, which are part of a passphrase. Control
+    // characters are rejected.
     validate: (value) => (isText(`|${value}|`, 2, MAX_LENGTH + 2) ? undefined : errorMessage),
     parse: String,
     default: undefined,
@@ -30,11 +32,11 @@ function passphraseField(description: string, minLength: number, errorMessage: s
   };
 }
 
-/** Field of a new passphrase. */
+/** Creates the field for a new passphrase. */
 export const newPassphrase = (description: string) =>
   passphraseField(description, MIN_LENGTH, `must be a text of ${MIN_LENGTH} to ${MAX_LENGTH} characters`);
 
-/** Field of a passphrase to be verified. It has no minimum length. */
+/** Creates the field for a passphrase that is compared with the stored one. The field has no minimum length. */
 export const triedPassphrase = (description: string) =>
   passphraseField(description, 0, `must be a text of at most ${MAX_LENGTH} characters`);
 
@@ -46,12 +48,12 @@ export const passphraseFields = {
 
 export const passphraseSetFields = { user_id: readOnlyId('The user.') };
 
-/** The hashes of the current passphrase and of the new one. */
+/** The hashes of the current passphrase and of the new passphrase. */
 export type NewPassphrase = { readonly stored: string; readonly made: string };
 
 /**
- * Verifies the current passphrase and hashes the new one, before the transaction because hashing is slow. Failures are
- * rate-limited as at sign-in.
+ * Verifies the current passphrase and hashes the new one. This happens before the transaction, because hashing is slow.
+ * Failed attempts are rate-limited as at sign-in.
  */
 export async function preparePassphrase(
   view: AccountView,
@@ -69,7 +71,7 @@ export async function preparePassphrase(
   return { stored, made: await passphrases.hash(input.passphrase, network) };
 }
 
-/** Sets the passphrase, ends the user's other sessions and revokes open invitations. */
+/** Stores the new passphrase, ends the user's other sessions and revokes the user's open invitations. */
 export async function changePassphrase(
   write: AccountWrite,
   caller: Caller,
@@ -83,7 +85,7 @@ export async function changePassphrase(
   return { user_id };
 }
 
-/** Stores a passphrase hash without a permission check: for `changePassphrase` and for accepted invitations. */
+/** Stores a passphrase hash without a permission check; used by `changePassphrase` and by accepted invitations. */
 export async function storePassphrase(write: AccountWrite, userId: number, hash: string): Promise<void> {
   await write
     .insertInto('passphrases', { user_id: userId, passphrase_hash: hash, date_modified: write.now })
@@ -94,7 +96,7 @@ export async function storePassphrase(write: AccountWrite, userId: number, hash:
   note(write, { action: 'passphrase.set', subject: `user ${userId}` });
 }
 
-/** The stored hash of a user's passphrase; undefined if none was set. */
+/** Finds the stored hash of a user's passphrase; undefined if no passphrase was set. */
 export async function storedPassphrase(view: AccountView, userId: number): Promise<string | undefined> {
   const row = await view
     .selectFrom('passphrases')
@@ -104,7 +106,7 @@ export async function storedPassphrase(view: AccountView, userId: number): Promi
   return row?.passphrase_hash;
 }
 
-/** Rejects a passphrase that equals the e-mail address or the domain: an attacker tries these first. */
+/** Rejects a passphrase that equals the e-mail address or the domain, because an attacker tries these first. */
 export function requireDifferent(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
   const normalized = (text: string) => text.normalize('NFKC').trim().toLowerCase();
   if (![names.email, names.domain].map(normalized).includes(normalized(passphrase))) return;

@@ -12,7 +12,7 @@ for (const { test, testService } of stores) {
 
   const NEVER = '0000-00-00 00:00:00';
 
-  /** Every writable field: the value written, and the value returned if different. */
+  /** Every writable field: the written value, and the returned value if it differs. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     project_name: ['Bells'],
     uri: ['https://acme.test/bells'],
@@ -180,7 +180,7 @@ for (const { test, testService } of stores) {
     ['2027-03-11T00:00:00.000Z', { project_name: 'Älpler', due_date: '20270311', progress: 50, archived: 1 }],
     ['2027-03-11T00:00:00.000Z', { project_name: 'gamma', due_date: '20270309', progress: 50, tags: 'green,red' }],
   ];
-  /** Seconds worked on tasks of these projects. */
+  /** Seconds worked on tasks of these projects, by project name. */
   const worked: Readonly<Record<string, readonly number[]>> = { Delta: [60, 30], beta: [80] };
   for (const [created, project] of projects) {
     now = Date.parse(created);

@@ -97,7 +97,8 @@ export const projects = defineResource('project', {
     descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     by: {
       projectname: asc(text('fold(projects.project_name)')),
-      // A project without a due date has zeros in the response, and sorts accordingly.
+      // The response shows a due date of zeros for a project without one. Such projects are sorted accordingly, before
+      // all others.
       duedate: asc(text("coalesce(projects.due_date, '')")),
       progress: desc(number('projects.progress')),
       billablehours: desc(number(PROJECT_SECONDS)),

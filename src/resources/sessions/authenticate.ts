@@ -47,14 +47,14 @@ type SignedIn = CachedCaller & { readonly expiresAt: number };
 
 const permissionSets = new Map<Role, ReadonlySet<Permission>>();
 
-/** Permissions of a session: those of the user's role. */
+/** Returns the permissions of a session, which are those of the user's role. */
 function permissionsIn(role: Role): ReadonlySet<Permission> {
   const set = permissionSets.get(role) ?? new Set(permissionsOf(role));
   permissionSets.set(role, set);
   return set;
 }
 
-/** A token that is unknown, or whose session has ended, finds no caller. */
+/** Creates the authenticator for sessions. It finds no caller for an unknown token, or if the session has ended. */
 export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = ports;
   const cache = new CallerCache<SignedIn>(store);
@@ -117,8 +117,9 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 }
 
 /**
- * Browsers by a pattern with their version. Browsers whose User-Agent also contains the name of another one come before
- * that one. `also` must be in the text as well.
+ * Names of browsers, each with a pattern that matches its version. If the User-Agent of one browser also contains the
+ * name of a second browser, the first comes before the second. `also` is a text that the User-Agent must contain as
+ * well.
  */
 const browsers: readonly (readonly [name: string, pattern: RegExp, also?: string])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
@@ -141,7 +142,10 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 const MAX_LENGTH = 120;
 
-/** A readable name from a `User-Agent`, such as `Firefox 145 on Windows`; an unknown one is returned as it is, truncated. */
+/**
+ * Converts a `User-Agent` to a readable name, such as `Firefox 145 on Windows`. An unknown `User-Agent` is only
+ * truncated.
+ */
 export function browserOf(userAgent: string): string {
   const browser = browsers.find(([, pattern, also = '']) => pattern.test(userAgent) && userAgent.includes(also));
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0];

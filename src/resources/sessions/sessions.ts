@@ -27,7 +27,7 @@ import { resolveHookOwner } from '../users/lookup.ts';
 import { browserOf } from './authenticate.ts';
 import { endOf, IDLE_TTL_MS, SESSION_TTL_MS } from './lifetime.ts';
 
-/** Fields of a session. */
+/** Response fields of a session. */
 const sessionFields = {
   id: key('Identifier of the session.'),
   user_id: readOnlyId('Who is signed in.'),
@@ -61,7 +61,7 @@ function live(view: AccountView) {
 
 const byId = ascending('id', number('sessions.session_id'));
 
-/** Lists the sessions of the caller, or for admins those of another user. */
+/** Lists the sessions of the caller. Admins can list the sessions of another user. */
 async function listSessions(
   view: AccountView,
   caller: Caller,
@@ -79,7 +79,7 @@ async function listSessions(
   }));
 }
 
-/** Ends a session: the caller's own, or for admins that of a user whose role is not above theirs. */
+/** Ends a session of the caller. Admins can also end sessions of users whose role is not above their own. */
 export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
   const row = await live(write)
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -95,7 +95,9 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
   await endSessions(write, { userId: row.user_id, only: sessionId }, 'ended by hand');
 }
 
-/** A new session. The token is for the cookie only; `lifeMs` is its maximum age in milliseconds. */
+/**
+ * A new session. The token is sent only in the cookie. `lifeMs` is the maximum lifetime of the session in milliseconds.
+ */
 export type NewSession = { readonly userId: number; readonly token: string; readonly lifeMs: number };
 
 /** Opens a session for an authenticated user. */
@@ -119,10 +121,10 @@ export async function openSession(
   return { userId, token, lifeMs: SESSION_TTL_MS };
 }
 
-/** Maximum number of sessions per user; further sign-ins end the oldest ones. */
+/** Maximum number of sessions per user. Further sign-ins end the oldest sessions. */
 export const MAX_SESSIONS = 50;
 
-/** Ends the oldest sessions above the limit, so that repeated sign-ins do not fill the table. */
+/** Ends the oldest sessions of a user above the limit, so that repeated sign-ins do not fill the table. */
 async function endOldest(write: AccountWrite, userId: number): Promise<void> {
   const older = await write
     .selectFrom('sessions')
@@ -137,7 +139,7 @@ async function endOldest(write: AccountWrite, userId: number): Promise<void> {
 
 const WRITE_BATCH_SIZE = 500;
 
-/** Deletes expired sessions in batches; returns how many. */
+/** Deletes expired sessions in batches. Returns how many were deleted. */
 export async function dropSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
   let total = 0;
   while (!isStopped()) {
@@ -159,7 +161,7 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
   return total;
 }
 
-/** Finds a user by e-mail address, compared without case, with the passphrase hash (null if none was set). */
+/** Finds a user by e-mail address, ignoring case. `passphrase_hash` is null if no passphrase was set. */
 export async function findUserByEmail(
   read: Queries,
   accountId: number,

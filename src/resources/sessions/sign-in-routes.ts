@@ -15,11 +15,14 @@ export type SignInPorts = {
   readonly random: Random;
   readonly passphrases: Passphrases;
   readonly throttle: LoginThrottle;
-  /** Called for each rejected sign-in with the account and user that it named; 0 if unknown. */
+  /**
+   * Called for each rejected sign-in, with the account and the user that it named. The id of an unknown account or user
+   * is 0.
+   */
   readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
 };
 
-/** Public routes for sign-in and sign-out. */
+/** Creates the public routes for sign-in and sign-out. */
 export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
   const input = creation(signInFields);
   return [
@@ -54,7 +57,8 @@ async function signIn(
   const user = account === undefined ? undefined : await findUserByEmail(request.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = user?.user_id ?? 0;
-  // The throttle's key has the same form for known and unknown users, so a delay does not reveal whether a user exists.
+  // The key of the throttle has the same form for known and unknown users, so a delay does not reveal whether a user
+  // exists.
   const who = JSON.stringify([hasSeveral ? input.domain : '', user?.email ?? input.email]).toLowerCase();
   const stored = user?.passphrase_hash ?? undefined;
   const network = networkOf(request.source);
@@ -75,7 +79,7 @@ async function signIn(
     const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
     return request.within({ accountId, userId, holding: 'shared' }, async (write) => {
-      // The passphrase was changed, or the user deleted, meanwhile.
+      // The passphrase was changed meanwhile, or the user was deleted: reject the sign-in.
       if ((await storedPassphrase(write, userId)) !== stored) return undefined;
       if (newHash !== '') await replaceHash(write, userId, newHash);
       return openSession(write, { userId, agent: request.agent }, random);
@@ -95,7 +99,7 @@ async function hasSeveralAccounts(read: Queries): Promise<boolean> {
   return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length > 1;
 }
 
-/** The account with a domain; without a domain, the only account of the service. */
+/** Finds the account with a domain. Without a domain, finds the only account of the service. */
 async function findAccount(
   read: Queries,
   domain: string,
@@ -107,12 +111,12 @@ async function findAccount(
   return accounts.executeTakeFirst();
 }
 
-/** The response to a successful sign-in, with the session for the cookie. */
+/** Creates the response to a successful sign-in, with the session for the cookie. */
 export function signedIn({ userId, token, lifeMs }: NewSession): PublicResult {
   return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
 }
 
-/** Ends the session of the browser, if it has one. */
+/** Ends the session whose token the browser has sent, if it has sent one. */
 export async function signOut(request: PublicRequest, because: 'signed out' | 'signed in anew'): Promise<void> {
   if (request.token === undefined) return;
   const session = await request.read

@@ -12,7 +12,7 @@ import { ascending, number } from '../core/sorting.ts';
 import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/deliveries.ts';
 import { resolveHookOwner } from '../users/lookup.ts';
 
-/** Attempts of one hook in one hour, by outcome. */
+/** Response fields: the attempts of one hook in one hour, by outcome. */
 export const hourFields = {
   hook_id: readOnlyId('The hook.'),
   hour: readOnlyTimestamp('When the hour begins, UTC.'),
@@ -34,8 +34,8 @@ const HOURS = 24;
 const byHour = ascending('hour', number('hook_id'), number('hour'));
 
 /**
- * Lists the last 24 hours of each hook, including the current one and those without attempts. Every hook has the same
- * number of rows, so a page maps to a range of hooks, and only their attempts are counted.
+ * Lists the last 24 hours of each hook, including the current hour and hours without attempts. Every hook has the same
+ * number of rows, so a page corresponds to a range of hooks, and only the attempts of these hooks are counted.
  */
 export async function listHours(
   view: AccountView,
@@ -55,7 +55,7 @@ export async function listHours(
     .where('hooks.hook_id', '>=', hookId)
     .orderBy('hooks.hook_id')
     .offset(first)
-    // One more hook, since rows of the first one may have been on the previous page.
+    // Load one more hook, because rows of the first hook may have been on the previous page.
     .limit(Math.ceil((skipped + paging.limit + 1) / HOURS) + 1)
     .execute();
   const hookIds = rows.map((row) => row.hook_id);
@@ -94,7 +94,7 @@ function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
   return { hook_id: hookId, hour, delivered, failed, milliseconds };
 }
 
-/** Routes of the console group only. */
+/** Routes that only the console group serves. */
 export const hourRoutes: readonly Route[] = [
   list({
     path: '/hours',

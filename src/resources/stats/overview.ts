@@ -15,7 +15,7 @@ const minuteFields = {
 
 export type MinuteRow = OutputOf<typeof minuteFields>;
 
-/** Fields of the current delivery statistics. */
+/** Response fields of the current delivery statistics. */
 export const overviewFields = {
   pending: readOnlyNumber(
     'Pending deliveries of live hooks. Only the 10000 lowest hook ids with pending deliveries are counted.',
@@ -43,17 +43,18 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 const MINUTES = 60;
 
-/** Minutes counted per query. */
+/** Number of minutes whose attempts are counted per query. */
 const MINUTES_PER_QUERY = 5;
 
-/** Counting backwards stops at this many attempts; earlier minutes are left out. */
+/** Attempts are counted backwards in time. After this number of attempts, the earlier minutes are left out. */
 const MAX_ATTEMPTS = 200_000;
 
-/** Hook queues whose pending deliveries are counted, in all and per query. */
+/** Maximum number of hook queues whose pending deliveries are counted. */
 const MAX_QUEUES = 10_000;
+/** Number of hook queues counted per query. */
 const QUEUES_PER_QUERY = 1_000;
 
-/** Current delivery statistics: of the account for admins, of their own hooks for others. */
+/** Returns the current delivery statistics: of the whole account for admins, of their own hooks for other users. */
 export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
   const userId = isAdmin(caller) ? undefined : caller.userId;
   return {
@@ -63,7 +64,7 @@ export async function getOverview(view: AccountView, caller: Caller): Promise<Ov
   };
 }
 
-/** Hooks of a user, or of all users if undefined. */
+/** Selects the hooks of a user, or of all users if `userId` is undefined. */
 function hooksOf(view: AccountView, userId: number | undefined) {
   const hooks = view.selectFrom('hooks');
   return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
@@ -88,8 +89,9 @@ async function countPending(view: AccountView, userId: number | undefined) {
 }
 
 /**
- * The next hook queues with pending deliveries, by hook id. The recursive query skips from queue to queue along an index,
- * however many deliveries each has. The cross join fixes SQLite's join order, which would otherwise scan every hook.
+ * Loads the next hook queues with pending deliveries, in the order of their hook ids. The recursive query goes from
+ * queue to queue along an index, however many deliveries each queue has. The cross join fixes the join order of SQLite,
+ * which would otherwise scan every hook.
  */
 function queuesAfter(view: AccountView, userId: number | undefined, lastHookId: number) {
   const { accountId } = view;
@@ -114,7 +116,8 @@ function queuesAfter(view: AccountView, userId: number | undefined, lastHookId: 
       counted(
         sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
       ).as('pending'),
-      // The oldest by position. Tests have no position and are sent immediately, so they are left out.
+      // The oldest delivery is found by position. Test deliveries have no position and are sent immediately, so they
+      // are left out.
       counted(
         sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
           and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
@@ -181,7 +184,7 @@ function attemptsByMinute(view: AccountView, bucket: { from: number; until: numb
     .execute();
 }
 
-/** Duration in milliseconds that a fraction of all attempts did not exceed; 0 without attempts. */
+/** Returns the duration in milliseconds that the given fraction of attempts did not exceed; 0 without attempts. */
 function quantile(byMs: ReadonlyMap<number, number>, total: number, fraction: number): number {
   let counted = 0;
   for (const [milliseconds, attempts] of [...byMs].sort(([one], [other]) => one - other)) {
@@ -191,7 +194,7 @@ function quantile(byMs: ReadonlyMap<number, number>, total: number, fraction: nu
   return 0;
 }
 
-/** Routes of the console group only. */
+/** Routes that only the console group serves. */
 export const overviewRoutes: readonly Route[] = [
   get({
     path: '/overview',

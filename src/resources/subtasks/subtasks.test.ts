@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every writable field: the value written, and the value returned if different. */
+  /** Every writable field: the written value, and the returned value if it differs. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     subtask_name: ['Melt'],
     description: ['Described'],
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
       const { completed, date_completed } = result.json.data;
       return { completed, at: date_completed, noted };
     };
-    // C14: the occurrence is by the user who completes.
+    // The occurrence names the user who completes the subtask (C14).
     const first = await noted({ completed: 1 }, member);
     assert.deepEqual(first.noted, [{ kind: 'completed_subtask', record_id: subtask_id, user_id: member.userId }]);
     assert.equal(first.completed, '1');
@@ -166,7 +166,7 @@ for (const { test, testService } of stores) {
   const old = await owner.carillon.tasks.create(project.project_id, { task_name: 'Old', archived: 1 });
   const { team_id } = await owner.carillon.teams.create({ team_name: 'Casting' });
 
-  /** All subtasks of the account: task, and time of completion if completed. */
+  /** All subtasks of the account: the task, the fields, and the time of completion if the subtask is completed. */
   const subtasks: [task: string, subtask: Record<string, unknown>, completed?: string][] = [
     [cast.task_id, { subtask_name: 'a', due_date: '2027-03-10 00:00:00', users: [member.userId] }],
     [cast.task_id, { subtask_name: 'b', due_date: '2027-03-10 23:59:59', active: 2 }],

@@ -65,11 +65,11 @@ export const subtaskFields = {
   teams: assignedTeams('The assigned teams.'),
 };
 
-/** Subtasks have no archive of their own: they are archived with their task. */
+/** SQL condition: the subtask is archived. Subtasks have no archive of their own; they are archived with their task. */
 const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
   and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
-/** Input fields of a change: the subtask can also move to another task and be reopened with `resume` (C33). */
+/** Input fields of a change. The subtask can also move to another task, and `resume` reopens it (C33). */
 export const subtaskChangeFields = {
   ...subtaskFields,
   task_id: resourceId('The task it moves to.'),

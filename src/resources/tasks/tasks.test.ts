@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every writable field: the value written, and the value returned if different. */
+  /** Every writable field: the written value, and the returned value if it differs. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     task_name: ['Cast'],
     description: ['Described'],
@@ -124,7 +124,7 @@ for (const { test, testService } of stores) {
     const elsewhere = await tasks.create(project.project_id, { task_name: 'Elsewhere' });
     const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
 
-    // C14: a completion is by the user who completes, not by the creator.
+    // The occurrence names the user who completes the task, not its creator (C14).
     const { result, noted } = await recordOccurrences(carillon, owner, () =>
       put(task.task_id, { completed: 1 }, member),
     );
@@ -242,7 +242,10 @@ for (const { test, testService } of stores) {
   const bells = await owner.carillon.projects.create({ project_name: 'Bells' });
   const other = await owner.carillon.projects.create({ project_name: 'Other' });
 
-  /** All tasks of the account: project, time of creation, and time of completion if completed. */
+  /**
+   * All tasks of the account: the project, the fields, the time of creation, and the time of completion if the task is
+   * completed.
+   */
   const tasks: [project: string, task: Record<string, unknown>, created: string, completed?: string][] = [
     [bells.project_id, { task_name: 'a', due_date: '2027-03-10 00:00:00', tags: 'red' }, '2027-03-09T23:59:59.999Z'],
     [bells.project_id, { task_name: 'b', due_date: '2027-03-10 23:59:59', active: 2 }, '2027-03-10T00:00:00Z'],

@@ -75,7 +75,7 @@ export const taskFields = {
   teams: assignedTeams('The assigned teams.'),
 };
 
-/** Input fields of a change: the task can also move to another project and be reopened with `resume` (C33). */
+/** Input fields of a change. The task can also move to another project, and `resume` reopens it (C33). */
 export const taskChangeFields = {
   ...taskFields,
   project_id: resourceId('The project it moves to.'),
@@ -138,7 +138,7 @@ export const tasks = defineResource('task', {
   },
 });
 
-/** C33: completes the open subtasks of a completed task; each is an occurrence of its own. */
+/** Completes the open subtasks of a completed task; each completion is a separate occurrence (C33). */
 async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
   const occurrences: NewOccurrence[] = [];
   for await (const ids of idBatches(write, 'subtask', 'task_id', [taskId])) {

@@ -2,7 +2,7 @@ import { assigned, key, name, shortText } from '../../http/fields/field-types.ts
 import { defineResource } from '../core/define-resource.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 
-/** Fields of a team: users who are assigned together (C37). */
+/** Fields of a team, a group of users who are assigned together (C37). */
 export const teamFields = {
   team_id: key('Identifier of the team.'),
   team_name: name('Name of the team.'),

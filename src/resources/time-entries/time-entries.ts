@@ -55,7 +55,7 @@ export const timeEntryFields = {
 /** Input fields of a change: the entry can also move to another task. */
 export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
 
-/** Condition of a running timer: started, not stopped, 0 seconds. */
+/** SQL condition: the entry is a running timer, which is started, not stopped, and has 0 seconds. */
 const RUNNING =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
@@ -109,7 +109,7 @@ export const timeEntries = defineResource('time_entry', {
   },
 });
 
-/** The day on which work started, or else today in the account's time zone. */
+/** Returns the day on which the work started. If it has no start, returns today in the time zone of the account. */
 async function dayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
   const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
   return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;

@@ -2,14 +2,14 @@ import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
-/** First and last name of a user, or the one that is set. */
+/** Returns the first and last name of a user, or only the one that is set. */
 export function userName(user: { first_name: string; last_name: string }): string {
   return `${user.first_name} ${user.last_name}`.trim();
 }
 
 /**
- * Resolves the owner of a record: unchanged unless an admin names another user of the account. A caller without that
- * right is rejected before the user is looked up (C14); an unknown user is 404 (C26).
+ * Determines the owner of a record. The owner stays the same unless an admin names another user of the account. A
+ * caller who is not an admin is rejected before the user is looked up (C14). Throws 404 for an unknown user (C26).
  *
  * @param requested the `user_id` of the request; 0 for none
  * @param current the current owner
@@ -27,7 +27,7 @@ export async function resolveOwner(
   return requested;
 }
 
-/** Throws 404 unless all of these are users of the account. `userIds` must have no duplicates. */
+/** Throws 404 unless all of these ids belong to users of the account. `userIds` must have no duplicates. */
 export async function requireUsers(view: AccountView, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return;
   const rows = await view
@@ -39,7 +39,7 @@ export async function requireUsers(view: AccountView, userIds: readonly number[]
   if (rows.length < userIds.length) throw notFound();
 }
 
-/** Resolves the user that a list is about: the caller, or for admins another user. */
+/** Returns the id of the user whose records a list contains: the caller, or, for admins, the requested user. */
 export function resolveHookOwner(caller: Caller, requested: number | undefined): number {
   if (requested === undefined || requested === caller.userId) return caller.userId;
   if (!isAdmin(caller))

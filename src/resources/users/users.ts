@@ -51,7 +51,7 @@ export async function getUser(view: AccountView, userId: number): Promise<UserRo
   return toRow(row);
 }
 
-/** Adds a user; for admins. The new role must not be above the caller's (X7). */
+/** Adds a user; only for admins. The new role must not be above the caller's own (X7). */
 export async function createUser(
   write: AccountWrite,
   caller: Caller,
@@ -64,7 +64,7 @@ export async function createUser(
   return getUser(write, user_id);
 }
 
-/** Adds a user without a permission check: at the command line, and within `createUser`. */
+/** Adds a user without a permission check; used by the command line and by `createUser`. */
 export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
   const row = { ...input, date_created: write.now, date_modified: null, date_deleted: null };
   const { user_id } = await write.insertRow('users', row);
@@ -107,7 +107,10 @@ export async function changeUser(
   return getUser(write, userId);
 }
 
-/** C23: deletes a user, revokes all access and ends the user's hooks; records stay. The last owner is rejected (X7). */
+/**
+ * Deletes a user, revokes all access of the user and ends the user's hooks (C23). The user's records stay. The last
+ * owner cannot be deleted (X7).
+ */
 export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
   const user = await getUser(write, userId);
   requireNotAbove(caller, user.role);
@@ -151,7 +154,7 @@ async function requireAnotherOwner(view: AccountView): Promise<void> {
   if (owners.length < 2) throw new Problem('last_owner');
 }
 
-/** Throws `email_taken` if another user of the account has this e-mail address, compared without case. */
+/** Throws `email_taken` if another user of the account has this e-mail address, ignoring case. */
 export async function requireUnusedEmail(view: AccountView, email: string, exceptUserId: number): Promise<void> {
   const taken = await findByEmail(view, email);
   if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');

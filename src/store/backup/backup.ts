@@ -55,7 +55,10 @@ export async function checkCopy<T>(file: string, check: (queries: Queries) => Pr
   }
 }
 
-/** Makes temporary names unique: two copies of the same database may run concurrently. */
+/**
+ * Number of copies so far. It makes temporary file names unique, since two copies of the same database may run
+ * concurrently.
+ */
 let parts = 0;
 
 /** Disk space that must remain free after a copy, for concurrent writes. */
@@ -64,16 +67,16 @@ const SPARE_BYTES = 16 * 1_024 * 1_024;
 export type Copying = {
   readonly database: DatabaseSync;
   readonly to: string;
-  /** Verifies the copy before it gets its final name; throws if it is not good. */
+  /** Verifies the copy before it gets its final name. Throws to reject the copy. */
   readonly verify: (file: string) => Promise<void> | void;
-  /** Free space on the disk of a folder, bytes; replaced in tests. */
+  /** Returns the free space on the disk of a folder, in bytes. Replaced in tests. */
   readonly freeBytes?: (folder: string) => number;
 };
 
 /**
- * Copies a consistent snapshot of a database (`vacuum into`) to a new file, while other connections go on
- * writing. The copy is readable by its owner only, gets its final name after it is verified and synced to disk,
- * and never overwrites anything. Returns its size in bytes.
+ * Copies a consistent snapshot of a database (`vacuum into`) to a new file, while other connections continue to write.
+ * Only the owner can read the copy. It gets its final name after it is verified and synced to disk, and never replaces
+ * a file. Returns its size in bytes.
  */
 export async function copyDatabase({ database, to, verify, freeBytes = freeBytesIn }: Copying): Promise<number> {
   parts += 1;
@@ -94,20 +97,20 @@ export async function copyDatabase({ database, to, verify, freeBytes = freeBytes
   }
 }
 
-/** Free space on the disk of a folder for unprivileged users, bytes. */
+/** Returns the free space on the disk of a folder for unprivileged users, in bytes. */
 export function freeBytesIn(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }
 
-/** Size of a database, bytes: an upper bound for the size of its copy. */
+/** Returns the size of a database in bytes, an upper bound for the size of its copy. */
 export function bytesOf(database: DatabaseSync): number {
   const [pages] = Object.values(database.prepare('pragma page_count').get() ?? {});
   const [size] = Object.values(database.prepare('pragma page_size').get() ?? {});
   return Number(pages) * Number(size);
 }
 
-/** Findings of SQLite's integrity check; empty if there are none. */
+/** Returns the findings of SQLite's integrity check; empty if there are none. */
 export function integrityErrors(database: DatabaseSync, pragma: 'integrity_check' | 'quick_check'): string[] {
   const findings = database.prepare(`pragma ${pragma}(20)`).all().flatMap(Object.values).map(String);
   return findings.filter((line) => line !== 'ok');
@@ -126,7 +129,7 @@ export function mebibytes(bytes: number): string {
   return `${(bytes / 1_024 / 1_024).toFixed(1)} MiB`;
 }
 
-/** A timestamp for file names: 20270131T235959, UTC. */
+/** Formats a timestamp for file names, in UTC: 20270131T235959. */
 export function fileTimestamp(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '');
 }

@@ -8,7 +8,7 @@ import { beginEpoch } from './epoch.ts';
 
 const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
-/** A million ids per second since the beginning of 2025. */
+/** The start of the epoch: a million ids per second since the beginning of 2025. */
 const START = 2 * 365 * DAY_MS * 1_000;
 
 const add = (store: Store, domain: string) =>

@@ -8,21 +8,23 @@ export type Epoch = {
   readonly accounts: number;
 };
 
-/** An epoch starts at 1,000 ids per millisecond since ORIGIN: no service can have issued that many. */
+/** The time from which epoch starts are computed, milliseconds since the Unix epoch. */
 const ORIGIN = Date.UTC(2025, 0, 1);
+/** A new epoch starts at this many ids per millisecond since ORIGIN. No service can have issued as many. */
 const IDS_PER_MS = 1_000;
 
 /**
- * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database,
- * or another copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors
- * become invalid. Call it inside a transaction.
+ * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database, or
+ * another copy of it, can have issued since the backup, so that no id is issued twice. Older cursors become invalid.
+ * Call it inside a transaction.
  *
- * @param now milliseconds since the epoch
- * @throws StoreError if this clock is behind the clock that ids were issued by, or ids would exceed 2^53
+ * @param now milliseconds since the Unix epoch
+ * @throws StoreError if this clock is behind the clock by which ids were issued, or if ids would exceed 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
   const start = IDS_PER_MS * Math.floor(now - ORIGIN);
-  // Node ids are not visible outside and end with their process; PostgreSQL's advisory locks need them below 2^31.
+  // Node ids are not raised: they are internal and end with their process, and PostgreSQL's advisory locks need them
+  // below 2^31.
   const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');
   const [positions] = await queries
     .selectFrom('positions')

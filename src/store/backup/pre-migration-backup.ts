@@ -9,7 +9,7 @@ import { resolvedPath } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
 import { type Copying, copyDatabase, fileTimestamp, integrityErrors } from './backup.ts';
 
-/** Pre-migration backups kept; older ones are deleted. */
+/** Maximum number of pre-migration backups. Older ones are deleted. */
 const MAX_BACKUPS = 3;
 
 const STAMP_LENGTH = '20270131T235959'.length;
@@ -36,7 +36,7 @@ export async function backUpBeforeMigration(
   const begin = `${resolvedPath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
   const to = begin + fileTimestamp(clock.now());
   const bytes = await copyOf(database, to, version, freeBytes);
-  // Another process has just made the backup, or has migrated already.
+  // Undefined: another process has just made the backup, or has already migrated.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: to, version, bytes });
   dropOlder(resolvedPath(path));

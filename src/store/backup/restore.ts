@@ -11,7 +11,7 @@ import { sequences } from '../sqlite/sequences.ts';
 import { StoreError, type Tx } from '../store.ts';
 import { checkCopy, copyDatabase } from './backup.ts';
 
-/** How long to wait for other processes to close the file. */
+/** Timeout for other processes that have the file open to close it. */
 const BUSY_TIMEOUT_MS = 5_000;
 
 export type ReplaceOptions<T> = {
@@ -26,7 +26,7 @@ export type ReplaceOptions<T> = {
 };
 
 export type ReplaceResult<T> = {
-  /** The version of the backup before migration. */
+  /** The version of the backup before its migration. */
   readonly version: number;
   /** Path of the old database; undefined if there was none. */
   readonly kept: string | undefined;
@@ -54,7 +54,7 @@ export async function replaceDatabase<T>(replacing: ReplaceOptions<T>): Promise<
       throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${kept}.`);
     }
     if (existsSync(kept)) throw new StoreError(`${kept} already exists and is not overwritten.`);
-    // Left over from an interrupted restore.
+    // Remove the files of an interrupted restore.
     removeAll(temporary);
     const version = await copyBackup(from, temporary);
     const prepared = await migrateAndPrepare(temporary, replacing);
@@ -128,8 +128,8 @@ function checkpointLog(path: string, kept: string): void {
 const SIDE_FILE_SUFFIXES = ['-wal', '-shm', '-journal'];
 
 function swapFiles(path: string, temporary: string, kept: string): void {
-  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is
-  // missing.
+  // The side files are moved first: SQLite would apply a leftover WAL of the old database to the new one, even if the
+  // old file is missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
   if (existsSync(path)) renameWithoutReplacing(path, kept);
   fsyncPath(temporary, 'r+');
@@ -137,7 +137,10 @@ function swapFiles(path: string, temporary: string, kept: string): void {
   fsyncPath(dirname(path), 'r');
 }
 
-/** Uses a hard link where the file system supports it, so that a database exists at every moment. */
+/**
+ * Renames the old database. Uses a hard link where the file system supports it, so that a database exists at the path
+ * at every moment.
+ */
 function renameWithoutReplacing(path: string, kept: string): void {
   try {
     linkSync(path, kept);

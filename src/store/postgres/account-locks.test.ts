@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Problem } from '../../problems.ts';
 import { AccountLocks } from './account-locks.ts';
 
-/** Writes that run until they are ended by the test. */
+/** Returns functions that start writes, and end them. */
 function writes(turns: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();

@@ -17,13 +17,13 @@ export class AccountLocks {
   readonly #accounts = new Map<number, LockState>();
   #waiting = 0;
 
-  /** @param maxShared concurrent shared holders per account */
+  /** @param maxShared maximum number of concurrent shared holders per account */
   constructor(maxShared: number, maxWaiting: number) {
     this.#maxShared = maxShared;
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Runs `work` under the lock of the account; first come, first served. */
+  /** Runs `work` under the lock of the account. Waiting calls get the lock in order of arrival. */
   async run<T>(accountId: number, how: LockMode, work: () => Promise<T>): Promise<T> {
     const account = this.#accounts.get(accountId) ?? { held: { exclusive: 0, shared: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
@@ -57,7 +57,10 @@ export class AccountLocks {
     }
   }
 
-  /** An exclusive lock does not wait here for shared holders: it waits for them in the database. */
+  /**
+   * Whether the lock can be taken now. An exclusive lock does not wait here for shared holders: it waits for them in
+   * the database.
+   */
   #hasRoom({ held }: LockState, how: LockMode): boolean {
     return held.exclusive === 0 && (how === 'exclusive' || held.shared < this.#maxShared);
   }

@@ -16,28 +16,27 @@ const types = {
     oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
 };
 
-/** Our own options in the query string of `postgres://…?`. */
+/** Options of Carillon in the query string of `postgres://…?`, which are not passed to PostgreSQL. */
 export type Extras = {
   /**
-   * Whether statements are prepared once per connection; `off` behind a pooler without support for prepared
-   * statements.
+   * Whether statements are prepared once per connection. Off behind a pooler that does not support prepared statements.
    */
   readonly prepared: boolean;
-  /** Whether nodes use LISTEN/NOTIFY; `off` behind a pooler that does not support it. */
+  /** Whether nodes use LISTEN/NOTIFY. Off behind a pooler that does not support it. */
   readonly listen: boolean;
-  /** Maximum connections for writes, and the same number again for reads. */
+  /** Maximum number of connections for writes, and also for reads. */
   readonly pool: number;
 };
 
 const DEFAULT_POOL = 10;
 
 /**
- * Query timeout of a service. After it the connection is closed, which fails everything that waits on it: the
- * network may have been cut silently.
+ * Query timeout of a service. A connection whose query timed out is closed, which fails all its queries: the network
+ * may have been cut silently.
  */
 export const QUERY_TIMEOUT_MS = 15_000;
 
-/** Separates our own options from a database address. */
+/** Separates the options of Carillon from a database address. */
 export function readAddress(address: string): { address: string; extras: Extras } {
   const url = new URL(address);
   const take = (name: string) => {
@@ -57,13 +56,15 @@ export function readAddress(address: string): { address: string; extras: Extras 
 }
 
 /**
- * Settings for cached plans. A plan that was made while a table was almost empty would choose a sequential scan
- * and keep it when thousands of deliveries are pending. So cached plans always use an index where there is one,
- * and are never JIT-compiled.
+ * Settings for cached plans: always use an index where there is one, and never compile with JIT. Otherwise a plan that
+ * was made while a table was almost empty would choose a sequential scan, and keep it when thousands of deliveries are
+ * pending.
  */
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
 
-/** Options of all connections. `pipeline`: queries are sent without waiting for the results of earlier ones. */
+/**
+ * Returns the options of all connections. `pipeline`: queries are sent without waiting for the results of earlier ones.
+ */
 export function clientOptions(address: string) {
   return {
     connectionString: address,
@@ -76,13 +77,13 @@ export function clientOptions(address: string) {
   } as const;
 }
 
-/** Anything that runs SQL: a pool, or one connection. */
+/** An object that runs SQL: a pool or a connection. */
 type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
 const names = new Map<string, string>();
 let named = 0;
 
-/** The statement name of a text, the same on every connection. */
+/** Returns the name of the prepared statement for an SQL text, which is the same on every connection. */
 function nameOf(sql: string): string {
   let name = names.get(sql);
   if (name === undefined) {
@@ -93,7 +94,7 @@ function nameOf(sql: string): string {
   return name;
 }
 
-/** A migration has changed a table, and the cached plan of a prepared statement is no longer valid. */
+/** Whether the cached plan of a prepared statement is no longer valid, because a migration has changed a table. */
 export function isStale(error: unknown): boolean {
   return sqlStateOf(error) === '0A000';
 }
@@ -112,7 +113,7 @@ export type QueryFunction = (text: string, values: readonly unknown[], mode: Sta
  * prepared statements.
  *
  * @param failed called with every error; returns the error that the caller gets
- * @param timeoutMs query timeout, milliseconds; none if omitted
+ * @param timeoutMs query timeout in milliseconds; no timeout if omitted
  */
 export function queryFunctionOf(
   runner: Runner,
@@ -132,9 +133,9 @@ export function queryFunctionOf(
 }
 
 /**
- * A query builder over a function that sends SQL.
+ * Creates a query builder that sends its SQL with the given function.
  *
- * @param batched runs queries that may be batched with others (`planned: 'batched'`)
+ * @param batched runs queries that may be batched with others (mode `batched`)
  */
 export function queriesOver(
   send: QueryFunction,
@@ -160,16 +161,22 @@ export function queriesOver(
   return queries;
 }
 
-/** The SQLSTATE of an error from PostgreSQL; undefined for any other error, including a lost connection. */
+/** Returns the SQLSTATE of an error from PostgreSQL; undefined for any other error, including a lost connection. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
   return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined;
 }
 
-/** idle_in_transaction_session_timeout: this process was paused in a transaction, and the connection was closed. */
+/**
+ * SQLSTATE of idle_in_transaction_session_timeout: this process was paused in a transaction, so the database closed the
+ * connection.
+ */
 const IDLE_IN_TRANSACTION = '25P03';
 
-/** SQLSTATEs about the state of the database, not about the query: connections, resources, operator intervention. */
+/**
+ * SQLSTATEs, or their prefixes, that concern the state of the database instead of the query: connections, resources,
+ * operator intervention.
+ */
 const UNAVAILABLE = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '58', 'XX'];
 
 /** Whether the connection was lost or could not be opened. */
@@ -181,7 +188,7 @@ export function isConnectionLost(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);
 }
 
-/** Whether the query timed out. It is not retried: the retry would probably time out as well. */
+/** Whether a query timed out. Such a query is not retried, since the retry would probably time out as well. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && /timeout/i.test(error.message) && sqlStateOf(error) === undefined;
 }

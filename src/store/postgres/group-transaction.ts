@@ -14,35 +14,42 @@ import {
 import { QueryBatcher } from './query-batcher.ts';
 
 /**
- * Errors that are retried: serialization failure, deadlock, unique and foreign key violations (a concurrent transaction
- * has just inserted or deleted the row; the retry sees it), a stale plan after a migration, lock timeout.
+ * SQLSTATEs of errors that are retried: serialization failure, deadlock, unique and foreign key violations (a
+ * concurrent transaction has just inserted or deleted the row; the retry sees it), a stale plan after a migration, and
+ * lock timeout.
  */
 const RETRYABLE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 
-/** Class id of the accounts' advisory locks. */
+/** Class id of the advisory locks of accounts. */
 const ACCOUNT_LOCKS = 0x43_41_52_49;
 
 /** Timeouts of a service, milliseconds. */
 export type Limits = {
-  /** Query timeout. */
+  /** Query timeout, milliseconds. */
   readonly answerMs: number;
   /**
-   * `idle_in_transaction_session_timeout`: a paused process would hold its locks, so the database ends its
-   * transactions, sooner than the peers evict the node.
+   * Value of `idle_in_transaction_session_timeout`. A paused process would hold its locks, so the database ends its
+   * transactions, before the peers evict the node.
    */
   readonly idleInTransactionMs: number;
 };
 
 /**
- * A write. `run` is called again after a rollback. With `accountId` it may share a transaction with other
- * writes, and does not wait for an exclusive lock of its account: it is then retried alone.
+ * A write. `run` is called again after a rollback. A write with `accountId` may share a transaction with other writes.
+ * It then does not wait for an exclusive lock of its account, but is retried in a transaction of its own.
  */
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
-/** The queries of one member of a group transaction. `hasChanged`: it has sent anything but selects. */
+/**
+ * The queries of one member of a group transaction. `hasChanged` is set when the member has sent a statement other than
+ * a select.
+ */
 type MemberSession = { readonly queries: Queries; hasChanged: boolean };
 
-/** A connection that runs transactions. `failure` is the first error of the current one; later ones follow from it. */
+/**
+ * A connection that runs transactions. `failure` is the first error of the current transaction; later errors are
+ * consequences of it.
+ */
 export class TransactionConnection {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
@@ -51,7 +58,7 @@ export class TransactionConnection {
   readonly #batcher: QueryBatcher;
   readonly #sessions: MemberSession[] = [];
   failure: unknown;
-  /** The member whose query failed first; undefined if it was a query of the transaction itself. */
+  /** The session of the member whose query failed first; undefined if a query of the transaction itself failed. */
   failedSession: MemberSession | undefined;
 
   constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
@@ -60,14 +67,14 @@ export class TransactionConnection {
     this.#limits = limits;
     const send = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
     this.queries = queriesOver(send);
-    // Batches queries that the members of a group send in the same tick.
+    // Batches the queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
-    // While the connection is checked out, the pool does not handle its errors, and one without a listener ends
+    // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
     // the process.
     client.on('error', (error) => this.#fail(error));
   }
 
-  /** Begins a transaction of `writes` members; returns a session for each. */
+  /** Begins a transaction of `writes` members. Returns a session for each of them. */
   begin(writes: number): { begun: Promise<unknown>; sessions: readonly MemberSession[] } {
     this.failure = undefined;
     this.failedSession = undefined;
@@ -79,7 +86,9 @@ export class TransactionConnection {
     return { begun: this.send(`begin${timeout ?? ''}`), sessions };
   }
 
-  /** Sends a statement of the transaction itself; its error is noted even if the result is not awaited. */
+  /**
+   * Sends a statement of the transaction itself, not of a member. Its error is noted even if the result is not awaited.
+   */
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
     const limit = this.#limits === undefined ? {} : { query_timeout: this.#limits.answerMs };
     const sent = this.client.query({ text, values: [...values], ...limit }).catch((error: unknown) => {
@@ -117,8 +126,8 @@ export class TransactionConnection {
 }
 
 /**
- * The result of one write: its value, or its error and how to retry it: `exclusive` in its own transaction,
- * `shared` with others in a group, or not at all.
+ * The result of one write: its value, or its error and how the write is retried: `exclusive` in its own transaction,
+ * `shared` with other writes in a group, or not at all (undefined).
  */
 export type WriteResult =
   | { readonly value: unknown }
@@ -127,12 +136,12 @@ export type WriteResult =
 /** The result of a transaction: its commit events, if it was committed, and the result of each write. */
 export type GroupResult = { readonly news?: CommitEvents; readonly ends: readonly WriteResult[] };
 
-/** One write of a transaction. */
+/** One write of a group transaction, with the events, locks and conditions that it has added. */
 class GroupMember {
   readonly news = new CommitEventsBuilder();
   readonly beforeCommit = new BeforeCommit();
   readonly conditions: Promise<unknown>[] = [];
-  /** Whether each account lock that it requested was acquired. */
+  /** For each account lock that the write has requested: whether the lock was acquired. */
   readonly locks: Promise<boolean>[] = [];
   readonly session: MemberSession;
 
@@ -197,12 +206,12 @@ export async function transact(
   return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, retryAs })) };
 }
 
-/** Whether the transaction is that of a single write, which may wait for locks. */
+/** Whether the requests are a single write with its own transaction, which may wait for locks. */
 const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
 /** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
 class GroupTransaction {
-  /** Queries that were sent and are awaited with the commit. */
+  /** Results of queries that were sent and are awaited with the commit. */
   readonly trailing: Promise<unknown>[] = [];
   readonly #connection: TransactionConnection;
   readonly #isExclusive: boolean;
@@ -227,7 +236,7 @@ class GroupTransaction {
       events,
       lockAccount: (accountId, lockMode) => {
         const locked = this.#lock(accountId, lockMode);
-        // Checked when the write has run; until then a rejection must not count as unhandled.
+        // The lock is checked when the write has run. Until then, a rejection must not count as unhandled.
         locked.catch(() => undefined);
         locks.push(locked);
       },
@@ -242,8 +251,8 @@ class GroupTransaction {
   }
 
   /**
-   * Waits for the lock in a transaction of its own; in a group it never waits, and a missing lock rolls the
-   * group back.
+   * Locks an account. In a transaction of its own, a write waits for the lock. In a group it never waits, and a missing
+   * lock rolls the group back.
    */
   async #lock(accountId: number, how: LockMode): Promise<boolean> {
     if (!this.#isExclusive) return how === 'shared' && (await this.#sharedLocks).has(accountId);
@@ -278,7 +287,10 @@ class GroupTransaction {
   }
 }
 
-/** Advisory lock keys have 32 bits: accounts with the same lower 31 bits share a lock. */
+/**
+ * Returns the keys of the advisory lock of an account. Keys have 32 bits: accounts with the same lower 31 bits share a
+ * lock.
+ */
 const keyOf = (accountId: number) => [ACCOUNT_LOCKS, accountId % 2 ** 31] as const;
 
 const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
@@ -287,7 +299,7 @@ function resultOf(ran: PromiseSettledResult<unknown>): WriteResult {
   return ran.status === 'fulfilled' ? { value: ran.value } : { error: ran.reason };
 }
 
-/** The result of a single write whose transaction was rolled back. */
+/** Returns the result of a single write whose transaction was rolled back. */
 function exclusiveResult(
   { failure }: TransactionConnection,
   [ran]: readonly PromiseSettledResult<unknown>[],
@@ -296,7 +308,10 @@ function exclusiveResult(
   return { error, retryAs: isTransient(error) ? 'exclusive' : undefined };
 }
 
-/** The results of a group that was rolled back: the member that caused it is retried alone, the others in a group. */
+/**
+ * Returns the results of a group that was rolled back: the member that caused the rollback is retried in its own
+ * transaction, the other members in a group.
+ */
 function groupResults(
   { failure, failedSession }: TransactionConnection,
   members: readonly GroupMember[],

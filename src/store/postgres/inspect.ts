@@ -19,7 +19,7 @@ export async function inspect(
 ): Promise<Inspection> {
   const { address, extras } = readAddress(url);
   const client = new pg.Client(clientOptions(address));
-  // A lost connection is reported by the next query.
+  // No handling needed: the next query reports a lost connection.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -45,7 +45,9 @@ export async function inspect(
   }
 }
 
-/** Compares the clocks on the assumption that the database reads its clock in the middle of the round trip. */
+/**
+ * Reads the facts, and compares the clocks. Assumes that the database reads its clock in the middle of the round trip.
+ */
 async function readFacts(queries: Queries, now: () => number): Promise<{ facts: DatabaseFacts; clockAheadMs: number }> {
   const begun = now();
   const { rows } = await sql<DatabaseFacts>`

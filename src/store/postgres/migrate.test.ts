@@ -7,7 +7,7 @@ import { shared } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { newestVersion } from '../migrate.ts';
 
-/** The advisory lock of a migration. */
+/** Key of the advisory lock of a migration. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 for (const { test, database } of shared) {
@@ -20,15 +20,15 @@ for (const { test, database } of shared) {
     await older.query('begin');
     await older.query('lock table migrations in share mode');
 
-    // Retry delays use the test's clock.
+    // Shorten the delays between retries.
     const clock = { ...systemClock, after: (_ms: number, run: () => void) => systemClock.after(20, run) };
     const opened = openAt(t, address, { clock });
-    // Tests of other databases wait for locks as well.
+    // Count only locks of this database: tests on other databases wait for locks as well.
     const here = '(select oid from pg_database where datname = current_database())';
     const waiting = async () =>
       (await older.query(`select 1 from pg_locks where not granted and database = ${here}`)).rowCount;
     await eventually(waiting, (count) => count === 1);
-    // PostgreSQL aborts the migration, which has waited longer.
+    // This closes a deadlock. PostgreSQL aborts the migration, which has waited longer.
     await older.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
     await older.query('rollback');
 

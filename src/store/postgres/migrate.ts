@@ -18,18 +18,19 @@ export const dialect: Dialect = {
   },
 };
 
-/** Advisory lock: one migration at a time. */
+/** Key of the advisory lock that allows one migration at a time. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 /**
- * Lock timeout and retries of a migration. The timeout is short, because queries queue behind a waiting DDL
- * lock: a long read (an export, a dump) must not block the nodes of the old version.
+ * Lock timeout of a migration. It is short, because queries queue behind a waiting DDL lock: a long read (an export, a
+ * dump) must not block the nodes of the old version.
  */
 const LOCK_TIMEOUT = '2s';
+/** Delay before a migration that did not get its locks is retried. */
 const RETRY_DELAY_MS = 3_000;
 const MAX_ATTEMPTS = 20;
 
-/** SQLSTATEs that are retried: lock timeout, and deadlock with a node of the old version. */
+/** SQLSTATEs after which a migration is retried: lock timeout, and deadlock with a node of the old version. */
 const RETRYABLE_SQLSTATES = ['55P03', '40P01'];
 
 /** Migrates the database; retries while other nodes hold conflicting locks. */

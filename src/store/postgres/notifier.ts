@@ -7,13 +7,16 @@ import { BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver, queryFunc
 
 const CHANNEL = 'carillon';
 
-/** NOTIFY payloads are limited to 8,000 bytes: this many ids of 16 digits fit, each with the longest end reason. */
+/**
+ * Maximum number of ids per notification. A NOTIFY payload is limited to 8,000 bytes: this many ids of 16 digits fit,
+ * each with the longest end reason.
+ */
 const IDS_PER_MESSAGE = 200;
 
 const RECONNECT_AFTER_MS = 250;
 
 /**
- * Query timeout on this connection. After it the connection counts as cut and is opened again, well before the
+ * Query timeout of the notifier. After a timeout, its connection counts as cut and is opened again, well before the
  * peers evict this node.
  */
 const PING_TIMEOUT_MS = 4_000;
@@ -35,10 +38,10 @@ type Message = {
 };
 
 /**
- * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that
- * shows that the node is connected. Commit events are published to the other nodes on one channel, batched per
- * event-loop iteration. Notifications may be lost: the poll finds what they would have announced, so they only
- * reduce latency. The connection is reopened after it is lost.
+ * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that shows that
+ * the node is connected. Commit events are published to the other nodes on one channel, batched per event-loop
+ * iteration. Notifications may be lost. The poll finds the same work, so notifications only reduce latency. A lost
+ * connection is opened again.
  */
 export class NotifierSession implements Sessions {
   readonly #address: string;
@@ -53,7 +56,7 @@ export class NotifierSession implements Sessions {
   #nodeId: number | undefined;
   #waiting = new CommitEventsBuilder();
   #sending: Promise<void> | undefined;
-  /** The connection was lost by a timeout, so the pooled connections are probably cut as well. */
+  /** Whether the connection was lost by a timeout. Then the pooled connections are probably cut as well. */
   #timedOut = false;
   #closed = false;
   #cancel: () => void = () => undefined;
@@ -99,7 +102,7 @@ export class NotifierSession implements Sessions {
     this.#queries = queriesOver(queryFunctionOf(client, this.#extras, (error) => this.#failed(error)));
   }
 
-  /** Queries on this connection, which never wait for a pooled one. */
+  /** Queries on the connection of the notifier, which never wait for a pooled connection. */
   get queries(): Queries {
     if (this.#queries === undefined) throw new Error('the connection to the database is lost');
     return this.#queries;
@@ -119,8 +122,8 @@ export class NotifierSession implements Sessions {
   }
 
   /**
-   * Publishes commit events to the other nodes; events that arrive while a message is being sent are merged
-   * into the next.
+   * Publishes commit events to the other nodes. Events that are added while a message is being sent are merged into the
+   * next message.
    */
   publish(events: CommitEvents): void {
     if (!this.#extras.listen || this.#closed) return;
@@ -139,7 +142,7 @@ export class NotifierSession implements Sessions {
   }
 
   async #sendAll(): Promise<void> {
-    // Batches the commits of one event-loop iteration.
+    // Batch the commit events of one event-loop iteration.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (hasEvents(this.#waiting)) {
       const events = this.#waiting;
@@ -211,7 +214,7 @@ export class NotifierSession implements Sessions {
   }
 }
 
-/** The backend process id of a connection, which the driver's types omit. */
+/** Returns the backend process id of a connection, which the types of the driver omit. */
 function backendOf(client: pg.Client): number | undefined {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined;
 }

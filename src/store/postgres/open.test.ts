@@ -20,7 +20,7 @@ for (const { test, database } of shared) {
       `select relname as name from pg_class where relname like '${table}\\_w%' and relkind = 'r'`,
     );
     const weeks = rows.map(({ name }) => Number(name.split('_w')[1])).sort((a, b) => a - b);
-    // The observer opens the database as well, with the current time.
+    // The observer opens the database as well, which creates partitions of the current weeks. Leave them out.
     return weeks.filter((week) => week < LONG_AGO);
   };
 
@@ -91,7 +91,7 @@ for (const { test, database } of shared) {
         );
         return true;
       });
-      // The opened connections are closed, maybe with a delay.
+      // Wait until the opened connections are closed.
       const open = `select count(*)::int as count from pg_stat_activity where usename = '${few.username}'`;
       await eventually(
         async () => (await ask(open)).rows[0].count,
@@ -116,7 +116,7 @@ for (const { test, database } of shared) {
         }),
       ),
     );
-    // The first write waits only for this; writes beyond the limit are rejected earlier.
+    // The first write waits only for this promise. Writes beyond the limit are rejected earlier.
     held.resolve();
     await first;
     const refused = (await results).filter((one) => one.status === 'rejected');

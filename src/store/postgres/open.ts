@@ -32,29 +32,33 @@ const MIN_POSTGRES_VERSION = 15;
 /** `idle_in_transaction_session_timeout`: far less than the time after which an unresponsive node is evicted. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 4_000;
 
-/** How long to wait for connections to close: the network may be cut. */
+/** Timeout for closing connections: the network may be cut. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Connections reserved for background writes, which must not wait behind API requests. */
 const BACKGROUND_CONNECTIONS = 3;
 
-/** Connections that a service opens at its start: session, one for writes, one for reads, two for background writes. */
+/**
+ * Number of connections that a service opens at its start: one for the session, one for writes, one for reads, two for
+ * background writes.
+ */
 const MIN_CONNECTIONS = 5;
 
-/** SQLSTATE too_many_connections: of the server, the database or the role. */
+/** The SQLSTATE too_many_connections: the limit of the server, the database or the role is reached. */
 const TOO_MANY_CONNECTIONS = '53300';
 
-/**
- * Maximum age of cached callers. Other nodes send a notification when they revoke access, but it may be lost. With
- * `listen=off` none is sent, and a revoked key can still read for this time.
- */
+/** Maximum age of cached callers. Other nodes send a notification when they revoke access, but it may be lost. */
 const ACCESS_TTL_MS = 1_000;
+/**
+ * Maximum age of cached callers with `listen=off`. No notifications are sent, so a revoked key can still read for this
+ * time.
+ */
 const ACCESS_TTL_WITHOUT_NOTIFY_MS = 50;
 
-/** Concurrent reading requests per connection: enough to keep each connection busy. */
+/** Maximum number of concurrent reading requests per connection: enough to keep each connection busy. */
 const READS_PER_CONNECTION = 4;
 
-/** Tries of a read whose connection was lost or whose plan is stale. */
+/** Maximum number of tries of a read whose connection was lost or whose plan is stale. */
 const MAX_ATTEMPTS = 3;
 
 type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
@@ -115,7 +119,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       if (events.access) accessChanges += 1;
       committed.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
-    // If the network was cut for this connection, it was cut for the others.
+    // If the network was cut for the session, it was cut for the pooled connections as well.
     onReconnected() {
       pool.renew();
       readers.renew();
@@ -146,7 +150,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const writes = new WriteBatcher(pool, extras, limits, listeners);
   const backgroundWrites = new WriteBatcher(background, extras, limits, listeners);
   const send = queryFunctionOf(withRetries(readers), extras, asProblem, limits?.answerMs);
-  // Batches the reads of one event-loop iteration.
+  // Batch the reads of one event-loop iteration.
   const batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), setImmediate);
   const read = queriesOver(send, (text, parameters) => batcher.ask(text, parameters));
   const reads = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
@@ -188,14 +192,19 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   return store;
 }
 
-/** Opens one connection per pool, so that too low a `max_connections` is found at the start and not by a request. */
+/**
+ * Opens one connection in each of the pools, so that a `max_connections` that is too low is found at the start and not
+ * by a request.
+ */
 async function openOneEach(pools: readonly Pool[]): Promise<void> {
   const opened = await Promise.allSettled(pools.map((pool) => pool.connect()));
   for (const result of opened) if (result.status === 'fulfilled') result.value.release();
   for (const result of opened) if (result.status === 'rejected') throw result.reason;
 }
 
-/** Retries reads: after a lost connection on another one, and with a new plan after a schema change. */
+/**
+ * Returns a pool that retries reads: on another connection after a lost one, and with a new plan after a schema change.
+ */
 function withRetries(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
     async query(query) {

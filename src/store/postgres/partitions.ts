@@ -5,17 +5,20 @@ import { sqlStateOf } from './connection.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** Weekly partitions created in advance. */
+/** Number of weekly partitions that are created in advance. */
 const WEEKS_AHEAD = 4;
 
-/** Short, because queries queue behind a waiting DDL lock. A failed change is retried at the next round. */
+/**
+ * Lock timeout for changes of partitions. It is short, because queries queue behind a waiting DDL lock. A failed change
+ * is retried at the next round of retention.
+ */
 const LOCK_TIMEOUT = '2s';
 
 const weekOf = (at: number) => Math.floor(at / WEEK_MS);
 
 const nameOf = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
 
-/** The weeks for which a table has a partition. */
+/** Returns the weeks for which a table has a partition. */
 async function weeksOf(queries: Queries, table: AppendOnlyTable): Promise<number[]> {
   const { rows } = await sql<{ name: string }>`
     select child.relname as name from pg_inherits
@@ -53,7 +56,7 @@ export async function dropPartitions(
     if (isStopped()) return total;
     const name = nameOf(table, week);
     const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
-    // In a snapshot, because counting may take longer than a query timeout.
+    // Count in a snapshot, because counting may take longer than the query timeout.
     const { rows } = await store.snapshot((queries) => count.execute(queries));
     if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
@@ -64,7 +67,7 @@ export async function dropPartitions(
   return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;
 }
 
-/** Runs a DDL statement; returns false if it could not be done now. */
+/** Runs a DDL statement. Returns false if it cannot be done now. */
 async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
@@ -73,7 +76,8 @@ async function alterPartitions(store: Pick<Store, 'write'>, statement: string): 
     });
     return true;
   } catch (error) {
-    // Lock timeout; or the default partition has rows of that week; or another node has done it already.
+    // Not now: lock timeout; or the default partition has rows of that week; or another node has already made the
+    // change.
     if (['55P03', '23514', '42P01', '42P07'].includes(sqlStateOf(error) ?? '')) return false;
     throw error;
   }

@@ -16,12 +16,12 @@ export class Pool {
     this.most = max;
     this.#createPool = () => {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
-      // An idle connection was lost; another one is opened on demand.
+      // An idle connection was lost. A new one is opened on demand.
       pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
       // Errors of busy connections are reported by their queries. Without a listener an error event would end
       // the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
-      // Sent before all other queries of the connection.
+      // This query is sent before all other queries of the connection.
       if (extras.prepared) pool.on('connect', (client) => void client.query(BY_INDEX).catch(() => undefined));
       pool.on('acquire', (client) => this.#checkedOut.add(client));
       pool.on('release', (_error, client) => this.#checkedOut.delete(client));
@@ -79,7 +79,7 @@ export class Pool {
   }
 }
 
-/** Destroys the socket, which the driver's types omit: `end()` would wait for running queries. */
+/** Destroys the socket of a connection, which the types of the driver omit. `end()` would wait for running queries. */
 function abort(client: object): void {
   const { connection } = client as { connection?: { stream?: { destroy?: () => void } } };
   connection?.stream?.destroy?.();

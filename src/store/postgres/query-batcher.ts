@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
-/** Queries per batch: larger batches save nothing more. */
+/** Maximum number of queries per batch. Larger batches save nothing more. */
 const MAX_BATCH_SIZE = 128;
 
-/** Column with the number of the query that a row belongs to. */
+/** Name of the column with the number of the query to which a row belongs. */
 const QUERY_NUMBER = 'number of the query';
 
 type Send = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
@@ -33,7 +33,11 @@ export class QueryBatcher {
   readonly #schedule: (run: () => void) => void;
   readonly #waiting = new Map<BatchedQuery, WaitingQuery[]>();
 
-  /** @param schedule calls its argument when all queries of one batch have been added: `setImmediate` or `nextTick` */
+  /**
+   * Creates a batcher.
+   *
+   * @param schedule calls its argument when all queries of one batch have been added: `setImmediate` or `nextTick`
+   */
   constructor(send: Send, schedule: (run: () => void) => void) {
     this.#send = send;
     this.#schedule = schedule;
@@ -76,20 +80,23 @@ export class QueryBatcher {
 
 const batchedByText = new Map<string, BatchedQuery | undefined>();
 
-/** The batched form of a query; undefined if it cannot be batched. */
+/** Returns the batched form of a query; undefined if the query cannot be batched. */
 function batchedFor(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
   if (!batchedByText.has(text))
     batchedByText.set(text, batchedInsert(text) ?? batchedSelect(text, parameters.map(typeOf)));
   return batchedByText.get(text);
 }
 
-/** The array type of a parameter, which must be the same in all calls; undefined if it cannot be batched. */
+/**
+ * Returns the array type of a parameter; undefined if its type cannot be batched. All calls of a query must have the
+ * same types.
+ */
 function typeOf(value: unknown): string | undefined {
   if (typeof value === 'string') return 'text[]';
   return Number.isSafeInteger(value) ? 'int8[]' : undefined;
 }
 
-/** Batches selects: `unnest` the parameters, one row per query, and lateral-join the select. */
+/** Returns the batched form of a select: `unnest` the parameters, one row per query, and lateral-join the select. */
 function batchedSelect(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
   if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
   const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
@@ -110,8 +117,8 @@ function batchedSelect(text: string, types: readonly (string | undefined)[]): Ba
 const INSERT = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
 
 /**
- * Batches inserts. Generated ids ascend in insertion order and are the first column, so sorting by id assigns
- * the rows.
+ * Returns the batched form of an insert. Generated ids ascend in insertion order and are the first column, so sorting
+ * the rows by id assigns them to the queries.
  */
 function batchedInsert(text: string): BatchedQuery | undefined {
   const [, table, columns = '', placeholders = ''] = INSERT.exec(text) ?? [];

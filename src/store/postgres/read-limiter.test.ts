@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { Problem } from '../../problems.ts';
 import { ReadLimiter } from './read-limiter.ts';
 
-/** A limit of two, with its own clock; each read runs until it is ended by the test. */
+/** Creates a limiter for two reads, with its own clock. The test ends each read. */
 function reads() {
   const clock = testClock();
   const reading = new ReadLimiter(2, clock);

@@ -1,15 +1,15 @@
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 
-/** How long a request may wait for a permit. */
+/** Maximum time that a request waits for a permit. */
 const MAX_WAIT_MS = 10_000;
 
 type Waiting = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
 
 /**
  * Concurrency limit (semaphore) for requests that read. Requests wait before their first query instead of between their
- * queries: running ones finish sooner, and other queries, such as authentication, wait behind a few requests instead of
- * all. Load shedding: a request that has waited too long is rejected with `overloaded`.
+ * queries: running requests finish sooner, and other queries, such as authentication, wait behind a few requests
+ * instead of all. Load shedding: a request that has waited too long is rejected with `overloaded`.
  */
 export class ReadLimiter {
   readonly #max: number;
@@ -17,7 +17,7 @@ export class ReadLimiter {
   readonly #waiting: Waiting[] = [];
   #running = 0;
 
-  /** @param max concurrent requests */
+  /** @param max maximum number of concurrent requests */
   constructor(max: number, clock: Pick<Clock, 'monotonic'>) {
     this.#max = max;
     this.#clock = clock;
@@ -40,7 +40,7 @@ export class ReadLimiter {
   }
 
   /**
-   * Starts the next request. Those that have waited too long are rejected, so that the ones behind them are
+   * Starts the next request. Requests that have waited too long are rejected, so that the requests behind them are
    * served in time.
    */
   #beginNext(): void {

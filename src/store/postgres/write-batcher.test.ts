@@ -9,7 +9,7 @@ import { notFound } from '../../problems.ts';
 import type { CommitEvents, Store, Tx } from '../store.ts';
 
 for (const { test, database } of shared) {
-  /** A store and its commit events. */
+  /** Opens a store. Records its commit events and the sizes of its commits. */
   async function open(t: TestContext) {
     const address = await database(t);
     const store = await openAt(t, address);
@@ -20,7 +20,7 @@ for (const { test, database } of shared) {
     return { address, store, commits, news };
   }
 
-  /** Concurrent writes, each of its own account. */
+  /** Runs writes concurrently, each for an account of its own. */
   const together = <T>(store: Store, works: readonly ((tx: Tx, accountId: number) => Promise<T>)[]) =>
     Promise.allSettled(
       works.map((work, index) => {
@@ -72,7 +72,7 @@ for (const { test, database } of shared) {
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     await Promise.all(writing);
-    // They use different connections: either may be committed first.
+    // The two commits use different connections, so either may be first.
     assert.deepEqual(
       commits.toSorted((a, b) => b - a),
       [64, 6],
@@ -81,7 +81,7 @@ for (const { test, database } of shared) {
 
   test('C20 if the connection is lost before account locks are acquired, the writes are retried one by one, and the process continues', async (t) => {
     const { store } = await open(t);
-    // The connection is lost between the first query of a transaction and those of its writes.
+    // Simulates a connection that is lost between the first query of a transaction and the queries of its writes.
     await sql`alter function pg_try_advisory_xact_lock_shared(int4, int4) rename to lost`.execute(store.read);
     const unacknowledged: unknown[] = [];
     const hear = (error: unknown) => void unacknowledged.push(error);
@@ -216,7 +216,7 @@ for (const { test, database } of shared) {
       return rows[0]?.count ?? 0;
     };
     const waiting: Promise<string>[] = [];
-    // One after the other, so that each is alone in its group.
+    // The writes start one after the other, so that each has its own group.
     for (let number = 1; number <= 4; number += 1) {
       waiting.push(beside(1, `waits-${number}.test`));
       await eventually(blocked, (count) => count === number);

@@ -14,16 +14,16 @@ import {
 } from './group-transaction.ts';
 import type { Pool } from './pool.ts';
 
-/** Load shedding: with this many writes waiting, further ones are rejected with 503. */
+/** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
 const MAX_WAITING = 4_096;
 
-/** Tries of a write that conflicts with other transactions. */
+/** Maximum number of tries of a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 10;
 
-/** Writes per group transaction; at most half of them of one account. */
+/** Maximum number of writes per group transaction. At most half of them are of one account. */
 const MAX_GROUP_SIZE = 64;
 
-/** Concurrent group transactions: while one is being synced to disk, another one runs its queries. */
+/** Maximum number of concurrent group transactions: while one is being synced to disk, another one runs its queries. */
 const GROUP_CONCURRENCY = 2;
 
 type Listeners = {
@@ -35,7 +35,7 @@ type Listeners = {
 type Waiting = {
   readonly accountId: number;
   readonly work: WriteRequest['run'];
-  /** It was rolled back with a group before. */
+  /** Whether the write was rolled back with a group before. */
   readonly isRetry: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -44,8 +44,8 @@ type Waiting = {
 /**
  * Group commit for PostgreSQL: writes with a shared account lock that are waiting at the same time are batched into one
  * transaction with one commit, so one fsync and fewer round trips. Writes with an exclusive lock have a transaction of
- * their own. If a group is rolled back because of one member, the others are retried in a group and that member alone.
- * Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
+ * their own. If a group is rolled back because of one member, that member is retried in its own transaction, and the
+ * other members in a group. Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
  */
 export class WriteBatcher {
   readonly #pool: Pool;
@@ -74,7 +74,7 @@ export class WriteBatcher {
     return this.#locks.run(accountId, how, run) as Promise<T>;
   }
 
-  /** Runs a write in its own transaction; retries it after a conflict. */
+  /** Runs a write in its own transaction. Retries the write after a conflict. */
   async #runExclusive(work: WriteRequest['run']): Promise<unknown> {
     if (this.#pool.waitingCount >= MAX_WAITING) throw new Problem('overloaded');
     for (let tries = 1; ; tries += 1) {
@@ -103,7 +103,7 @@ export class WriteBatcher {
     });
   }
 
-  /** Never rejects. */
+  /** Runs the waiting writes in one group transaction. Never rejects. */
   async #runGroup(): Promise<void> {
     await waitForBatch(() => this.#waiting.length, MAX_GROUP_SIZE);
     const group = this.#waiting.splice(0, MAX_GROUP_SIZE);

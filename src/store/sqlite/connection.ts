@@ -5,10 +5,10 @@ import { Problem } from '../../problems.ts';
 import { runDirectly, StatementDriver } from '../prepared-queries.ts';
 import type { Tables } from '../tables.ts';
 
-/** Size of the LRU cache of prepared statements: enough for every query of this service. */
+/** Maximum number of prepared statements in the LRU cache: enough for every query of this service. */
 const CACHED_STATEMENTS = 400;
 
-/** Busy timeout of a `patient` connection. */
+/** Busy timeout of a connection with `waitsWhenBusy`. */
 const BUSY_TIMEOUT_MS = 10_000;
 
 /** Primary result codes of SQLite (the low byte of an extended code). */
@@ -16,13 +16,16 @@ export const SQLITE_BUSY = 5;
 export const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 
-/** The primary result code of an error thrown by SQLite, or undefined for any other error. */
+/** Returns the primary result code of an error thrown by SQLite; undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }
 
-/** Whether the storage failed. Constraint violations (19) and SQL errors (1) are bugs of this service instead. */
+/**
+ * Whether an error is a failure of the storage. Constraint violations (19) and SQL errors (1) are bugs of this service
+ * instead.
+ */
 export function isOfStorage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && code !== 19 && code !== 1;
@@ -35,12 +38,12 @@ export function asProblem(error: unknown): unknown {
 
 type Failed = (error: unknown) => unknown;
 
-/** How long the statements of a transaction run before the event loop runs an iteration. */
+/** Time for which the statements of a transaction run before the event loop runs an iteration. */
 const SLICE_MS = 5;
 
 /**
- * Runs the statements of transactions in order. The event loop runs between them when they take long: queries block it,
- * and a transaction of thousands of statements must not delay requests until its commit.
+ * Runs the statements of transactions in order. If they take long, the event loop runs in between: queries block the
+ * event loop, and a transaction of thousands of statements must not delay requests until its commit.
  */
 class SlicedStatements {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -60,9 +63,9 @@ class SlicedStatements {
     this.#sliceEndsAt = this.#clock.monotonic() + SLICE_MS;
   }
 
-  /** Runs a statement now, or after those that wait. */
+  /** Runs a statement now, or after the statements that wait. */
   run<T>(statement: () => T): T | Promise<T> {
-    // While others wait, the slice is over.
+    // No statement can overtake a waiting one: while statements wait, the time slice is over.
     if (this.#hasTime()) return statement();
     return new Promise((resolve, reject) => {
       if (!this.isPaused) setImmediate(this.#resume);
@@ -93,8 +96,8 @@ class SlicedStatements {
 }
 
 /**
- * Without it the query builder would keep a queue of its own, and a query in it could run after the rollback of its write.
- * Here queries run in the order in which they are sent.
+ * An adapter without a queue. With the default adapter, the query builder would keep its own queue, and a query in that
+ * queue could run after the rollback of its write. Here queries run in the order in which they are sent.
  */
 class WithoutQueue extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -116,10 +119,10 @@ export class SqliteConnection {
   #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
-   * @param options `patient`: a blocking busy timeout, for commands that have nothing else to do. `failed`:
-   *   maps errors of reads. `readsInTurns`: reads of one event-loop iteration share a transaction (a read
-   *   snapshot), since beginning one takes longer than a short read. `transactions`: rejects queries outside a
-   *   transaction, and runs an iteration of the event loop between the statements of a long one, by this clock
+   * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `failed`: maps
+   *   errors of reads. `sharesReadSnapshot`: reads of one event-loop iteration share a transaction (a read snapshot),
+   *   since beginning one takes longer than a short read. `transactions`: rejects queries outside a transaction, and
+   *   runs an iteration of the event loop between the statements of a long one, by this clock
    * @param sqlite replaces SQLite in simulations
    */
   constructor(
@@ -136,7 +139,8 @@ export class SqliteConnection {
     this.#failed = options.failed ?? ((error) => error);
     this.#snapshotPerTick = options.readsInTurns === true;
     this.#sliced = options.transactions && new SlicedStatements(options.transactions);
-    // Busy timeout 0: waiting inside SQLite would block the event loop; the store retries on a timer instead.
+    // By default the busy timeout is 0: waiting inside SQLite would block the event loop. The store retries on a timer
+    // instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
       timeout: options.patient ? BUSY_TIMEOUT_MS : 0,
@@ -164,7 +168,7 @@ export class SqliteConnection {
     while (this.isPaused) await this.#inOrder(() => undefined);
   }
 
-  /** Begins a transaction. */
+  /** Begins a write transaction. */
   begin(): void {
     this.exec('begin immediate');
     this.#sliced?.beginSlice();
@@ -186,12 +190,13 @@ export class SqliteConnection {
     try {
       this.#endTransaction();
     } catch {
-      // The next read tries again and reports the error.
+      // Ignore the error: the next read tries again and reports it.
     }
   }
 
   readonly #begin = (): void => {
-    // After a failure that ended the transaction, statements sent together with the failed one would be committed alone.
+    // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
+    // on its own.
     if (this.#sliced !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
     if (!this.#snapshotPerTick || this.#readSnapshot !== undefined) return;
     this.#endTransaction();
@@ -199,7 +204,7 @@ export class SqliteConnection {
     this.#readSnapshot = setImmediate(() => this.refreshSnapshot());
   };
 
-  /** Ends a read transaction; an error may have ended it already. */
+  /** Ends a read transaction, unless an error has already ended it. */
   #endTransaction(): void {
     if (this.database.isOpen && this.database.isTransaction) this.exec('rollback');
   }
@@ -253,7 +258,7 @@ class Prepared {
     this.#failed = failed;
     this.#begin = begin;
     this.#columns = statement.columns().map(({ name }) => name);
-    // Node's row objects are in dictionary mode and slow to read; arrays converted by `#named` are faster.
+    // Node's row objects are in dictionary mode and slow to read. Arrays that are converted by `#toObject` are faster.
     statement.setReturnArrays(true);
   }
 

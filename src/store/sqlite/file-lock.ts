@@ -15,11 +15,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { DatabaseLost, StoreError } from '../store.ts';
 import { SQLITE_BUSY, sqliteCode } from './connection.ts';
 
-/** Creates a file with mode 0600 unless it exists; SQLite gives its side files the same mode. */
+/** Creates a file with mode 0600, unless it exists. SQLite gives its side files the same mode. */
 export function makeFile(path: string): void {
   try {
     makeFolder(dirname(path));
-    // Never opens an existing file: closing it would release every POSIX lock that this process has on it.
+    // Never open an existing file: closing it would release every POSIX lock that this process has on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if (!isAlreadyThere(error)) throw toStoreError(error, path);
@@ -37,7 +37,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process that starts concurrently has just created it.
+    // A process that starts concurrently has just created the folder.
     if (!isAlreadyThere(error)) throw error;
   }
 }
@@ -61,7 +61,7 @@ export function takeLock(path: string): DatabaseSync {
   }
 }
 
-/** Resolves symbolic links. The file itself may be missing. */
+/** Resolves the symbolic links of a path. The file itself may be missing. */
 export function resolvedPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
@@ -99,9 +99,9 @@ export function requireDatabaseOfLog(path: string): void {
 }
 
 /**
- * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock
- * are named after the path: two processes that open it by different names would not see each other's and
- * corrupt the database.
+ * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock are
+ * named after the path: two processes that open the file by different names would not see each other's WAL and lock,
+ * and would corrupt the database.
  */
 export function requireSingleName(path: string): void {
   const name = resolvedPath(path);
@@ -125,7 +125,7 @@ function inodeOf(name: string, sibling: string): bigint | undefined {
   return lstatSync(join(dirname(name), sibling), { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
-/** All mount points, from /proc; empty on systems other than Linux, which cannot mount a single file. */
+/** Returns all mount points, from /proc. Empty on systems other than Linux, which cannot mount a single file. */
 export function mountPoints(read: () => string = () => readFileSync(MOUNTS, 'utf8')): string[] {
   let table: string;
   try {
@@ -138,7 +138,7 @@ export function mountPoints(read: () => string = () => readFileSync(MOUNTS, 'utf
   return table.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
 }
 
-/** Identity of the file at a path: device and inode; undefined if there is none. */
+/** Returns the identity of the file at a path: device and inode; undefined if there is no file. */
 function fileAt(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
@@ -150,17 +150,17 @@ function fileAt(path: string): string | undefined {
 export class OpenFiles {
   readonly #files: readonly { readonly path: string; readonly opened: string | undefined }[];
 
-  /** @param suffixes of the side files that are open together with the database */
+  /** @param suffixes suffixes of the side files that are open together with the database */
   constructor(path: string, suffixes: readonly string[]) {
     const name = resolvedPath(path);
-    // The path as given, not resolved: a symbolic link in it may be changed.
+    // The path is kept as given, not resolved: a symbolic link in it may be changed.
     this.#files = [path, ...suffixes.map((suffix) => name + suffix)].map((file) => ({
       path: file,
       opened: fileAt(file),
     }));
   }
 
-  /** Describes the first file that was removed or replaced; undefined while all are in place. */
+  /** Returns an error that names the first file that was removed or replaced; undefined while all are in place. */
   lost(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
       const now = identityOf(path);

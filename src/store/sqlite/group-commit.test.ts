@@ -16,7 +16,7 @@ import type { Store, Tx } from '../store.ts';
 /** A clock that stands still, so that the size of commit groups does not depend on the speed of the machine. */
 const frozenClock: Clock = { ...systemClock, monotonic: () => 0 };
 
-/** A store on its own file, with everything that it reports. */
+/** Opens a store on its own file, and records the fatal errors and group sizes that it reports. */
 async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {}) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
@@ -161,7 +161,7 @@ test('on a full disk writes are rejected with storage_unavailable and reads work
 
   const accepted: string[] = [];
   const refused: unknown[] = [];
-  // Four in one group, which is rejected as a whole; then one by one, with the space that is left.
+  // First four writes are one group, which is rejected as a whole. Then single writes use up the space that is left.
   for (let [round, members] = [0, 4]; members > 0; round += 1) {
     assert.ok(round < 1_000, 'the disk never fills');
     const names = Array.from({ length: members }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
@@ -189,7 +189,7 @@ test('on a full disk writes are rejected with storage_unavailable and reads work
   assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
 });
 
-/** A clock that advances at each reading, so that the event loop runs after every few statements of a transaction. */
+/** Creates a clock that advances at each reading, so that the event loop runs after every few statements. */
 function steppingClock(): Clock {
   let time = 0;
   const monotonic = () => {
@@ -243,7 +243,7 @@ test('accounts take turns, and a group that has taken long begins no further wri
     store.write(
       async (tx) => {
         order.push(name);
-        // Longer than a group may take.
+        // These statements take longer than a group may take.
         if (name.startsWith('long'))
           for (let made = 0; made < 20; made += 1) await addAccount(`${name}-${made}.test`)(tx);
       },
@@ -290,7 +290,7 @@ test('statements pipelined with a failed one are not committed, with or without 
       store.write(addAccount('first.test')),
       store.write(async (tx) => {
         if (isGone) await sql`rollback`.execute(tx.queries);
-        // Both continue while the group is rolled back.
+        // Both writes continue while the group is rolled back.
         late.push(
           addAccount('second.test')(tx),
           Promise.resolve().then(() => addAccount('third.test')(tx)),
@@ -317,7 +317,7 @@ test('if SQLite ends the transaction, all writes of the group are rejected and n
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
       await addAccount('second.test')(tx);
-      // As SQLite may do when the disk is full.
+      // End the transaction, as SQLite may do when the disk is full.
       await sql`rollback`.execute(tx.queries);
       throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
     }),
@@ -342,7 +342,7 @@ test('waiting for a database that another connection has locked does not block t
     isWritten = true;
   });
   assert.deepEqual(await domains(store), [], 'reads go on');
-  // Timers fire meanwhile: a wait inside SQLite would block them for ten seconds each.
+  // Timers fire while the write waits: a wait inside SQLite would block each of them for ten seconds.
   for (let turns = 0; turns < 10; turns += 1) await wait(5);
   assert.equal(isWritten, false);
   other.exec('commit');

@@ -15,17 +15,18 @@ import {
   sqliteCode,
 } from './connection.ts';
 
-/** How long a commit group waits for another process, such as a command, that holds the write lock. */
+/** Maximum time that a commit group waits for another process, such as a command, that holds the write lock. */
 const BUSY_TIMEOUT_MS = 10_000;
+/** Interval at which a waiting commit group tries again to get the write lock. */
 const BUSY_POLL_MS = 4;
 
-/** Load shedding: with this many writes waiting, further ones are rejected with 503. */
+/** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
 const MAX_WAITING = 4_096;
 
-/** Writes per commit group: more would delay its members for too long. */
+/** Maximum number of writes per commit group: more would delay its members for too long. */
 const MAX_GROUP_SIZE = 256;
 
-/** A group takes no further write after this time: its members wait for the commit, and so do all others. */
+/** Time after which a group takes no further write, since its members and all other writes wait for its commit. */
 const MAX_GROUP_MS = 20;
 
 type Waiting = {
@@ -34,10 +35,13 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** A write of the group that has run: its result, returned once the commit is durable, or the error that undid it. */
+/**
+ * A write of the group that has run, with its result, which is returned once the commit is durable, or with the error
+ * that undid it.
+ */
 type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
 
-/** Commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
+/** The commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
 class PendingCommit {
   readonly news = new CommitEventsBuilder();
   readonly items = new BeforeCommit();
@@ -51,7 +55,7 @@ class WriteOfGroup implements Tx {
   readonly #group: PendingCommit;
   #trailing: Promise<unknown>[] | undefined;
 
-  /** @param own events and items of this write, merged into `group` unless the write is rolled back */
+  /** @param own the events and items of this write, merged into `group` unless the write is rolled back */
   constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
     this.queries = queries;
     this.events = own.news;
@@ -59,7 +63,7 @@ class WriteOfGroup implements Tx {
     this.#group = group;
   }
 
-  /** Resolves when the queries of `withCommit` have run; undefined if there are none. */
+  /** Resolves when the `withCommit` queries have run; undefined if there are none. */
   get trailed(): Promise<unknown> | undefined {
     return this.#trailing && Promise.all(this.#trailing);
   }
@@ -93,15 +97,15 @@ class WriteOfGroup implements Tx {
 }
 
 /**
- * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after
- * another in one transaction, each in its own savepoint, and all resolve after the single fsync of its commit.
- * Accounts take turns, so none waits for all that another has queued. A write that fails rolls back to its savepoint, and the others commit. `beforeCommit` actions run once per
- * group. Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
+ * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in
+ * one transaction, each in its own savepoint, and all resolve after the single fsync of its commit. Accounts take
+ * turns, so that no account waits for all queued writes of another account. A write that fails rolls back to its
+ * savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load shedding: writes beyond
+ * MAX_WAITING are rejected with `overloaded`.
  *
- * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes
- * of that group never resolve, and the process must exit and recover at its next start. It is also called,
- * once, when the database files were removed or replaced: all writes are rejected from then on, including that
- * group.
+ * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes of that
+ * group never resolve, and the process must exit and recover at its next start. It is also called, once, when the
+ * database files were removed or replaced: all writes are rejected from then on, including those of the current group.
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
@@ -112,7 +116,7 @@ export class GroupCommit {
   readonly #whatIsLost: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
   #lost: Problem | undefined;
-  /** Writes by account; those of the service itself are one line. */
+  /** The waiting writes by account. Writes of the service itself share one queue. */
   readonly #waiting = new FairQueue<Waiting>();
   #running: Promise<void> | undefined;
   #closed = false;
@@ -237,7 +241,7 @@ export class GroupCommit {
       group.items.addAll(own.items);
       return { waiting, value };
     } catch (error) {
-      // Statements that were sent before the failure and still wait belong to this write.
+      // Wait for the statements that this write has sent before its failure.
       await this.#connection.drained();
       // A storage failure fails the whole group: it may have ended the transaction, and statements that were
       // pipelined with the failed one may still run.
@@ -248,7 +252,7 @@ export class GroupCommit {
     }
   }
 
-  /** Reports a write that awaits anything but its queries: all other writes would wait for it. */
+  /** Reports a write that awaits something other than its queries: all other writes would wait for it. */
   #watchForStall(): () => void {
     const look = () => {
       if (this.#connection.isPaused) watching = setImmediate(look);

@@ -34,7 +34,7 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
       engine: `SQLite ${engine}`,
       version,
       newest: migrations(dialect).length,
-      // A service always sets WAL; another mode while one is running was set from outside.
+      // A service always sets WAL. Another mode while a service is running was set by another program.
       weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
       problems: integrityErrors(database, 'quick_check'),
       bytes: bytesOf(database),
@@ -51,7 +51,7 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
   }
 }
 
-/** Whether a service holds the lock. Does not take it. */
+/** Whether a service holds the lock. Does not take the lock. */
 function isLocked(file: string): boolean {
   if (!existsSync(file)) return false;
   const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });

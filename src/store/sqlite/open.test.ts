@@ -29,7 +29,7 @@ function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
   return openStore({ ...openingOf(`sqlite:${path}`), as });
 }
 
-/** Checks an error for the operator: its text, and that it is one line. */
+/** Matches an error for the operator: a text on one line. */
 const isFault = (words: RegExp) => (error: unknown) =>
   error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
@@ -66,7 +66,7 @@ test('a second service is also rejected if it opens a symbolic link to the file 
   const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
   for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
   await first.close();
-  // The other way round.
+  // The other way round: the first service opens the link, the second one the file.
   const second = await open(join(folder, 'link.db'));
   await assert.rejects(open(path), isFault(/Another service is running on /));
   await second.close();
@@ -149,7 +149,7 @@ test('opening again does not migrate again', async (t) => {
 
 test('a failed migration changes nothing', () => {
   const database = new DatabaseSync(':memory:');
-  // Conflicts with one of the last statements.
+  // This table conflicts with one of the last statements of the migrations.
   database.exec('create table attempts (something text)');
   assert.throws(() => migrate(database, dialect), /already exists/);
   const names = database.prepare('select name from sqlite_master').all();
@@ -225,7 +225,7 @@ test('reads of one event-loop iteration share a snapshot; own commits are visibl
   await store.close();
 });
 
-/** An open database whose files are changed by someone else, and what the store reports. */
+/** Opens a database whose files are changed by other programs, and records the errors that the store reports. */
 async function openWatched(t: TestContext) {
   const path = newPath(t);
   const clock = testClock();
@@ -245,7 +245,7 @@ async function openWatched(t: TestContext) {
 
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
 
-/** External changes to the files of an open database. */
+/** Changes to the files of an open database by other programs. */
 const losses: Readonly<Record<string, (path: string) => void>> = {
   'the database is removed': (path) => rmSync(path),
   'the database is renamed': (path) => renameSync(path, `${path}.old`),

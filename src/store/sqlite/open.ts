@@ -12,7 +12,7 @@ import { makeFile, OpenFiles, requireDatabaseOfLog, requireSingleName, takeLock,
 import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 
-/** 3.51.3 fixed a rare corruption at a WAL reset. */
+/** The oldest supported version of SQLite: 3.51.3 fixed a rare corruption at a WAL reset. */
 const MIN_SQLITE_VERSION = [3, 51, 3] as const;
 
 /** The words of migrations on SQLite. */
@@ -27,10 +27,10 @@ export const dialect: Dialect = {
   },
 };
 
-/** Bytes written by a probe: as many as the largest request body, more than most writes. */
+/** Number of bytes that a probe writes: as many as the largest request body, more than most writes. */
 const PROBE_BYTES = 64 * 1_024;
 
-/** How often to check that the open files are still at their paths, in addition to each commit. */
+/** Interval of the check that the open files are still at their paths, in addition to each commit. */
 const FILES_INTERVAL_MS = 1_000;
 
 type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
@@ -93,7 +93,7 @@ function createStore(
   const committed = new Listeners();
   const groupListeners: ((writes: number, seconds: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
-    // An open read snapshot would prevent checkpoints, and listeners must see the commit.
+    // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
     onCommitted: (news) => committed.publish(news),
     onGroup: (writes, seconds) => {
@@ -103,7 +103,7 @@ function createStore(
     onFatal,
   });
   const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
-  // Not in simulations: nothing else touches their files, and each timer costs a round.
+  // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
   const stopWatching = isWatched ? every(realClock, FILES_INTERVAL_MS, () => groupCommit.look()) : () => undefined;
   const dataVersion = writer.database.prepare('pragma data_version');
@@ -139,7 +139,7 @@ function createStore(
     onGroup: (listener) => groupListeners.push(listener),
     async probe() {
       await groupCommit.write(async ({ queries }) => {
-        // Inserts before it deletes, so that free pages and space in the WAL are really needed.
+        // Insert before deleting, so that free pages and space in the WAL are really needed.
         const last = await queries
           .selectFrom('probes')
           .select('probe_id')
@@ -154,7 +154,7 @@ function createStore(
     async close() {
       stopWatching();
       await groupCommit.close();
-      // On close SQLite would delete the WAL at its path, which may belong to another database by now.
+      // On close, SQLite would delete the WAL at its path, which may now belong to another database.
       if (files.lost() !== undefined) return;
       reader.close();
       writer.close();
@@ -171,7 +171,9 @@ function every(clock: Clock, waitMs: number, run: () => void): () => void {
   return () => cancel();
 }
 
-/** A read transaction sees the database as of its first query, whatever is committed meanwhile. */
+/**
+ * Runs `work` in a read transaction, which sees the database as of its first query, whatever is committed meanwhile.
+ */
 async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
   const connection = new SqliteConnection(path, { readOnly: true });
   try {

@@ -18,7 +18,7 @@ export type Ids = {
   readonly calendar_id: string;
 };
 
-/** Returns a unique target URL for each hook. */
+/** Returns a new target URL at each call, because each hook needs its own. */
 export type Targets = () => string;
 
 /**

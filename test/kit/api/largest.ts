@@ -4,10 +4,10 @@ import type { AccountTable } from '../../../src/store/tables.ts';
 import type { Row } from '../../../src/transfer/exported-tables.ts';
 import { apiRoutes } from './routes.ts';
 
-/** A character of one byte in UTF-8 and six bytes in JSON, the worst case. */
+/** A character that has one byte in UTF-8 and six bytes in JSON, which is the largest ratio. */
 const ESCAPED = '\u0001';
 
-/** The largest text that a field of this length accepts. */
+/** Returns the text of this length whose JSON is the largest. */
 export const largest = (characters: number) => ESCAPED.repeat(characters);
 
 /** The account, creator and first id of generated records. */
@@ -15,7 +15,7 @@ export type FillContext = {
   readonly accountId: number;
   readonly userId: number;
   readonly now: number;
-  /** Far from issued ids, and from those of other calls. */
+  /** First id of the records. It is far from issued ids and from the ids of other calls. */
   readonly first: number;
 };
 
@@ -24,14 +24,14 @@ type Filling = readonly (readonly [table: AccountTable, rows: readonly Row[]])[]
 
 /** Maximum number of records per page. */
 const PAGE = 1_000;
-/** Maximum length of an id list. */
+/** Maximum number of users, and of teams, that are assigned to one record. */
 const MAX_ASSIGNED = 1_000;
 const MAX_REPLIES = 1_000;
 
 const many = (count: number, first: number, row: (id: number) => Row): readonly Row[] =>
   Array.from({ length: count }, (_, turn) => row(first + turn));
 
-/** Rows of a resource, with every text at its maximum length. */
+/** Creates `count` rows of a resource, with every text at its maximum length. */
 function records(
   resourceType: RecordResourceType,
   count: number,
@@ -49,10 +49,10 @@ function records(
   return many(count, first, (id) => ({ ...own, [key]: id }));
 }
 
-/** Enough records of one resource for a page that is split by bytes. */
+/** Number of records that exceed the byte limit of a page, so that the list is split into several pages. */
 const SEVERAL = 100;
 
-/** The maximum number of assignees, users and teams, for each of some records. */
+/** Creates the maximum number of users and teams, and assigns all of them to each of `count` records. */
 function assigned(
   resourceType: RecordResourceType,
   { accountId: account_id, userId: user_id, first }: FillContext,
@@ -77,7 +77,7 @@ function assigned(
   ];
 }
 
-/** Two of these already reach the byte limit of a page. */
+/** Number of records with the maximum of assignments or replies. Two of them already reach the byte limit of a page. */
 const FEW = 4;
 
 const project = (place: FillContext): readonly Row[] => [
@@ -103,7 +103,7 @@ const hook = ({ accountId, userId }: FillContext, id: number): Row => ({
   target: `https://${'x'.repeat(200)}.test/${'é'.repeat(1_800)}`,
 });
 
-/** Fills each list with records of maximum size, by path. */
+/** Functions that create rows to fill a list with records of maximum size, by the path of the list. */
 export const fillings: Readonly<Record<string, (place: FillContext) => Filling>> = {
   '/calendars': (place) => [
     [

@@ -6,10 +6,10 @@ export type Operation = { readonly method: string; readonly path: string; readon
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-/** A path without the names of its ids. OpenAPI treats two paths of one shape as the same. */
+/** Returns a path without the names of its ids. OpenAPI treats two paths with the same shape as the same path. */
 export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
 
-/** Every operation, with references replaced by their targets. */
+/** Returns every operation of a document, with references replaced by their targets. */
 export function operationsOf(document: Json): Operation[] {
   return Object.entries<Json>(inlined(document).paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item)
@@ -18,7 +18,7 @@ export function operationsOf(document: Json): Operation[] {
   );
 }
 
-/** Violations of the structure that OpenAPI 3.1 requires; empty for a valid document. */
+/** Returns the violations of the structure that OpenAPI 3.1 requires. The list is empty for a valid document. */
 export function structuralFaults(document: Json): string[] {
   const dangling = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
   if (dangling.length > 0) return dangling.map((ref) => `${ref} has no target`);
@@ -109,14 +109,14 @@ function schemasOf(operation: Json): Json[] {
 /** Checks a response against a document. Returns the violation, or undefined. */
 export type Judge = (answer: {
   method: string;
-  /** As in the route, without the prefix of the route group. */
+  /** Path as in the route definition, without the prefix of the route group. */
   path: string;
   status: number;
   contentType: string | null;
   body: unknown;
 }) => string | undefined;
 
-/** Creates a checker of responses. It is stricter than the document: undocumented fields are violations. */
+/** Creates a check of responses that is stricter than the document: undocumented fields are violations. */
 export function responseValidator(document: Json): Judge {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
   const ajv = compiler();
@@ -134,7 +134,8 @@ export function responseValidator(document: Json): Judge {
 }
 
 function compiler(): Ajv2020 {
-  // Register our own formats: Ajv throws on unknown ones. Extensions such as `x-must` pass because `strict` is off.
+  // Register the service's own formats, because Ajv throws on unknown formats. Keywords such as `x-must` are allowed
+  // because `strict` is off.
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
   for (const name of [
     'id',
@@ -151,7 +152,7 @@ function compiler(): Ajv2020 {
 
 const inlinedDocuments = new WeakMap<Json, Json>();
 
-/** The document with references replaced by their targets. No schema is recursive. */
+/** Returns the document with references replaced by their targets. This ends, because no schema is recursive. */
 function inlined(document: Json): Json {
   const cached = inlinedDocuments.get(document);
   if (cached !== undefined) return cached;
@@ -167,7 +168,7 @@ function inlined(document: Json): Json {
   return made;
 }
 
-/** The schema with `additionalProperties: false` for every object. */
+/** Returns the schema with `additionalProperties: false` for every object. */
 function closed(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -18,8 +18,9 @@ const ports: ConsolePorts = {
   isTaken: async () => false,
 };
 
-/** The routes of both groups, and those of the console group only. */
+/** The routes that both the API group and the console group have. */
 export const apiRoutes = allRoutes(ports);
+/** The routes that only the console group has. */
 export const consoleRows = consoleRoutes(ports);
 
 /** The public routes, which need no authentication. */
@@ -39,7 +40,7 @@ export async function asCurl(curl: string, { domain, key }: Person): Promise<Res
   const headers = Object.fromEntries(after('-H').map((header) => header.split(': ', 2)));
   const [method = 'GET'] = after('-X');
   const [body] = after('-d');
-  // Long polling is turned off: the tests only check that the parameter is accepted.
+  // Turn long polling off (`wait=0`): the tests only check that the parameter is accepted.
   const init = { method, headers, ...(body !== undefined && { body }) };
   return fetch(address.replace('wait=30', 'wait=0'), init);
 }

@@ -6,18 +6,19 @@ import { shapeOf } from './openapi.ts';
 
 /** The request that an SDK method sends. */
 export type SdkCall = {
-  /** For example `events.create`. */
+  /** Resource and method, for example `events.create`. */
   readonly method: string;
-  /** For example `POST /events`; ids are `{}`. */
+  /** HTTP method and path shape of the request: `PUT /events/{}`. */
   readonly asks: string;
-  /** The index of the argument that becomes the body, and of the one that becomes the query. */
+  /** Index of the argument that becomes the body. */
   readonly body: number | undefined;
+  /** Index of the argument that becomes the query. */
   readonly query: number | undefined;
   readonly headers: Headers;
   readonly signal: AbortSignal | null | undefined;
 };
 
-/** Arguments of methods that take more or less than one id, by method name or by resource and method. */
+/** Arguments of the methods that do not take exactly one id, by method name or by resource and method. */
 const given: Readonly<Record<string, readonly unknown[]>> = {
   list: [{}],
   each: [{}],
@@ -79,7 +80,7 @@ async function callOf(resourceType: string, name: string, signal: AbortSignal | 
   const own: unknown = Reflect.get(client, resourceType);
   const call = (name === '' ? own : Reflect.get(Object(own), name)) as Method;
   const result = call(...given, { ...OPTIONS, signal });
-  // The same response serves all methods; errors about its shape do not matter here.
+  // Every method gets the same response. Ignore errors about its shape, because only the request matters.
   await Promise.resolve(isGenerator(result) ? result.next() : result).catch(() => undefined);
   const [one] = requests;
   if (one === undefined) throw new Error(`${method} sent no request: add its arguments above`);
@@ -90,10 +91,10 @@ function isGenerator(value: unknown): value is AsyncGenerator {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The method and path of a route, in the form of `SdkCall.asks`. */
+/** Returns the HTTP method and path shape of a route, to compare it with `SdkCall.routeShape`. */
 export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
 
-/** A relation between an SDK method and its route: a description, and a type that must be `true`. */
+/** An assertion that an SDK method matches its route: the compiler must accept `true` as a value of `type`. */
 export type TypeAssertion = { readonly description: string; readonly type: string };
 
 /** The helper types at the start of every generated program. */
@@ -103,7 +104,7 @@ type Taken<M, At extends number> = M extends (...given: infer P) => unknown ? No
 type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M extends (...given: never) => Promise<infer T> ? T : never;
 `;
 
-/** The relations between the SDK types and the route schemas: every argument and every response, field by field. */
+/** Returns the assertions that the SDK types match the route schemas, for each field of each argument and response. */
 export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
   return calls.flatMap((call) => {
     const row = rows.find((one) => asksOf(one) === call.asks);
@@ -150,7 +151,7 @@ function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }
   return { properties: Object.fromEntries(included.map(([name, { schema }]) => [name, schema])) };
 }
 
-/** Asserts that a type has exactly the fields of a schema, with matching types and optionality. */
+/** Returns the assertions that a type has exactly the fields of a schema, with matching types and optionality. */
 function fieldsOf(
   description: string,
   type: string,
@@ -163,7 +164,8 @@ function fieldsOf(
   return [
     { description: `${description} these fields`, type: `Same<keyof ${type}, ${names}>` },
     ...fields.map(([name, field]) => {
-      // A repeated idempotent response omits these fields, and the SDK rejects it.
+      // A secret that is shown once is missing in the replayed response of an idempotent request. The SDK rejects such
+      // a response, so its types require the field.
       const isRequired = required.has(name) || field['x-shown-once'] === true;
       return {
         description: `${description} ${name}`,
@@ -185,7 +187,7 @@ const PLAIN: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The TypeScript type of a JSON schema. */
+/** Returns the TypeScript type of a JSON schema. */
 function JSON_TYPES(schema: JsonSchema): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   if ('const' in schema) return schema.const === null ? 'null' : typeof schema.const;
@@ -201,7 +203,7 @@ function structure(type: string, schema: JsonSchema): string {
   return `{ ${fields.map(([name, field]) => `readonly ${name}${required.has(name) ? '' : '?'}: ${JSON_TYPES(field)}`).join('; ')} }`;
 }
 
-/** Query values are text; ids may also be numbers, as in bodies (C5). */
+/** Returns the TypeScript type of a query parameter. Values are text; ids may also be numbers, as in bodies (C5). */
 function QUERY_TYPES(schema: JsonSchema): string {
   return schema.pattern === '^\\d+$' ? 'string | number' : JSON_TYPES(schema);
 }

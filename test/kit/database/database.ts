@@ -10,7 +10,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import type { Json } from '../service/service.ts';
 
-/** The options to open a store of a test with. */
+/** Returns the options with which a test opens the store of a database. */
 export function openingOf(database: string): OpenOptions {
   const parsed = parseDatabase(database);
   if ('fault' in parsed) throw new Error(parsed.fault);
@@ -46,7 +46,7 @@ export function rowsOf(database: string, query: string): Promise<Json[]> {
 }
 
 /**
- * Returns all bytes of a database, to assert that something is not stored: the SQLite file with its WAL, or all
+ * Returns all bytes of a database, to assert that a secret is not stored: the SQLite file with its WAL, or all
  * rows of all PostgreSQL tables.
  */
 export async function bytesOf(database: string): Promise<Buffer> {
@@ -55,7 +55,7 @@ export async function bytesOf(database: string): Promise<Buffer> {
     return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
   }
   const all = await withStore(database, async (runQuery) => {
-    // Weekly partitions are read through their parent tables: retention may drop one meanwhile.
+    // Read weekly partitions through their parent tables, because retention may drop a partition meanwhile.
     const tables = await runQuery(`
       select relname as name from pg_class
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`);

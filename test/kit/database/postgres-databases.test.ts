@@ -12,7 +12,7 @@ async function runInTestDatabase(...statements: string[]): Promise<{ found: Rows
   return within(async (context) => {
     const address = await newServiceDatabase(context);
     const client = new pg.Client({ connectionString: address });
-    // The connection stays open, as that of a killed service.
+    // The connection stays open, like the connection of a killed service.
     client.on('error', () => undefined);
     await client.connect();
     const found: Rows[] = [];

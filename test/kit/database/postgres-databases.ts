@@ -6,21 +6,26 @@ import { testClock } from '../clock.ts';
 import { openingOf } from './database.ts';
 import { serverAddress } from './postgres.ts';
 
-/** Environment variables that pass the template database and its properties to the processes of a test run. */
+/** Environment variable that passes the name of the template database to the processes of a test run. */
 const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
+/** Environment variable with the hash of the template's schema and settings. */
 const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
+/** Environment variable with the names of the template's weekly partitions. */
 const TEMPLATE_RANGES = 'TEST_DATABASE_RANGES';
 
-/** Emptying a larger database takes as long as copying the template. */
+/** Size limit for reuse: to empty a larger database would take as long as to copy the template. */
 const MAX_TRUNCATED_BYTES = 32 * 1024 * 1024;
 
 /** Timeout to terminate the remaining connections of a database. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** Errors when another process took the database first: it is renamed, or in use. */
+/** SQLSTATE codes of a rename when another process took the database first: it does not exist, or it is in use. */
 const TAKEN_BY_ANOTHER = new Set(['3D000', '55006']);
 
-/** A hash of everything but rows that a test could have changed: columns, indexes, triggers, settings, migrations. */
+/**
+ * Query for a hash of everything except rows that a test could change: columns, indexes, triggers, settings,
+ * migrations.
+ */
 const SHAPE = `
   select md5(concat(
     (select string_agg(concat_ws(' ', relname, relkind, attname, atttypid, attnotnull, atthasdef), ',' order by relname, attnum)
@@ -35,7 +40,7 @@ const SHAPE = `
     (select string_agg(migrations::text, ',' order by version) from migrations)
   )) as shape, pg_database_size(current_database())::float8 as bytes`;
 
-/** The weekly partitions that exist, of the real time and of test clocks. */
+/** Query for the names of the weekly partitions, for the real time and for the time of test clocks. */
 const RANGES = `
   select relname as name from pg_class join pg_inherits on inhrelid = pg_class.oid
   where relkind = 'r' and relname ~ '_w[0-9]+$'`;
@@ -62,8 +67,8 @@ export async function newPostgresDatabase(context: Cleanup): Promise<string> {
 }
 
 /**
- * Returns a database with the current schema: a copy of the template, or an emptied one from an earlier test.
- * When the test ends it is emptied for reuse by any process, which is many times cheaper than to drop it and
+ * Returns a database with the current schema: a copy of the template, or an emptied database of an earlier test. When
+ * the test ends, the database is emptied for reuse by any process, which is many times faster than to drop it and to
  * copy the template again.
  */
 export async function newServiceDatabase(context: Cleanup): Promise<string> {
@@ -127,7 +132,7 @@ async function emptiedOf(template: string): Promise<string[]> {
   });
 }
 
-/** Takes ownership of a database. When several processes rename the same one, one succeeds. */
+/** Takes ownership of a database. When several processes rename the same database, only one of them succeeds. */
 async function rename(name: string, to: string): Promise<boolean> {
   try {
     await onServer(`alter database ${name} rename to ${to}`);
@@ -138,7 +143,11 @@ async function rename(name: string, to: string): Promise<boolean> {
   }
 }
 
-/** @returns whether the database now equals a fresh copy; otherwise it must not be reused */
+/**
+ * Empties a database after a test.
+ *
+ * @returns whether the database now equals a new copy of the template; otherwise it must not be reused
+ */
 async function empty(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ gone: boolean }>(`
     select pg_terminate_backend(pid, ${CLOSE_TIMEOUT_MS}) as gone from pg_stat_activity

@@ -36,7 +36,8 @@ export type PostgresServer = {
 };
 
 /**
- * Starts a PostgreSQL from an npm package. As root it runs as the user `postgres`, which is created if needed.
+ * Starts a PostgreSQL server from an npm package. If this process runs as root, the server runs as the user `postgres`,
+ * which is created if needed.
  *
  * @param options the data directory, by default a new folder, and more settings, such as `fsync=off`
  */
@@ -60,7 +61,7 @@ export async function startPostgres(
     onError: (line) => void output.push(String(line)),
   });
   try {
-    // Use existing files, such as those of a backup, as they are.
+    // Use existing files, such as the files of a backup, as they are.
     if (!existsSync(join(folder, 'PG_VERSION'))) await server.initialise();
     await server.start();
   } catch (error) {
@@ -72,7 +73,7 @@ export async function startPostgres(
     folder,
     async crash(signal) {
       const child = processOf(server);
-      // The process may have exited already.
+      // The server process may already have exited.
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
       // The child is unreferenced. Without a reference this process could exit before the child does.
@@ -115,7 +116,7 @@ function letProcessEnd(server: EmbeddedPostgres): void {
 
 let starting: Promise<string> | undefined;
 
-/** The URL of the test server. A single test file run by hand starts its own. */
+/** Returns the URL of the test server. A single test file that is run by hand starts its own server. */
 export async function serverAddress(): Promise<string> {
   const given = process.env[ADDRESS];
   if (given !== undefined && given !== '') return given;

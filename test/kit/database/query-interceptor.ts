@@ -11,12 +11,12 @@ export class QueryInterceptor implements KyselyPlugin {
   readonly #results: string[] = [];
   failures = 0;
 
-  /** The number of results from this table so far. */
+  /** Returns how often this table has been read so far. */
   selects(table: string): number {
     return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
   }
 
-  /** Delays the next result from this table until `release`. Resolves when the result is being delayed. */
+  /** Delays the next result from this table until `release()` is called. Resolves when the delay begins. */
   delayNext(table: string): Promise<void> {
     this.#gate = Promise.withResolvers();
     this.#whenHolding = Promise.withResolvers();
@@ -71,7 +71,7 @@ export class QueryInterceptor implements KyselyPlugin {
 
 /** A query plugin that counts the characters and rows read in one event-loop iteration. */
 export class ReadCounter implements KyselyPlugin {
-  /** The maximum of one event-loop iteration. */
+  /** Largest number of characters, and of rows, that one event-loop iteration has read. */
   most = { characters: 0, rows: 0 };
   #current = { characters: 0, rows: 0 };
   #isCounting = false;
@@ -115,10 +115,13 @@ export class ReadCounter implements KyselyPlugin {
   }
 }
 
-/** The most rows that one statement has returned or changed. */
+/** The largest number of rows that one statement has returned or changed. */
 export type StatementSize = { rows: number };
 
-/** SQLite that records the size of the largest statement: a statement blocks the event loop until it has run. */
+/**
+ * Returns a SQLite driver that records the size of the largest statement. The size matters because a statement blocks
+ * the event loop until it has run.
+ */
 export function measuredSqlite(largest: StatementSize): typeof DatabaseSync {
   const record = (rows: number | bigint) => {
     largest.rows = Math.max(largest.rows, Number(rows));

@@ -11,11 +11,11 @@ import { sqlite } from '../service/stores.ts';
 
 /** A console window to open: user, path and browser settings. */
 export type Window = {
-  /** The signed-in user; the owner when left out, no session when null. */
+  /** The signed-in user. The default is the owner; null opens a window without a session. */
   readonly as?: Person | null;
-  /** Signs in with PASSPHRASE, set through a link, which is slow. Without it the window starts with a session. */
+  /** Sets PASSPHRASE for the user through a link, which also signs in, but is slow. The default is a session cookie. */
   readonly hasPassphrase?: true;
-  /** The path after `#/`. */
+  /** The path of the screen, after `#/`. */
   readonly path?: string;
   readonly timezoneId?: string;
   readonly colorScheme?: 'light' | 'dark';
@@ -41,12 +41,12 @@ function browser(): Promise<Browser> {
   return started;
 }
 
-// Registered at file level: inside startBrowser() the hook would belong to the first test that needs a browser.
+// Register the hook at file level: inside startBrowser() it would belong to the first test that needs a browser.
 after(async () => (await started)?.close());
 
 /**
- * Collects the errors and foreign requests of a page. openConsole() asserts at the end of the test that there
- * are none.
+ * Collects the errors of a page and its requests to other hosts. openConsole() asserts at the end of the test that the
+ * list is empty.
  */
 function watch(context: BrowserContext, base: string): string[] {
   const errors: string[] = [];
@@ -105,7 +105,7 @@ async function enter(context: BrowserContext, service: TestService, person: Pers
   await context.addCookies([{ name, value, url: service.baseUrl, httpOnly: true, sameSite: 'Strict' }]);
 }
 
-/** The passphrase of every user who has one in these tests. */
+/** The passphrase of every user in these tests that has a passphrase. */
 export const PASSPHRASE = 'correct horse battery staple';
 
 /** Sets the passphrase of a user through a one-time link, which also signs in this window. */
@@ -118,7 +118,7 @@ async function welcome(context: BrowserContext, service: TestService, person: Pe
   assert.equal(response.status(), 200, await response.text());
 }
 
-/** Common paths of Chromium. TEST_BROWSER names another one. */
+/** Common paths of Chromium. The variable TEST_BROWSER replaces them. */
 const COMMON_PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -131,7 +131,10 @@ const require = createRequire(import.meta.url);
 
 type Unpacked = { readonly executablePath: string; readonly libraries: string };
 
-/** The Chromium of the npm package, unpacked once per machine. Linux only; other systems use an installed browser. */
+/**
+ * Returns the Chromium of the npm package, which is unpacked once per machine. It runs only on Linux; other systems
+ * need an installed browser.
+ */
 async function unpacked(): Promise<Unpacked> {
   const module = require.resolve('@sparticuz/chromium');
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
@@ -140,7 +143,7 @@ async function unpacked(): Promise<Unpacked> {
   return { executablePath: join(folder, 'chromium'), libraries: join(folder, 'al2023/lib') };
 }
 
-/** Unpacks into a temporary folder and renames it, so that other processes never see a partial one. */
+/** Unpacks into a temporary folder and renames it, so that other processes never see a partially unpacked folder. */
 async function unpack(module: string, folder: string): Promise<void> {
   const own = `${folder}.${process.pid}`;
   mkdirSync(own, { recursive: true });
@@ -157,7 +160,7 @@ async function unpack(module: string, folder: string): Promise<void> {
   try {
     renameSync(own, folder);
   } catch (error) {
-    // Another process renamed its folder first.
+    // If the folder exists, another process has renamed its own folder first.
     if (!existsSync(folder)) throw error;
     rmSync(own, { recursive: true, force: true });
   }
@@ -171,11 +174,11 @@ const ARGUMENTS = [
   '--disable-sync',
   '--font-render-hinting=none',
   '--no-first-run',
-  // Tests also run as root in containers. All pages are from this repository.
+  // Tests also run as root in containers, where the sandbox does not work. All pages are from this repository.
   '--no-sandbox',
 ];
 
-/** Starts the installed Chromium, or the one of the npm package. */
+/** Starts the installed Chromium, or the Chromium of the npm package. */
 async function startBrowser(): Promise<Browser> {
   const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
   if (executablePath !== undefined) return chromium.launch({ executablePath, args: ARGUMENTS });
@@ -197,7 +200,7 @@ type Violation = {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 };
 
-/** The accessibility violations that axe reports for the page, one line each. */
+/** Returns the accessibility violations that axe reports for the page, one line each. */
 export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const found = (await page.evaluate(`(async () => {

@@ -5,12 +5,12 @@ import { certificate, privateKey } from './tls.ts';
 
 /** A mail as received. */
 export type Mail = {
-  /** The recipient of the envelope. */
+  /** Recipient in the SMTP envelope. */
   readonly to: string;
   readonly from: string;
-  /** The unchanged bytes. */
+  /** The received bytes, unchanged. */
   readonly raw: string;
-  /** By lower-case name, unfolded. */
+  /** Unfolded header values, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
   readonly html: string;
@@ -18,7 +18,9 @@ export type Mail = {
   readonly user: string | undefined;
 };
 
-/** The behavior of the server: accept, never reply, or reject with a code. */
+/**
+ * Reply of the server to an SMTP command: `take` accepts it, `hang` sends nothing, a number is the code of an error.
+ */
 export type Reply = 'take' | 'hang' | number;
 
 export type MailBox = {
@@ -27,10 +29,11 @@ export type MailBox = {
   readonly seen: readonly Mail[];
   /** The accepted mails. */
   readonly taken: readonly Mail[];
-  /** The number of connections up to now. */
+  /** Returns the number of connections up to now. */
   readonly connections: () => number;
-  /** The reply to RCPT TO, and the reply to DATA. */
+  /** Returns the reply to RCPT TO. */
   toRecipient: (address: string) => Reply;
+  /** Returns the reply to DATA. */
   toText: (mail: Mail) => Reply;
   close(): Promise<void>;
 };
@@ -90,7 +93,7 @@ export async function startMailBox(
     },
     ...more,
   });
-  // Clients may disconnect at any time.
+  // Ignore errors of connections: clients may disconnect at any time.
   server.on('error', () => undefined);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   let closed: Promise<void> | undefined;

@@ -11,14 +11,14 @@ export type Family = 'A' | 'AAAA';
 
 export type Question = { readonly name: string; readonly family: Family };
 
-/** The reply to a DNS query; `silence` sends none. */
+/** Reply to a DNS query; with `silence`, the server sends nothing. */
 export type Reply =
   | 'silence'
   | {
       readonly rcode: number;
-      /** Addresses of the other family are omitted from the reply. */
+      /** Addresses of the name. The reply contains only addresses of the queried family. */
       readonly addresses?: readonly string[];
-      /** A chain of CNAME targets, ending with the name of these addresses. */
+      /** Targets of a chain of CNAME records. The addresses belong to the last name in the chain. */
       readonly aliasOf?: readonly string[];
       /** TTL in seconds; 60 when left out. */
       readonly ttl?: number;
@@ -81,7 +81,7 @@ function parseQuery(query: Buffer): { question: Question; end: number } {
     at += 1 + length;
   }
   const family = query.readUInt16BE(at + 1) === TYPES.A ? 'A' : 'AAAA';
-  // RFC 1035 and 0x20 encoding: queries may use any case.
+  // A resolver may use any case in the queried name (RFC 1035, 0x20 encoding).
   return { question: { name: labels.join('.').toLowerCase(), family }, end: at + 5 };
 }
 
@@ -115,10 +115,13 @@ function encodeName(name: string): Buffer {
   return Buffer.concat([...labels, Buffer.alloc(1)]);
 }
 
-/** Host names that resolve when `release` is called. A subscription that waits for its name occupies a slot. */
+/**
+ * A resolver whose host names resolve when `release()` is called. A subscription that waits for its host name occupies
+ * a slot.
+ */
 export type SlowNames = {
   readonly resolve: Resolve;
-  /** The number of waiting subscriptions. */
+  /** Returns the number of waiting subscriptions. */
   readonly waiting: () => number;
   /** Starts a subscription. Its response arrives after `release`. */
   subscribe(service: TestService, owner: Person): Promise<Answer>;

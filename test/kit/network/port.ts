@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the ephemeral range, so that no outgoing connection takes a port between the check and its use. */
+/** Range below the ephemeral ports, so that no outgoing connection takes a port between the check and its use. */
 const [LOWEST, HIGHEST] = [10_000, 32_000];
 
 let next = randomInt(LOWEST, HIGHEST);
 
 /**
- * Returns a free port. Within this process no port is returned again before all others were: its caller may not
- * listen yet.
+ * Returns a free port. This process returns a port again only after all other ports, because its caller may not listen
+ * yet.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

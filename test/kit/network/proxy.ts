@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 
-/** Data that the client sent before the next response of the database. */
+/** Data that the client sent between two responses of the database, and the time of its first byte. */
 export type Burst = { readonly text: string; readonly at: number };
 
 /** A connection through the proxy. */
@@ -15,9 +15,11 @@ export type DatabaseProxy = {
   silence(): void;
   /** Becomes silent after data that contains this text has passed, in either direction. */
   silenceAfter(text: string): Promise<void>;
-  /** Resets all connections, and every new one. */
+  /** Resets all connections, and every new connection. */
   reset(): void;
-  /** Forwards new connections again. Silenced ones stay silent for the client; the database sees them closed. */
+  /**
+   * Forwards new connections again. Silenced connections stay silent for the client, but are closed at the database.
+   */
   mend(): void;
   /** All connections up to now. */
   readonly passages: readonly Passage[];
@@ -26,8 +28,10 @@ export type DatabaseProxy = {
 type Pair = { readonly client: Socket; readonly database: Socket; silent: boolean };
 
 /**
- * @param delayMs delay of each direction in milliseconds; with it, a burst holds everything sent without
- * waiting for a response
+ * Starts a proxy in front of the database at `address`.
+ *
+ * @param delayMs delay of each direction in milliseconds; with a delay, a burst contains everything that the client
+ * sent without waiting for a response
  */
 export async function startProxy(context: Cleanup, address: string, delayMs = 0): Promise<DatabaseProxy> {
   const { hostname, port } = new URL(address);
@@ -79,7 +83,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       });
     });
     const onClose = (other: Socket) => () => {
-      // A silenced connection does not report its end either.
+      // A silenced connection does not forward its end either.
       if (pair.silent) return;
       pairs.delete(pair);
       later(() => other.destroy());

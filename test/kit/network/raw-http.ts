@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Everything received on one connection, the status of each response, and whether the peer closed it. */
+/** The text received on one connection, the status of each response, and whether the peer closed the connection. */
 export type Conversation = {
   readonly text: string;
   readonly statuses: readonly number[];
@@ -8,7 +8,7 @@ export type Conversation = {
 };
 
 /**
- * Sends bytes unchanged on a new connection and reads until the peer closes it. Without a close within
+ * Sends bytes unchanged on a new connection and reads until the peer closes it. If the peer does not close it within
  * `timeoutMs`, `closed` is false.
  */
 export function converse(baseUrl: string, bytes: string, timeoutMs = 3_000): Promise<Conversation> {
@@ -26,7 +26,7 @@ export function converse(baseUrl: string, bytes: string, timeoutMs = 3_000): Pro
   const timer = setTimeout(() => done(false), timeoutMs);
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('end', () => done(true));
-  // A reset while this side still writes also counts as closed.
+  // A connection that is reset while this side still writes also counts as closed.
   socket.on('error', () => undefined);
   socket.on('close', () => done(true));
   return promise;

@@ -2,7 +2,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 import { eventually } from '../eventually.ts';
 import type { Person, TestService } from '../service/service.ts';
 
-/** A server-sent event or a comment. */
+/** A server-sent event, or a comment in the stream. */
 export type Message = {
   readonly id?: string;
   readonly event?: string;
@@ -11,12 +11,12 @@ export type Message = {
   readonly comment?: string;
 };
 
-/** An open stream. */
+/** An open stream of server-sent events. */
 export type Stream = {
   readonly status: number;
   readonly headers: Headers;
   readonly messages: readonly Message[];
-  /** The messages with data. */
+  /** The messages that have data. */
   readonly events: readonly Message[];
   /** Waits until at least `count` events have arrived. */
   arrived(count: number): Promise<readonly Message[]>;

@@ -6,7 +6,7 @@ import { waitForConnections } from './wait-for-arrivals.ts';
 /** Maximum time to wait for notifications. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
-/** The path that caughtUp() requests; not a notification. */
+/** The path that catchUp() requests. Such a request is not counted as a notification. */
 const CAUGHT_UP = '/-/caught-up';
 
 /** A received notification. */
@@ -16,11 +16,11 @@ export type Notification = {
   readonly body: string;
   readonly resourceUrl: string;
   readonly deliveryId: string;
-  /** Monotonic milliseconds. */
+  /** Time of arrival, in monotonic milliseconds. */
   readonly at: number;
 };
 
-/** A response: a status, with headers, or a function that writes it. */
+/** A response: a status, a status with headers, or a function that writes the response. */
 export type Reply =
   | number
   | { readonly status: number; readonly headers?: Record<string, string> }
@@ -28,14 +28,14 @@ export type Reply =
 
 export type Target = {
   readonly url: string;
-  /** The URL of a path of this target. */
+  /** Returns the URL of a path of this target. */
   at(path: string): string;
   readonly received: readonly Notification[];
-  /** Sets the next responses, in order. The last one repeats. */
+  /** Sets the next responses, in order. The last response repeats. */
   answers(...replies: Reply[]): void;
   /** Waits until at least `count` notifications have arrived. */
   arrived(count: number): Promise<readonly Notification[]>;
-  /** Waits until everything that was sent before has arrived. */
+  /** Waits until all notifications that were sent before this call have arrived. */
   caughtUp(): Promise<void>;
   close(): Promise<void>;
 };

@@ -1,7 +1,7 @@
 /**
- * A self-signed certificate for test targets, worth nothing elsewhere: for `localhost`, `target.test`, 127.0.0.1 and
- * ::1, valid from 2020 to 2120. Made with `openssl ca -selfsign -startdate 20200101000000Z -enddate 21200101000000Z`
- * from a P-256 key, so that it is valid on a machine whose clock is off.
+ * A self-signed certificate that only test targets use. It covers `localhost`, `target.test`, 127.0.0.1 and ::1. It is
+ * valid from 2020 to 2120, so that a machine with a wrong clock accepts it. Made from a P-256 key with
+ * `openssl ca -selfsign -startdate 20200101000000Z -enddate 21200101000000Z`.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUKgAwIBAgIBATAKBggqhkjOPQQDAjAfMR0wGwYDVQQDDBRDYXJpbGxv

@@ -2,13 +2,13 @@ import { get } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Waits until everything sent before to a server of this process has been received, on new and on open
- * connections. Returns the time in monotonic milliseconds.
+ * Waits until a server of this process has received all data that was sent to it before this call, on new and on open
+ * connections. Returns the current time in monotonic milliseconds.
  *
  * @param url a path that responds to GET immediately
  */
 export async function waitForConnections(url: string): Promise<number> {
-  // Connections are accepted in order, so all earlier ones have been accepted as well.
+  // Connections are accepted in order: when this one is accepted, all earlier connections have been accepted as well.
   await new Promise<void>((resolve, reject) => {
     const request = get(url, { agent: false }, (response) => response.resume().on('end', resolve));
     request.on('error', reject);
@@ -18,7 +18,7 @@ export async function waitForConnections(url: string): Promise<number> {
   return performance.now();
 }
 
-/** Records when notifications began. The first one of a connection begins with the connection. */
+/** Records when notifications began to arrive. The first notification of a connection begins with the connection. */
 export class ConnectionTimes {
   readonly #connectedAt = new WeakMap<Socket, number>();
 
@@ -26,12 +26,12 @@ export class ConnectionTimes {
     this.#connectedAt.set(socket, performance.now());
   }
 
-  /** Whether no request was received on the connection before. */
+  /** Whether the connection has not received a request before. */
   isFresh(socket: Socket): boolean {
     return this.#connectedAt.has(socket);
   }
 
-  /** The start of the notification that is being received on a socket, in monotonic milliseconds. */
+  /** Returns the start of the notification that is arriving on a socket, in monotonic milliseconds. */
   of(socket: Socket): number {
     const at = this.#connectedAt.get(socket) ?? performance.now();
     this.#connectedAt.delete(socket);

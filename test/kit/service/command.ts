@@ -20,7 +20,7 @@ export type Ended = {
 export type Surroundings = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Standard input; empty when left out. */
+  /** Text for standard input. The default is empty. */
   readonly input?: string;
 };
 
@@ -29,7 +29,7 @@ export async function carillon(args: readonly string[], surroundings: Surroundin
   const child = start(args, surroundings);
   child.stdin?.end(surroundings.input);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-  // A command that serves instead of exiting must not block the tests.
+  // Kill a command that keeps running instead of exiting, so that it does not block the tests.
   const timeout = setTimeout(() => child.kill('SIGKILL'), 15_000);
   const [code] = await once(child, 'close');
   clearTimeout(timeout);
@@ -74,11 +74,11 @@ export type Served = {
   readonly baseUrl: string;
   /** The lines that the service printed at its start. */
   readonly greeting: readonly string[];
-  /** The value of a line of the greeting, such as `key: …`. */
+  /** Returns the value of a line of the greeting: the key for `key`, from the line `key: …`. */
   said(name: string): string | undefined;
-  /** All lines of standard error up to now. */
+  /** Returns all lines of standard error up to now. */
   readonly logged: () => readonly string[];
-  /** The exit code, after the exit. */
+  /** Resolves to the exit code when the process has exited. */
   readonly exited: Promise<number | null>;
   /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
@@ -101,13 +101,13 @@ export async function serve(
   };
   const stop = () => end('SIGTERM');
   atEnd(context, stop);
-  // The greeting is a single write.
+  // The service prints its greeting in a single write, so all lines arrive together.
   const ended = await Promise.race([stdout.first, exited]);
   if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);
   const greeting = linesOf(stdout.text);
   const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   return {
-    // At the first start this is the sign-in link of the owner.
+    // At the first start, the line is the sign-in link of the owner: remove its path.
     baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
     greeting,
     said,

@@ -7,7 +7,7 @@ const run = promisify(execFile);
 
 type Step = { readonly word: string; readonly rest: string };
 
-/** The configuration of an image. */
+/** The configuration of a built image. */
 export type Image = {
   /** The folder that represents the root of the file system. */
   readonly root: string;
@@ -37,8 +37,8 @@ export function isSent(ignore: string, path: string): boolean {
 }
 
 /**
- * Builds a Dockerfile without a container engine, each stage in a folder. Supports COPY, `RUN npm …` and `RUN
- * install -d …`; any other step is an error. Returns the last stage.
+ * Builds a Dockerfile without a container engine, each stage in a folder. Supports COPY, `RUN npm …` and
+ * `RUN install -d …`; any other build step is an error. Returns the image of the last stage.
  *
  * @param context the build context; paths excluded by its `.dockerignore` cannot be copied
  * @param owner the numeric id that owns the folders made for the user of the image

@@ -29,14 +29,14 @@ export async function imported(store: Store, path: string, how: { resume?: boole
   return importFrom({ store, path, clock: systemClock, progress, resume, rowsACommit: 3 });
 }
 
-/** The lines of a file without line feeds. */
+/** Returns the lines of a file, without line feeds. */
 export function linesIn(path: string): string[] {
   return readFileSync(path, 'utf8').trimEnd().split('\n');
 }
 
 /**
- * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rows` rows of a stage,
- * or in the write number `rows` when the stage is `a write`. Returns the signal that ended the process.
+ * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rows` rows of a stage, or, if
+ * the stage is `a write`, in its `rows`th write transaction. Returns the signal that ended the process.
  */
 export async function importKilled(
   database: string,

@@ -14,7 +14,9 @@ import {
 const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc":"00000000"}', "'; drop table events; --"];
 const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
-/** A valid row of a table. Columns that are not given take one of the values that their type allows. */
+/**
+ * Returns a valid row of a table. Columns that `given` does not contain get one of the values that their type allows.
+ */
 export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
   const cells: Readonly<Record<string, Column>> = columns[table];
   const defaultValue = (column: string, index: number) => {
@@ -28,7 +30,7 @@ export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
   );
 }
 
-/** The range of record ids in an account that fillAccount() creates. */
+/** The id of an account that fillAccount() creates, and the range of the record ids in it. */
 export type Ids = { readonly accountId: number; readonly first: number; readonly count: number };
 
 /** Creates an account with `count` rows in every table, with record ids from `first`. */
@@ -47,7 +49,7 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
   });
 }
 
-/** The columns that reference other rows or must be unique. */
+/** Returns the values of the columns that reference other rows or must be unique. */
 function linkedColumns(table: MovedTable, domain: string, accountId: number, id: number): Row {
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
@@ -57,12 +59,12 @@ function linkedColumns(table: MovedTable, domain: string, accountId: number, id:
   );
   const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
-  // A delivery is either pending or finalized.
+  // A delivery is either pending or finalized, so the two tables must not have the same delivery ids.
   const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};
   return { ...ids, record_id: id, position: id, ...unique, ...delivery, ...own };
 }
 
-/** All rows of all exported tables, ordered by key, including columns that are not exported. */
+/** Reads all rows of all exported tables, ordered by key, including columns that are not exported. */
 export async function allRows(store: Store): Promise<Readonly<Record<string, readonly Row[]>>> {
   const found: Record<string, readonly Row[]> = {};
   for (const table of tables) {
@@ -75,7 +77,9 @@ export async function allRows(store: Store): Promise<Readonly<Record<string, rea
 
 const ROWS_PER_STATEMENT = 50;
 
-/** A row with the smallest value in every column that is not given: null, 0 or an empty text. */
+/**
+ * Returns a row in which every column that `given` does not contain has the smallest value: null, 0 or an empty text.
+ */
 export function plainRow(table: AccountTable, given: Row): Row {
   const cells: Readonly<Record<string, Column>> = columns[table];
   const emptyValue = (column: string) => {

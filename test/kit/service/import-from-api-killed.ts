@@ -1,6 +1,6 @@
 import { move } from './import-from-api.ts';
 
-// Runs an import that kills its own process at a stage, after a number of rows.
+// Runs an import that kills its own process in the stage `where`, after `rows` rows.
 const [given = '{}', where, rows] = process.argv.slice(2);
 
 let stage = '';

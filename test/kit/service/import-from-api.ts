@@ -23,7 +23,7 @@ export type Move = {
   readonly progress?: Progress;
 } & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
 
-/** Imports an account through the API in this process, as the command line does. */
+/** Imports an account through the API in this process, like the command line does. */
 export async function move({
   base,
   headers,
@@ -63,7 +63,7 @@ export async function move({
 
 /**
  * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
- * signal.
+ * signal that ended the process.
  */
 export async function moveKilled(given: Omit<Move, 'progress' | 'print'>, stage: string, rows: number) {
   const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
@@ -79,11 +79,11 @@ export type Script = {
   readonly singles: Record<string, unknown>;
   /** The maximum page size. */
   readonly most?: number;
-  /** Resources that are answered with this status. */
+  /** Statuses of error responses, by resource. */
   readonly refuses?: Readonly<Record<string, number>>;
-  /** The reported length of a list, when it is not the real one. */
+  /** Returns the length of a list that the service reports, if it differs from the real length. */
   totalOf?(resourceType: string, length: number): unknown;
-  /** Called before each response; returns true when it has sent one itself. */
+  /** Runs before each response; returns true if it has sent the response itself. */
   before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;
 };
 

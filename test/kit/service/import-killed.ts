@@ -3,8 +3,8 @@ import type { Progress } from '../../../src/transfer/progress.ts';
 import { openAt } from '../database/database.ts';
 import { imported } from './export-import.ts';
 
-// Runs an import that kills its own process: after a number of rows of a stage, or in the write with that
-// number, before it commits.
+// Runs an import that kills its own process: after `rows` rows of the stage `where`, or, if `where` is `a write`, in
+// its `rows`th write transaction, before the commit.
 const [database = '', path = '', where, rows] = process.argv.slice(2);
 
 let stage = '';

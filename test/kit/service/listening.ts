@@ -10,9 +10,9 @@ const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** `carillon listen --json` in a child process. */
 export type Listening = {
-  /** The parsed lines of standard output up to now. */
+  /** Returns the parsed lines of standard output up to now. */
   readonly heard: () => readonly Json[];
-  /** Standard error up to now. */
+  /** Returns the text of standard error up to now. */
   readonly said: () => string;
   /** Sends a signal and returns the exit code, null after SIGKILL. */
   end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
@@ -54,12 +54,12 @@ export async function startListening(
   };
 }
 
-/** A local application under development. It can be stopped and started on the same port. */
+/** A local application under development, to which the command forwards. It can be restarted on the same port. */
 export type LocalApp = {
   readonly url: string;
   /** The requests received since the first start: `Webhook-Id` and `resource_url`. */
   readonly received: { readonly id: string; readonly resourceUrl: string }[];
-  /** The status of further responses; `hang` sends none. */
+  /** Status of the next responses. With `hang`, the application does not respond. */
   answer: number | 'hang';
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -10,13 +10,13 @@ import { pendingNow } from './nodes.ts';
 
 /** Concurrent writers that create events, and their results. */
 export type Load = {
-  /** All calls, for the checker. */
+  /** All calls of the writers, for the delivery checker. */
   readonly calls: readonly Call[];
   /** The paths of events whose creation was acknowledged with 201. */
   readonly acknowledged: ReadonlySet<string>;
-  /** The errors of the other calls. */
+  /** Errors of the calls that did not succeed. */
   readonly failures: readonly CarillonError[];
-  /** Sends further calls to these nodes. */
+  /** Sends all following calls to these nodes. */
   through(...nodes: readonly Carillon[]): void;
   /** Suspends the writers until `resume`. Resolves when no call is in flight. */
   pause(): Promise<void>;
@@ -25,7 +25,7 @@ export type Load = {
 };
 
 /**
- * Starts the writers, which use the nodes in turn from the first `resume` on.
+ * Starts the writers. They begin to create events at the first `resume()`, and use the nodes in turn.
  *
  * @param everyMs the pause between two events of one writer, in milliseconds
  */
@@ -38,7 +38,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   let open = Promise.withResolvers<void>();
   let busy = 0;
   let idle = Promise.withResolvers<void>();
-  /** The user id, read before the first event, while all nodes are up. */
+  /** Resolves to the user id. It is read before the first event, while all nodes are up. */
   let userIdOnce: Promise<string> | undefined;
 
   async function writeOne(word: string, node: Carillon): Promise<void> {
@@ -93,7 +93,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   };
 }
 
-/** Creates records outside any load and returns their calls for the checker. */
+/** Creates records without a load, and returns the calls for the delivery checker. */
 export async function createRecords(
   { user, events, clients }: Carillon,
   kind: 'new_event' | 'new_client',
@@ -113,13 +113,13 @@ export async function createRecords(
   );
 }
 
-/** The paths of all stored events. */
+/** Returns the paths of all stored events. */
 export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<string>> {
   const rows = await read.selectFrom('events').select('event_id').execute();
   return new Set(rows.map((row) => `/v2/events/${row.event_id}`));
 }
 
-/** Records the crash of a node for the checker: deliveries pending at this time may be sent again. */
+/** Describes the crash of a node for the delivery checker: deliveries that are pending now may be sent again. */
 export async function recordCrash(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
   const pending = await pendingNow(store);
   // Include the notifications that were in transit when the node ended.
@@ -127,12 +127,12 @@ export async function recordCrash(store: Pick<Store, 'read'>, target: Pick<Targe
   return { at: performance.now(), pending, fates: new Map() };
 }
 
-/** Maximum time until an attempt is stored, on a busy machine. */
+/** Maximum time from an attempt until its result is stored, on a busy machine. */
 const MAX_COMPLETION_MS = 2_000;
 
 /**
- * Checks calls, arrivals and the database against each other, and returns the faults. Every hook of `paths`
- * exists from the start.
+ * Checks calls, arrivals and the database against each other, and returns the violations. The hooks of `paths` exist
+ * from the start.
  */
 export async function compareLedgers(
   database: string,
@@ -156,7 +156,7 @@ export async function compareLedgers(
   return check({ calls: [...subscribed, ...calls], arrivals, database: { ...held, hooks }, crashes, settlesWithinMs });
 }
 
-/** The ids of deliveries that arrived more than once. */
+/** Returns the ids of deliveries that arrived more than once. */
 export function repeatedIn({ received }: Pick<Target, 'received'>): string[] {
   const times = Map.groupBy(received, (one) => one.deliveryId);
   return [...times].filter(([, all]) => all.length > 1).map(([deliveryId]) => deliveryId);

@@ -4,7 +4,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 import type { Person, TestService } from './service.ts';
 import { type ServiceProcess, startProcess } from './service-process.ts';
 
-/** The same user, with a client of another node. */
+/** Returns the same user with a client that calls another node. */
 export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: Person): Person {
   return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }) };
 }
@@ -27,19 +27,19 @@ export async function startSecondNode(
   return { ...started, database, carillon, headers };
 }
 
-/** The node that holds the lease of each hook queue, by hook id; 0 for none. */
+/** Returns the node that holds the lease of each hook queue, by hook id; 0 if no node holds it. */
 export async function ownersOf({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
   const rows = await read.selectFrom('hooks').select(['hook_id', 'lease_owner']).execute();
   return new Map(rows.map((row) => [String(row.hook_id), row.lease_owner]));
 }
 
-/** The registered nodes, oldest first. */
+/** Returns the ids of the registered nodes, oldest first. */
 export async function nodesOn({ read }: Pick<Store, 'read'>): Promise<number[]> {
   const rows = await read.selectFrom('nodes').select('node_id').orderBy('node_id').execute();
   return rows.map((row) => row.node_id);
 }
 
-/** The ids of pending deliveries of live hooks. */
+/** Returns the ids of the pending deliveries of live hooks. */
 export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
   const rows = await read
     .selectFrom('pending_deliveries')
@@ -50,7 +50,7 @@ export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<Readonl
   return new Set(rows.map((row) => String(row.delivery_id)));
 }
 
-/** The number of log lines of an event. */
+/** Returns the number of log lines with this event name. */
 export function timesLogged({ logged }: Pick<TestService, 'logged'>, event: string): number {
   return logged.filter((line) => line.event === event).length;
 }

@@ -28,7 +28,7 @@ export async function recordOccurrences<T>(
   return { result, noted };
 }
 
-/** The feed position of an account: the number of its occurrences. */
+/** Returns the feed position of an account: the number of its occurrences. */
 export async function positionOf({ store }: TestService, domain: string): Promise<number> {
   const { position } = await store.read
     .selectFrom('positions')
@@ -39,7 +39,7 @@ export async function positionOf({ store }: TestService, domain: string): Promis
   return position;
 }
 
-/** Every table that a call could write to. */
+/** Every table that an API call can write to. */
 const writableTables = [
   'accounts',
   'users',
@@ -60,21 +60,21 @@ const writableTables = [
   'pending_deliveries',
 ] as const;
 
-/** Serializes these tables, to assert that a call wrote nothing. */
+/** Serializes every table that an API call can write to, so that a test can assert that a call wrote nothing. */
 export async function everythingWritten({ store }: TestService): Promise<string> {
   const tables: unknown[] = [];
   for (const table of writableTables) {
     const rows = await store.read.selectFrom(table).selectAll().execute();
-    // The service updates `last_used` in the background.
+    // Leave out `last_used`, because the service updates it in the background.
     const stable = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
-    // The order of rows is undefined.
+    // Sort the rows, because the database returns them in any order.
     tables.push([table, stable.sort()]);
   }
   return JSON.stringify(tables);
 }
 
 /**
- * Sets the retention clock as if services had run until this time: old rows are dropped by that clock (decision
+ * Sets the retention clock as if services had run until this time. Retention deletes old rows by that clock (decision
  * 34).
  */
 export async function trustUntil(store: Pick<Store, 'write'>, at: number): Promise<void> {

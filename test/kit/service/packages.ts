@@ -26,8 +26,9 @@ const folder = fileURLToPath(new URL('../../releases/', import.meta.url));
 export type Release = {
   readonly version: string;
   readonly sql: string;
-  /** The API keys and hooks in it, by the names in `test/releases/make.ts`. */
+  /** API keys in the database, by their names in `test/releases/make.ts`. */
   readonly keys: Readonly<Record<string, string>>;
+  /** Hooks in the database, by their names in `test/releases/make.ts`. */
   readonly hooks: Readonly<Record<string, { readonly id: string }>>;
 };
 

@@ -12,7 +12,7 @@ import type { Person } from './service.ts';
 const guide = readFileSync(new URL('../../../docs/receiving.md', import.meta.url), 'utf8');
 const kit = new URL('../../../packages/sdk/src/receiver/index.ts', import.meta.url).href;
 
-/** The receiver of docs/receiving.md, unchanged except for the path of the kit. */
+/** Returns the receiver of docs/receiving.md, unchanged except for the path of the receiver kit. */
 export function guidedReceiver(): string {
   const program = /^```js receiver\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
   const adapted = program.replace("'@carillon/sdk/receive'", () => `'${kit}'`);
@@ -24,9 +24,9 @@ export type ReceiverProcess = {
   /** Starts the receiver, which runs until it is killed. */
   start(): void;
   kill(): Promise<void>;
-  /** The event names that the receiver has written to its file. */
+  /** Returns the event names that the receiver has written to its file. */
   written(): string[];
-  /** The chunks of standard error. */
+  /** The chunks that the receiver has written to standard error. */
   readonly faults: readonly string[];
 };
 

@@ -7,7 +7,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 /** The entry point in this source tree. */
 const fromSource = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
-/** A process that exceeds these timeouts is killed. */
+/** Timeouts of the start and of the stop. A process that exceeds its timeout is killed. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
@@ -15,8 +15,9 @@ const STOP_TIMEOUT_MS = 30_000;
 export type Started = {
   readonly process: ChildProcess;
   readonly baseUrl: string;
-  /** Printed only at the first start of a database. */
+  /** Domain of the account; printed only by the first service that starts on a database. */
   readonly domain: string | undefined;
+  /** API key of the account; printed together with the domain. */
   readonly key: string | undefined;
   /** Sends a signal, waits for the exit and returns the exit code; null when the process was killed. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
@@ -26,9 +27,9 @@ export type Started = {
  * Starts `carillon serve` with these environment variables and waits for its greeting. Rejects with the output
  * if the process exits first.
  *
- * @param logTo a file descriptor for standard error; when left out, it is read and dropped
+ * @param logTo a file descriptor for standard error; by default, standard error is read and dropped
  * @param runBy a command that runs the service, such as a tracer
- * @param main another entry point than that of this source tree
+ * @param main the entry point; by default, the entry point in this source tree
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
@@ -44,7 +45,7 @@ export async function startProcess(
   );
   return {
     process: child,
-    // At the first start this is the sign-in link of the owner.
+    // At the first start, the field is the sign-in link of the owner: remove its path.
     baseUrl: (fields.get('console') ?? '').replace(/\/(#.*)?$/, ''),
     domain: fields.get('domain'),
     key: fields.get('key'),
@@ -58,7 +59,7 @@ export async function startProcess(
   };
 }
 
-/** Kill the children on exit. This does not run when this process is killed itself. */
+/** Running children, to kill them when this process exits. They survive if this process is killed itself. */
 const living = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL');
@@ -81,7 +82,7 @@ export function spawnService(
   return child;
 }
 
-/** The greeting is one short write, so it arrives in one chunk. */
+/** Waits for the greeting of the service. It is one short write, so it arrives in one chunk. */
 async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -21,11 +21,11 @@ import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 
-/** Differences from the default service of a test, which has the default configuration with short waits. */
+/** Changes to the default service of a test, which has the default configuration with short waits. */
 export type Setup = {
   readonly options?: Partial<Record<OptionName, string>>;
   readonly ports?: Partial<Ports>;
-  /** The database; a new one when left out. */
+  /** The database. The default is a new database. */
   readonly database?: string;
 };
 
@@ -49,7 +49,7 @@ export type TestService = {
   readonly baseUrl: string;
   /** The value for `--database`. */
   readonly database: string;
-  /** A second connection to the database, to look at the stored state. */
+  /** A second connection to the database, with which tests read and change the stored state. */
   readonly store: Store;
   /** All log lines. */
   readonly logged: readonly Record<string, unknown>[];
@@ -80,7 +80,7 @@ export type TestService = {
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
 
 /** Parsed JSON of any shape. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of any shape, and fail if the shape is unexpected
 export type Json = any;
 
 let folders = 0;
@@ -94,8 +94,8 @@ export function temporaryFolder(context: Cleanup): string {
 }
 
 /**
- * A slow clock for heartbeats. With a test clock the service's timers stand still, and on a slow machine the
- * node must not be taken for dead.
+ * The clock of heartbeats when the service has a test clock. It is 20 times slower than real time, so that a node does
+ * not look dead while a slow machine delays its heartbeats.
  */
 const slowHeartbeatClock: Clock = {
   now: () => systemClock.now() / 20,
@@ -103,7 +103,10 @@ const slowHeartbeatClock: Clock = {
   after: systemClock.after,
 };
 
-/** Cheap passphrase hashing, because most tests do not depend on its cost. {@link asShipped} restores the real one. */
+/**
+ * Cheap passphrase hashing, because most tests do not depend on its cost. {@link withProductionHashing} sets the
+ * production cost.
+ */
 const passphraseCost: ScryptCost = { logN: 5, r: 8, p: 1 };
 
 /** Setup with the production cost of passphrase hashing. */
@@ -118,7 +121,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     port: '0',
     retryWaits: '50ms,100ms',
     attemptTimeout: '2s',
-    // All callers of a test share one address, so wrong keys must not throttle the others.
+    // All callers of a test share one address, so a wrong key of one caller must not delay the other callers.
     wrongKeys: 'off',
     ...setup.options,
     database,
@@ -221,14 +224,14 @@ export async function startTestService(context: Cleanup, database: string, setup
   };
 }
 
-/** The headers that a browser with this session cookie sends. */
+/** Returns the headers that a browser with this session token in its cookie sends. */
 export function browserHeaders(baseUrl: string, token: string): Record<string, string> {
   const { protocol, port } = new URL(baseUrl);
   const name = protocol === 'https:' ? '__Host-carillon' : `carillon_${port}`;
   return { cookie: `${name}=${token}`, 'sec-fetch-site': 'same-origin' };
 }
 
-/** A console user with this session token, at this or another node. */
+/** Returns a console user with this session token, at any node of the service. */
 export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
   const headers = browserHeaders(baseUrl, token);
   const asBrowser = new CarillonConsole({

@@ -5,7 +5,7 @@ import { newPostgresDatabase, newServiceDatabase } from '../database/postgres-da
 import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 
-/** A database under test. Suites loop over all of them: every promise holds on each. */
+/** A database under test. Suites loop over all databases, because every promise holds on each of them. */
 export type TestStore = {
   readonly name: 'SQLite' | 'PostgreSQL';
   readonly test: typeof nodeTest;
@@ -19,7 +19,11 @@ export type TestStore = {
 
 type Database = TestStore['database'];
 
-/** @param serviceDatabase creates the database of a service; it may already have the schema */
+/**
+ * Creates the tools to test on a database.
+ *
+ * @param serviceDatabase creates the database of a service, which may already have the schema
+ */
 function testStore(
   name: TestStore['name'],
   test: typeof nodeTest,
@@ -37,7 +41,7 @@ function testStore(
   };
 }
 
-/** For behavior that does not depend on the database. */
+/** SQLite, for tests of behavior that does not depend on the database. */
 export const sqlite = testStore(
   'SQLite',
   nodeTest,
@@ -49,15 +53,15 @@ const onPostgres = (name: string, ...rest: unknown[]) =>
 
 const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase, newServiceDatabase);
 
-/** All databases, or those that TEST_STORES names. For code outside test files. */
+/** All databases, or those that TEST_STORES names, for code outside of test files. */
 export const chosen: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
   (process.env.TEST_STORES ?? name).split(',').includes(name),
 );
 
 /**
- * The databases that every suite runs on: all, or those that TEST_STORES names. Tests start only after the file
- * has looped over all databases. Otherwise the runner could end the file when the tests of the first are done
- * while the next is still starting.
+ * The databases that every suite runs on: all, or those that TEST_STORES names. Tests start only after the file has
+ * looped over all databases. Otherwise the runner could end the file when the tests on the first database are done,
+ * while the service on the next database is still starting.
  */
 export const stores: Iterable<TestStore> = {
   *[Symbol.iterator]() {

@@ -2,10 +2,10 @@ import { systemClock } from '../../../src/clock.ts';
 import { type Attempt, createAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 
-/** The times of attempts at one path: when each began, and when it connected. */
+/** The times at which the attempts to one path began, and at which they connected, in monotonic milliseconds. */
 export type Trace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
 
-/** The real HTTP attempt, restricted to loopback, with a record of all attempts in monotonic milliseconds. */
+/** Returns the real HTTP attempt, restricted to loopback, and a function that returns the times of its attempts. */
 export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): Trace } {
   const traces = new Map<string, { begun: number[]; dialled: number[] }>();
   const traceOf = (path: string) => {

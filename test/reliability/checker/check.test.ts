@@ -42,7 +42,7 @@ const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0):
   fates: new Map([['/a', fate]]),
 });
 
-/** Two events, both acknowledged, stored and delivered. */
+/** The history of a run with two events, both acknowledged, stored and delivered. */
 const consistent: History = {
   calls: [subscribed, created(1, 10), created(2, 20)],
   arrivals: [delivered(1, 12), delivered(2, 22)],
@@ -326,7 +326,8 @@ test('while it is uncertain whether a failure counted, each attempt must fit one
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
   const concurrent = [delivered(1, 30, { answeredAt: 40 }), delivered(2, 30.1, { answeredAt: 40.1 })];
-  // A scheduled attempt after the restore, or the redelivery: only the service knows whether it counts.
+  // This failure is a scheduled attempt after the restore, or the redelivery. Only the service knows whether it
+  // counts.
   const doubtful = delivered(0, 31, { answer: 500, answeredAt: 35 });
   const atOnce = ids.slice(4).map((id) => delivered(id, 50 + id / 100, { answeredAt: 60 }));
   const sent = (...arrivals: Arrival[]) =>
@@ -348,8 +349,8 @@ test('while it is uncertain whether a failure counted, each attempt must fit one
 test('a failure that started before an uncertain one may count itself', () => {
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  // The doubtful failure is a scheduled attempt of the restored hook, or the redelivery. An attempt that
-  // started after it finishes before one that was in flight with it.
+  // The first failure is a scheduled attempt of the restored hook, or the redelivery. The 200 starts after that
+  // failure, and finishes before the second failure, which was in flight at the same time.
   const doubtful = delivered(0, 31, { answer: 500, answeredAt: 35 });
   const heard = delivered(1, 36, { answeredAt: 38 });
   const beside = delivered(2, 29, { answer: 500, answeredAt: 40 });

@@ -22,7 +22,10 @@ import {
 /** A violation of a promise of the service, with the clause that it breaks. */
 export type Violation = { readonly clause: string; readonly what: keyof typeof rules; readonly detail: string };
 
-/** Invariants that hold in every run of the service, whatever fails. */
+/**
+ * Invariants that hold in every run of the service, whatever fails. Each has its clause, and a function that finds
+ * the violations in a history.
+ */
 const rules = {
   'acknowledged and lost': ['C20', lost],
   'without a request': ['C20', unexplained],
@@ -47,7 +50,7 @@ export function check(history: History): readonly Violation[] {
   });
 }
 
-/** Number of faults by rule; rules without a fault are listed with 0. */
+/** Counts the violations of each rule. A rule without a violation has the count 0. */
 export function countViolations(faults: readonly Violation[]): Record<string, number> {
   return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
 }
@@ -55,9 +58,9 @@ export function countViolations(faults: readonly Violation[]): Record<string, nu
 export const formatViolation = ({ clause, what, detail }: Violation): string => `${clause} ${what}: ${detail}`;
 
 /**
- * C20: an acknowledged record exists or was deleted later; an acknowledged deletion removed the record and
- * recorded an occurrence. If two clients were given the same id, the first record was lost and its id was
- * issued again.
+ * Finds acknowledged records that neither exist nor were deleted later, and acknowledged deletions without an
+ * effect or without an occurrence (C20). If two clients were given the same id, the first record was lost and its
+ * id was issued again.
  */
 function lost({ calls, database }: History): string[] {
   const deleted = deletedIn(calls);
@@ -85,8 +88,8 @@ function lost({ calls, database }: History): string[] {
 }
 
 /**
- * Every live hook has received, with a 200, each occurrence that its user caused after the subscription was
- * answered.
+ * Finds occurrences that a live hook has not received with a 200, although its user caused them after the
+ * subscription was answered.
  */
 function undelivered(history: History): string[] {
   const { calls, arrivals, database } = history;
@@ -125,8 +128,9 @@ function notFetchable({ calls, arrivals }: History): string[] {
 }
 
 /**
- * C14: an occurrence belongs to the user who caused it. Each notification is of an occurrence of its hook's
- * kind and user that was not over before the subscription was requested.
+ * Finds occurrences of a wrong user, and notifications to a wrong hook (C14). An occurrence belongs to the user
+ * who caused it. A notification must have the kind and the user of its hook, and its occurrence must not have been
+ * acknowledged before the subscription was requested.
  */
 function misdirected(history: History): string[] {
   const { calls, arrivals, database } = history;
@@ -143,7 +147,7 @@ function misdirected(history: History): string[] {
       const hook = hooks.get(path);
       const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
       if (isOfTest(history, one)) return false;
-      // A notification without any record is counted as `delivered without a record`.
+      // A notification without any record breaks another rule, `delivered without a record`.
       if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
       const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
       const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
@@ -160,9 +164,10 @@ function malformed({ arrivals }: History): string[] {
 }
 
 /**
- * C20: after its 200, or while it is in flight, a delivery is sent again only if a crash left it pending
- * before the result was committed, if a pause outlasted the attempt, or on request: a redelivery (X3), or a
- * restore of the hook (X1). A failed test is not retried either.
+ * Finds deliveries that were sent again after a 200, or while an attempt was in flight, without a valid reason
+ * (C20). A valid reason is a crash that left the delivery pending before its result was committed, a pause that
+ * outlasted the attempt, a requested redelivery (X3), or a restore of the hook (X1). A failed test must not be
+ * retried either.
  */
 function unexplainedDuplicates(history: History): string[] {
   const { calls, arrivals, crashes, pauses = [] } = history;
@@ -208,7 +213,7 @@ function unexplainedDuplicates(history: History): string[] {
   return found;
 }
 
-/** Both attempts, and the crashes between them with what each left pending. */
+/** Describes both attempts and the crashes between them, and whether each crash left the delivery pending. */
 function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arrival): string {
   const since = crashes.filter(({ at }) => earlier.at <= at && at <= later.at);
   const died = since.map(
@@ -217,7 +222,7 @@ function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arriva
   return `${later.path} ${later.deliveryId} at ${later.at}, response ${later.answer}; before from ${earlier.at} to ${earlier.answeredAt}, response ${earlier.answer}; crashes since: ${died.join(', ') || 'nothing'}`;
 }
 
-/** X1, X3: a requested test or redelivery is sent if its hook stays live. */
+/** Finds requested tests and redeliveries that were not sent although their hook stayed live (X1, X3). */
 function ignoredRequests({ calls, arrivals, database }: History): string[] {
   const byDelivery = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
   const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
@@ -234,7 +239,7 @@ function ignoredRequests({ calls, arrivals, database }: History): string[] {
     .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
 }
 
-/** C13: no attempt starts after the response to a DELETE, unless the hook is restored or created again. */
+/** Finds attempts that started after the response to a DELETE, unless the hook was restored or created again (C13). */
 function deliveredAfterEnd({ calls, arrivals }: History): string[] {
   return arrivals
     .filter(({ path, at }) => {
@@ -246,13 +251,13 @@ function deliveredAfterEnd({ calls, arrivals }: History): string[] {
     .map(({ path, at }) => `${path} at ${at}`);
 }
 
-/**
- * Whether an occurrence of this kind always has a call in the history. Changes, for example, are not recorded
- * there.
- */
+/** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
 const isExplainable = (kind: string): boolean => kinds[kind as Kind].hooks || isEnd(kind);
 
-/** C20: each record and each occurrence has exactly one call that requested it, with the same word. */
+/**
+ * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
+ * (C20).
+ */
 export function unexplained(history: History): string[] {
   const { calls, database } = history;
   const causeOf = causes(history);
@@ -288,8 +293,9 @@ const isOfKind = (record: string, { kind }: Occurring): boolean =>
   record.includes(`/v2${resourceTypes[kinds[kind].resourceType].collection}/`);
 
 /**
- * C12: an acknowledged hook exists with the requested kind and user. It is live unless the service ended it
- * or a client requested its end; the last acknowledged end or restore applies.
+ * Finds hooks that differ from their requests (C12). An acknowledged hook must exist with the requested kind and
+ * user. It must be live unless the service ended it or a client requested its end; the last acknowledged end or
+ * restore applies.
  */
 function hookDifferences({ calls, database }: History): string[] {
   const stored = Map.groupBy(database.hooks, ({ path }) => path);
@@ -321,7 +327,7 @@ function endDifferences(calls: History['calls'], { path, endedReason }: StoredHo
   const never = Number.POSITIVE_INFINITY;
   const restored = restores.filter(({ answeredAt }) => answeredAt !== undefined);
   const lastRestored = Math.max(Number.NEGATIVE_INFINITY, ...restored.map(({ askedAt }) => askedAt));
-  // An end that was answered before the last acknowledged restore was requested is undone by it.
+  // A restore undoes every end that was answered before the restore was requested.
   const isUnexplained = (withUser: boolean) =>
     !ends.some(({ answeredAt = never, ...end }) => (end.withUser === true) === withUser && answeredAt >= lastRestored);
   if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody requested that`];

@@ -5,12 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { integrityErrors } from '../../../src/store/backup/backup.ts';
 
-/**
- * amcheck on every table and every B-tree index of a PostgreSQL database. `verify_heapam` returns faults as
- * rows, `bt_index_check` throws.
- */
+/** Checks every table of a PostgreSQL database with amcheck. `verify_heapam` returns faults as rows. */
 const TABLES = `
   select c.relname || ': ' || wrong.msg as wrong from pg_class c, verify_heapam(c.oid) wrong where c.relkind = 'r'`;
+/** Checks every B-tree index of a PostgreSQL database with amcheck. `bt_index_check` throws at a fault. */
 const INDEXES = `
   select bt_index_check(i.indexrelid, true) from pg_index i join pg_class c on c.oid = i.indexrelid
   where c.relkind = 'i' and c.relam = (select oid from pg_am where amname = 'btree') and i.indisvalid`;
@@ -32,8 +30,8 @@ export async function inspectDatabase(
   const folder = mkdtempSync(join(tmpdir(), 'carillon-looked-at-'));
   try {
     const [path, copy] = [database.slice('sqlite:'.length), join(folder, 'carillon.db')];
-    // Without the -shm file: it is an index of the log in shared memory, which a power failure loses and
-    // every start rebuilds.
+    // The -shm file is not copied. It is an index of the log in shared memory, which a power failure loses and every
+    // start rebuilds.
     for (const end of ['', '-journal', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, copy + end);
     await work(faultsInFile(copy), `sqlite:${copy}`);
   } finally {

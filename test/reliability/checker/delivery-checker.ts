@@ -1,27 +1,32 @@
 /**
- * Second opinion on the state table of a hook (C17 to C19, C22, X1, X3), written from the contract and without the code
- * of the service: `nextStatus` is the table, `DeliveryChecker` replays observed attempts against it.
+ * An independent implementation of the state table of a hook (C17 to C19, C22, X1, X3). It is written from the
+ * contract and uses no code of the service. `nextStatus` is the state table, and `DeliveryChecker` replays
+ * observed attempts against it.
  */
 
 /** Failures in a row that end a hook (C18). */
 export const MAX_FAILURES = 3;
 
-/** Attempts that a hook may have in flight while it is healthy (C22). A failing hook has one. */
+/** Attempts that a hook may have in flight while it is healthy (C22). A failing hook may have one attempt in flight. */
 export const MAX_IN_FLIGHT = 8;
 
-/** Maximum jitter of a backoff, as a fraction of it, and maximum `Retry-After` that is honored (C18). */
+/** Maximum jitter of a backoff, as a fraction of the backoff (C18). */
 const MAX_JITTER = 0.1;
+/** Maximum `Retry-After` that the service honors (C18). */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** Status of a hook in the state table: its failures in a row, or the reason for which the service ended it. */
 export type HookStatus = number | 'answered_401' | 'three_failures';
 
-/** The status of a row of the table `hooks`. */
+/** Returns the status that a row of the table `hooks` contains. */
 export function statusOf({ failures, ended_reason: endedReason }: Record<string, unknown>): HookStatus {
   return endedReason === '' ? Number(failures) : (String(endedReason) as HookStatus);
 }
 
-/** The state table. `answer` is the status of the response, undefined if the target gave none. */
+/**
+ * Returns the status that follows an attempt in the state table. `answer` is the HTTP status of the response,
+ * undefined without a response.
+ */
 export function nextStatus(status: HookStatus, answer: number | undefined): HookStatus {
   if (typeof status !== 'number') return status;
   if (answer === 200) return 0;
@@ -35,21 +40,28 @@ export type Attempt = {
   readonly startedAt: number;
   readonly answer: number | undefined;
   readonly retryAfterMs?: number | undefined;
-  /** Earliest and latest time at which the service knew the result. */
+  /** Earliest time at which the service may have known the result. */
   readonly knownFrom: number;
+  /** Latest time at which the service knew the result. */
   readonly knownBy: number;
-  /** Manual attempts count no failure and wait for no backoff (X1, X3). `perhaps`: it may be a scheduled one instead. */
+  /**
+   * Whether a client requested the attempt. A manual attempt counts no failure and ignores the backoff (X1, X3).
+   * `perhaps`: the attempt may be a scheduled one.
+   */
   readonly manual: 'yes' | 'no' | 'perhaps';
-  /** Whether the result changes the hook. `unknown`: any status may follow. */
+  /** Whether the result changes the status of the hook. `unknown`: any status may follow. */
   readonly effect: 'certain' | 'possible' | 'none' | 'unknown';
-  /** Nothing delays the retry after this attempt, so that its latest start is checked too. */
+  /** True if nothing delays the retry after this attempt, so that the latest start of the retry is checked too. */
   readonly isRetryPunctual: boolean;
 };
 
 export type CheckerOptions = {
-  /** Backoff after the first and the second failure, in milliseconds; a missing one is not checked. */
+  /**
+   * Backoffs after the first and the second failure, in milliseconds. A backoff that is missing here is not
+   * checked.
+   */
   readonly waitsMs: readonly number[];
-  /** Wall-clock time at a monotonic time: the service measures backoffs with the wall clock. */
+  /** Converts a monotonic time to wall-clock time: the service measures backoffs with the wall clock. */
   readonly wallOf: (at: number) => number;
   /**
    * True if the times at which the service knew the results are exact, so that the order of attempts and the
@@ -58,15 +70,19 @@ export type CheckerOptions = {
   readonly isExact: boolean;
 };
 
-/** One of the states that the hook may be in. */
+/** A state that the hook may be in. */
 type State = {
   readonly status: HookStatus;
-  /** When the service knew of the last counted failure. Attempts that started earlier are part of that failure (C18). */
+  /**
+   * Time at which the service knew of the last counted failure. Attempts that started earlier are part of that
+   * failure (C18).
+   */
   readonly failureKnownAt: number;
-  /** The delivery that failed and is retried before any other. */
+  /** Id of the delivery that failed. The hook retries it before it sends any other delivery. */
   readonly retryDeliveryId: string | undefined;
-  /** Wall-clock times between which the retry starts. */
+  /** Earliest wall-clock time at which the retry starts. */
   readonly retryFrom: number;
+  /** Latest wall-clock time at which the retry starts. */
   readonly retryBy: number;
   /** Attempts that the hook may have in flight: 1, and 1 more for each 200, up to MAX_IN_FLIGHT. */
   readonly concurrency: number;
@@ -82,8 +98,8 @@ const initial = (status: HookStatus): State => ({
 });
 
 /**
- * Checks the attempts of one hook. Where the outcome is uncertain (a result that a crash may have lost, a
- * request without a response), it follows every possible state until the database shows which one applies. An
+ * Checks the attempts of one hook. Where the outcome is uncertain (a result that a crash may have lost, a request
+ * without a response), the checker follows every possible state until the database shows which state applies. An
  * attempt is a fault if no possible state allows it.
  */
 export class DeliveryChecker {
@@ -92,9 +108,12 @@ export class DeliveryChecker {
   readonly #maxBackoffMs: number;
   /** Undefined while any state is possible. */
   #states: readonly State[] | undefined = [initial(0)];
-  /** Attempts since the hook was last restored and the service last started. */
+  /** Attempts in flight that started after the last restore of the hook and the last start of the service. */
   readonly #inFlight = new Set<Attempt>();
-  /** Includes deliveries by attempts from before the hook ended, since these are not retried either. */
+  /**
+   * Ids of delivered deliveries. They include those that were delivered by attempts from before the hook ended,
+   * because these are not retried either.
+   */
   readonly #delivered = new Set<string>();
 
   constructor(options: CheckerOptions) {
@@ -123,7 +142,7 @@ export class DeliveryChecker {
     this.#states = next && distinct(next);
   }
 
-  /** The service died, and its database holds this status. */
+  /** Records a crash of the service, after which the database contains this status of the hook. */
   crashed(at: number, status: HookStatus): void {
     this.#inFlight.clear();
     const matching = this.#states?.filter((state) => state.status === status) ?? [];
@@ -131,7 +150,8 @@ export class DeliveryChecker {
       this.faults.push(`is at ${status} after a crash at ${at}, and may be at ${statusesIn(this.#states)}`);
     }
     const states = matching.length > 0 ? matching : [initial(status)];
-    // The next process starts with one attempt; a failure that was lost in the crash counts when it comes again.
+    // The next process starts with one attempt in flight. A failure that was lost in the crash counts when it is
+    // repeated.
     const { failureKnownAt, retryBy, concurrency } = initial(status);
     this.#states = distinct(states.map((state) => ({ ...state, failureKnownAt, retryBy, concurrency })));
   }
@@ -140,14 +160,21 @@ export class DeliveryChecker {
     this.#states = undefined;
   }
 
-  /** @param isCertain whether the request was answered; if not, the hook may still be as it was */
+  /**
+   * Records a restore of the hook.
+   *
+   * @param isCertain whether the restore was answered; if not, the hook may still have its earlier status
+   */
   restored(isCertain: boolean): void {
     this.#inFlight.clear();
     if (isCertain) this.#states = [initial(0)];
     else if (this.#states !== undefined) this.#states = [...this.#states, initial(0)];
   }
 
-  /** Compares with the reason that the database holds after the last step; null for a live hook. */
+  /**
+   * Compares the possible states with the ended reason in the database at the end of the run, which is null for a
+   * live hook.
+   */
   ends(endedReason: string | null): void {
     const isBySomebody = endedReason === 'deleted' || endedReason === 'user_deleted';
     if (isBySomebody || this.#states === undefined) return;
@@ -156,7 +183,7 @@ export class DeliveryChecker {
     this.faults.push(`is ${endedReason ?? 'live'} at the end, and may be at ${statusesIn(this.#states)}`);
   }
 
-  /** Rules that an attempt breaks if the hook is in this state. */
+  /** Returns the rules that an attempt breaks if the hook is in this state. */
   #complaints(state: State, attempt: Attempt): string[] {
     const { status, retryDeliveryId, retryFrom, retryBy } = state;
     const { deliveryId, startedAt, manual } = attempt;
@@ -185,7 +212,7 @@ export class DeliveryChecker {
     return rules.flatMap(([isBroken, fault]) => (isBroken ? [fault] : []));
   }
 
-  /** States that the result of an attempt may leave. */
+  /** Returns the states that may follow from the result of an attempt. */
   #after(state: State, attempt: Attempt): State[] {
     const { answer, manual } = attempt;
     if (answer === 401) return [this.#failed(state, attempt)];

@@ -2,33 +2,37 @@ import { MAX_COMMIT_DELAY_MS } from '../workload/observers.ts';
 import { MAX_IN_FLIGHT } from './delivery-checker.ts';
 import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './history.ts';
 
-/**
- * Maximum duplicates of a hook at a kill: 128 uncommitted results, plus the attempts in flight
- * (C22).
- */
+/** Maximum number of duplicates of a hook at a kill: 128 uncommitted results, plus the attempts in flight (C22). */
 const MAX_DUPLICATES = 128 + MAX_IN_FLIGHT;
 
-/** Results are usually committed sooner than this after the response; later ones are counted separately. */
+/**
+ * Results are usually committed within this time after the response. Results that took longer are counted
+ * separately.
+ */
 const LATE_COMMIT_MS = 100;
 
-/** Duplicates that the receiver got, and the deliveries that the kills and pauses explain. */
+/**
+ * The number of duplicates that the receiver got, and of deliveries that may be duplicated because of kills and
+ * pauses.
+ */
 export type DuplicateCounts = {
-  /** 200s of a delivery beyond the first one. */
+  /** Number of responses with status 200 to deliveries that had been answered 200 before. */
   readonly again: number;
-  /** Sent and not answered when a process was killed. */
+  /** Number of deliveries that were sent and not yet answered when a process was killed. */
   readonly inFlight: number;
-  /** Answered 200 but not committed when a process was killed; and of these, answered more than 100 ms before. */
+  /** Number of deliveries that were answered 200 but not committed when a process was killed. */
   readonly unwritten: number;
+  /** Number of these uncommitted deliveries that were answered more than 100 ms before the kill. */
   readonly unwrittenLate: number;
-  /** Timed out after a pause before the receiver answered. */
+  /** Number of attempts that timed out after a pause, before the receiver answered. */
   readonly givenUp: number;
-  /** Violations, one per line. */
+  /** Descriptions of the violations. */
   readonly broken: readonly string[];
 };
 
 /**
- * C20: a delivery is duplicated only if it was in flight, or its result was not committed, when a process
- * died. Each hook has a maximum.
+ * Checks that a delivery is duplicated only if it was in flight, or its result was not committed, when a process
+ * died (C20). The number of duplicates of each hook is limited.
  */
 export function checkDuplicates(
   arrivals: readonly Arrival[],

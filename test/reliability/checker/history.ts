@@ -2,28 +2,34 @@ import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import { type Attempt, DeliveryChecker, type HookStatus } from './delivery-checker.ts';
 
 /**
- * History of one run: the calls of clients, the notifications that receivers got, and the final content of
- * the database. The test process records the first two as they happen, so no crash of the service loses them.
- * Times are milliseconds of one monotonic clock; a record is identified by its address.
+ * History of one run: the calls of clients, the notifications that receivers got, and the final content of the
+ * database. The test process records calls and notifications as they happen, so no crash of the service loses
+ * them. Times are milliseconds of one monotonic clock; a record is identified by its address.
  */
 export type History = {
   readonly calls: readonly Call[];
   readonly arrivals: readonly Arrival[];
   readonly database: Database;
-  /** In order of time. */
+  /** Crashes of delivering processes, in order of time. */
   readonly crashes: readonly Crash[];
   /** Pauses of delivering processes, in order of time. */
   readonly pauses?: readonly Pause[];
-  /** Minimum backoff after the first and the second failure, in milliseconds; a missing one is not checked. */
+  /**
+   * Minimum backoffs after the first and the second failure, in milliseconds. A backoff that is missing here is
+   * not checked.
+   */
   readonly waitsMs?: readonly number[];
   /**
-   * Maximum time between a response and the moment at which the service knows it, where `heardAt` is not
-   * recorded.
+   * Maximum time between a response and the time at which the service knows the response. It applies to arrivals
+   * without a recorded `resultKnownAt`.
    */
   readonly maxResultDelayMs?: number;
-  /** Maximum time until a known result is committed; may depend on when the service knew it. */
+  /** Maximum time until a known result is committed. It may depend on the time at which the service knew the result. */
   readonly settlesWithinMs?: number | ((since: number) => number);
-  /** Wall-clock time at a monotonic time, for runs that set the clock. Backoffs are measured with the wall clock. */
+  /**
+   * Converts a monotonic time to wall-clock time, for runs that set the clock. Backoffs are measured with the wall
+   * clock.
+   */
   readonly wallOf?: (moment: number) => number;
   /** From this time on nothing delays a retry. */
   readonly calmFrom?: number;
@@ -32,25 +38,26 @@ export type History = {
 /** A change that a client requested. Rejected requests are left out: they had no effect. */
 export type Call = {
   readonly askedAt: number;
-  /** Undefined without a response: only the database shows whether the request took effect. */
+  /** Undefined if there was no response. Then only the database shows whether the request took effect. */
   readonly answeredAt: number | undefined;
 } & (
   | {
       readonly did: 'occur';
       readonly kind: Kind;
       readonly userId: string;
-      /** Address of the record, if the response is known, and a word that no other record contains. */
+      /** Address of the record; undefined if the response is unknown. */
       readonly record: string | undefined;
+      /** A word in the record that no other record contains. */
       readonly word: string;
-      /** Address of the parent, whose completion also completes the record. */
+      /** Address of the parent record. Its completion also completes this record. */
       readonly above?: string;
     }
   | { readonly did: 'delete'; readonly record: string }
   | { readonly did: 'subscribe'; readonly path: string; readonly kind: Kind; readonly userId: string }
   | { readonly did: 'restore'; readonly path: string }
-  /** `withUser`: the hook ends because its user is deleted. */
+  /** `withUser`: the hook ends because its user was deleted. */
   | { readonly did: 'unsubscribe'; readonly path: string; readonly withUser?: true }
-  /** The id of the delivery, if the response is known. */
+  /** A requested test of a hook. `deliveryId` is known if there was a response. */
   | { readonly did: 'test'; readonly path: string; readonly deliveryId?: string }
   /** Requests a redelivery of an earlier delivery. */
   | { readonly did: 'redeliver'; readonly deliveryId: string }
@@ -64,7 +71,7 @@ export type Arrival = {
   readonly body: string;
   /** Time at which the connection was accepted. */
   readonly at: number;
-  /** Start of the attempt, if known: before `at`. */
+  /** Start of the attempt, if known. It is before `at`. */
   readonly began?: number;
   readonly answeredAt: number | undefined;
   /** Time at which the sender knew the response, if known. */
@@ -75,7 +82,7 @@ export type Arrival = {
   readonly isExcused?: true;
   /** `Retry-After` of the response. */
   readonly retryAfterMs?: number;
-  /** Status of a GET of the record before the response; undefined if none was sent. */
+  /** Status of a GET of the record that the receiver sent before it answered; undefined if it sent none. */
   readonly fetched?: number;
 };
 
@@ -93,7 +100,7 @@ export type StoredHook = {
   readonly path: string;
   readonly kind: string;
   readonly userId: string;
-  /** Reason for its end; null for a live hook. */
+  /** Reason for the end of the hook; null for a live hook. */
   readonly endedReason: string | null;
   /** Address of the hook itself, which a test notification names. */
   readonly address?: string;
@@ -102,7 +109,7 @@ export type StoredHook = {
 /** The end of a delivering process, and what its database held then. */
 export type Crash = {
   readonly at: number;
-  /** Time of the kill, if known. By `at` nothing that the process sent is in flight. */
+  /** Time of the kill, if known. At the later time `at`, nothing that the process sent is in flight any more. */
   readonly killedAt?: number;
   /** Ids of the pending deliveries. */
   readonly pending: ReadonlySet<string>;
@@ -116,15 +123,21 @@ export type Crash = {
  */
 export type Pause = { readonly from: number; readonly stoppedAt: number; readonly to: number };
 
-/** The address that a notification names; empty if the body has any other form (C15). */
+/**
+ * Returns the address of the record that a notification names, or an empty string if the body has any other form
+ * (C15).
+ */
 export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 
 type AboutHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
 
-/** Index of each list of calls: a linear search for each notification would slow down the run under test. */
+/** Indexes of lists of calls. A linear search for each notification would slow down the run under test. */
 const indexes = new WeakMap<readonly Call[], ReadonlyMap<string, readonly AboutHook[]>>();
 
-/** The calls of one sort for one hook, by the path of its target; redeliveries by the id of the delivery. */
+/**
+ * Returns the calls of one type for one hook, by the path of its target. Redeliveries are found by the id of the
+ * delivery.
+ */
 export function about<Did extends AboutHook['did']>(calls: readonly Call[], did: Did, subject: string) {
   const index = indexes.get(calls) ?? Map.groupBy(calls.filter(isAboutHook), keyOf);
   indexes.set(calls, index);
@@ -142,14 +155,14 @@ export const occurring = (calls: readonly Call[]) => calls.filter((call): call i
 /** Whether an occurrence of this kind is a deletion. */
 export const isEnd = (kind: string): boolean => kind.startsWith('deleted_');
 
-/** Records whose deletion was requested. */
+/** Returns the addresses of the records whose deletion was requested. */
 export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
   return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
 }
 
 /**
- * Finds the call that caused an occurrence: by its record, or by its word if the response was lost. A subtask
- * that was completed with its task is caused by the completion of the task.
+ * Returns a function that finds the call that caused an occurrence: by its record, or by its word if the response
+ * was lost. A subtask that was completed with its task is caused by the completion of the task.
  */
 export function causes({
   calls,
@@ -171,19 +184,22 @@ export function causes({
   };
 }
 
-/** End of an attempt, as far as the receiver knows. */
+/** Returns the end of an attempt, as far as the receiver knows it. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
-/** Latest end of something that takes `takesMs` from `since` on and does not progress during pauses. */
+/** Returns the latest end of work that takes `takesMs` from `since` on, and makes no progress during pauses. */
 function extendedByPauses({ pauses = [] }: Pick<History, 'pauses'>, since: number, takesMs: number): number {
   return pauses.reduce((by, { from, to }) => (from <= by && to >= since ? to + takesMs : by), since + takesMs);
 }
 
-/** Latest time at which the sender knew the result. */
+/** Returns the latest time at which the sending process knew the result of an attempt. */
 export const heardAt = (history: Pick<History, 'maxResultDelayMs' | 'pauses'>, one: Arrival): number =>
   one.heardAt ?? extendedByPauses(history, endOf(one), history.maxResultDelayMs ?? 0);
 
-/** Latest time at which the result of an attempt is committed. A process that dies earlier may lose it. */
+/**
+ * Returns the latest time at which the result of an attempt is committed. A process that dies earlier may lose the
+ * result.
+ */
 export function writtenBy(history: Pick<History, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
   const { settlesWithinMs = 0 } = history;
   const end = endOf(one);
@@ -191,8 +207,8 @@ export function writtenBy(history: Pick<History, 'settlesWithinMs' | 'pauses'>, 
 }
 
 /**
- * C19: whether a missing response is no failure because the sender was paused. True if the attempt was in
- * flight when the process stopped; `perhaps` if it started or ended around that time.
+ * Whether a missing response is no failure, because the sending process was paused (C19). True if the attempt was
+ * in flight when the process stopped; `perhaps` if the attempt started or ended around that time.
  */
 export function isExcused(history: History, one: Arrival): boolean | 'perhaps' {
   if (one.answer !== undefined) return false;
@@ -208,8 +224,8 @@ export const isGivenUp = (pauses: readonly Pause[], one: Arrival): boolean =>
   pauses.some(({ to }) => one.at <= to && endOf(one) >= to);
 
 /**
- * Whether a process died so soon after an attempt that its result may not be committed. A crash is noticed
- * later than it happens, for example if the database server has to restart first; `killedAt` is exact.
+ * Whether a process died so soon after an attempt that the result may not be committed. A crash is noticed later
+ * than it happens, for example if the database server has to restart first; `killedAt` is exact.
  */
 export const diedUnwritten = (
   history: Pick<History, 'settlesWithinMs' | 'pauses'>,
@@ -217,14 +233,17 @@ export const diedUnwritten = (
   one: Arrival,
 ): boolean => (crash.killedAt ?? crash.at) <= writtenBy(history, one);
 
-/** Whether a notification belongs to a test that was requested: it names the hook itself (X1). */
+/** Whether a notification belongs to a requested test. Such a notification names the hook itself as its record (X1). */
 export function isOfTest({ calls, database }: History, { path, body, at: moment }: Arrival): boolean {
   const record = recordIn(body);
   const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
   return isOwn && about(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);
 }
 
-/** Replays the history of each hook against the state table: which attempts its receiver saw, and what clients requested. */
+/**
+ * Replays the history of each hook against the state table: the attempts that its receiver saw, and the requests
+ * of clients. Returns the violations.
+ */
 export function wronglyRemoved(history: History): string[] {
   const arrivals = Map.groupBy(history.arrivals, ({ path }) => path);
   return history.database.hooks.flatMap((hook) => faultsOf(history, hook, arrivals.get(hook.path) ?? []));
@@ -277,12 +296,12 @@ function manualOf(history: History, one: Arrival): Attempt['manual'] {
   if (isOfTest(history, one)) return 'yes';
   const restores = about(history.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
   const restoredAt = Math.max(Number.NEGATIVE_INFINITY, ...restores.filter((askedAt) => askedAt < startedAt(one)));
-  // A request that was answered before the hook was restored ended with the hook.
+  // A redelivery that was answered before the hook was restored had ended with the hook.
   const isRequested = about(history.calls, 'redeliver', one.deliveryId).some(
     ({ askedAt, answeredAt = Number.POSITIVE_INFINITY }) => askedAt <= one.at && answeredAt > restoredAt,
   );
   if (!isRequested) return 'no';
-  // A restore makes undelivered deliveries pending again: this may be one of them.
+  // A restore makes undelivered deliveries pending again, so this may be a scheduled attempt.
   return restoredAt > Number.NEGATIVE_INFINITY ? 'perhaps' : 'yes';
 }
 

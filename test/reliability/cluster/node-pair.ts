@@ -18,10 +18,10 @@ const options = { ...WATCHED, ...PAUSED };
 /** Maximum time until every hook queue is leased, or two nodes are running again. */
 export const QUIESCE_TIMEOUT_MS = 15_000;
 
-/** A node, and the proxy through which it alone reaches the database. */
+/** A node, and its own proxy to the database. */
 export type ClusterNode = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
 
-/** Two nodes on one database, the older one first. */
+/** Two nodes on one database. The older node is first. */
 export type Pair = {
   readonly address: string;
   readonly store: Store;
@@ -47,8 +47,8 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Pai
 }
 
 /**
- * Waits until all of these hook queues are leased. Returns the node that has more of them, the other node,
- * and the queues of the first.
+ * Waits until the queues of all `hooks` are leased. Returns the node that leases more of them (the victim), the
+ * other node, and the queues of the victim.
  */
 export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
   const ids = [...hooks.values()];
@@ -77,8 +77,8 @@ export type Round = {
 };
 
 /**
- * Pauses one node for longer than an attempt may take, but not long enough for a takeover. It keeps its hook
- * queues, counts no failure because of the pause, and starts nothing for a hook that was deleted meanwhile.
+ * Pauses one node for longer than an attempt may take, but not long enough for a takeover. The node must keep its
+ * hook queues, count no failure because of the pause, and start no attempt for a hook that was deleted meanwhile.
  */
 export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: PauseOptions): Promise<Round> {
   const [older] = pair.nodes;

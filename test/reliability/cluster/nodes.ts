@@ -40,8 +40,8 @@ export const nodes: ReliabilityTest = {
 };
 
 /**
- * Ways to lose a node, the limit for the takeover of its hook queues, and how often each occurs in a round of
- * losses.
+ * Ways to lose a node. `limitMs` is the limit for the takeover of its hook queues, and `often` the number of these
+ * losses in each cycle.
  */
 const LOSSES = {
   killed: { limitMs: 2_000, often: 2 },
@@ -55,35 +55,38 @@ const LOSSES = {
 type Loss = keyof typeof LOSSES;
 
 /**
- * Takeover limit in the smoke run, which shares the CPUs with other tests. It is far below the limit for an
- * unresponsive node, so it is still distinguished from a killed node.
+ * Takeover limit in the smoke run, which shares the CPUs with other tests. This limit is far below the one for an
+ * unresponsive node, so that a killed node is still distinguished from it.
  */
 const LIMIT_SHARED_MACHINE_MS = 4_000;
 
-/** Pending deliveries at the moment of the loss: more than are in flight, so that the lost node could start more. */
+/**
+ * Number of pending deliveries at the moment of the loss. More are pending than in flight, so that the lost node
+ * could start more.
+ */
 const BACKLOG = 60;
 
 /**
- * Responses to a partitioned node are delayed until then, so that a hook of its queues could be deleted
- * without its acknowledgement.
+ * Time after the loss until receivers respond to a partitioned node. In this time, one of its hooks could be
+ * deleted without its acknowledgement.
  */
 const RESPONSE_DELAY_MS = 300;
 
-/** Pairs of nodes that run concurrently: most of a round is waiting. */
+/** Number of pairs of nodes that run concurrently. A round spends most of its time waiting. */
 const PAIRS = 4;
 
-/** Losses before a new database and new nodes are started. */
+/** Number of losses before a new database and new nodes are started. */
 const LOSSES_PER_PAIR = 20;
 
 const HOOKS = 6;
 
-/** Hooks of the lost node that are deleted at the moment of the loss; at least one of its hooks is kept. */
+/** Number of hooks of the lost node that are deleted at the moment of the loss. At least one of its hooks is kept. */
 const DELETED = 2;
 
-/** A node that cannot reach the database may deliver from its loaded queues for this long. */
+/** Time for which a node that cannot reach the database may deliver from its loaded queues. */
 const LEASE_TTL_MS = 1_000;
 
-/** A hook queue that was not taken over by then is reported, not waited for. */
+/** Maximum time to wait for the takeover of a hook queue. A queue that is taken over later is reported. */
 const TAKEOVER_TIMEOUT_MS = 25_000;
 
 async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
@@ -122,7 +125,10 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
   return { counts: { ...summarize(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs, count >= nodes.full)] };
 }
 
-/** Longest losses first, so that no pair runs one of them alone at the end. */
+/**
+ * Returns the losses of a run, with the slowest kinds first, so that no pair of nodes runs a slow loss alone at
+ * the end.
+ */
 export function lossesOf(count: number): Loss[] {
   const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
   const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
@@ -135,7 +141,7 @@ type LossOptions = {
   readonly rng: SeededRandom;
 };
 
-/** One loss, with its own observers. */
+/** Runs one loss with its own observers, and checks the history. */
 async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossOptions): Promise<Round> {
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
@@ -175,7 +181,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   const toDelete = [...queues].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
   const ending = toDelete.map(async (path, index) => {
-    // One DELETE a little before the loss, the other right after it.
+    // The first DELETE is sent a little before the loss, the second right after it.
     if (index > 0) await lost.promise;
     return observers.unsubscribe(other.service, path, hooks.get(path) ?? '');
   });
@@ -183,8 +189,8 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   const lostAt = await injectLoss(loss, victim, () => {
     lost.resolve();
     observers.routeTo(other.service);
-    // The service does not learn of these failures, or learns of them on a node that no longer owns the
-    // queues. Deleted hooks keep pending deliveries.
+    // Unanswered notifications of the kept hooks fail now. The service does not learn of these failures, or only on a
+    // node that no longer owns the queues. Deleted hooks do not fail, so that they keep pending deliveries.
     observers.failAll((path) => !toDelete.includes(path));
     void wait(RESPONSE_DELAY_MS).then(answer);
   });
@@ -233,10 +239,11 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   return { counts, tookMs, broken };
 }
 
-/** Causes the loss; returns its time. */
+/** Causes the loss of a node. Returns the time of the loss. */
 async function injectLoss(loss: Loss, { service, proxy }: ClusterNode, onLost: () => void): Promise<number> {
   if (loss !== 'killed' && loss !== 'paused') {
-    // In the middle of committing results: PostgreSQL would keep the row locks as long as the node is silent.
+    // This loss happens in the middle of committing results. PostgreSQL would keep the row locks as long as the node
+    // is silent.
     if (loss === 'partitioned in a transaction') await proxy.silenceAfter('delivered');
     else proxy.silence();
     const at = performance.now();
@@ -294,7 +301,7 @@ function summarize(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string,
   );
 }
 
-/** Losses whose takeover took too long. */
+/** Returns the kinds of loss after which the takeover took too long at p99. */
 export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineExclusive: boolean): string[] {
   return [...tookMs].flatMap(([loss, all]) => {
     const p99 = percentile(

@@ -8,9 +8,9 @@ import { type Call, type Database, isEnd } from '../checker/history.ts';
 import { type Observers, withSnapshot } from '../workload/observers.ts';
 
 /**
- * Base backup of a running PostgreSQL with its low-level API (manual, "Making a Base Backup Using the Low
- * Level API"): a copy of the files while the server writes to them, and the WAL that makes the copy
- * consistent.
+ * Makes a base backup of a running PostgreSQL server through its low-level API (manual, "Making a Base Backup
+ * Using the Low Level API"). The backup is a copy of the files while the server writes to them, and the WAL that
+ * makes the copy consistent.
  */
 export async function copyWhileRunning({ address, folder }: PostgresServer, to: string): Promise<void> {
   const client = new pg.Client({ connectionString: address });
@@ -20,7 +20,7 @@ export async function copyWhileRunning({ address, folder }: PostgresServer, to: 
     await copyFiles(folder, to);
     const { rows } = await client.query('select labelfile from pg_backup_stop(false)');
     await client.query('select pg_switch_wal()');
-    // WAL written during the copy, up to the end of the backup.
+    // This WAL was written during the copy, up to the end of the backup.
     await copyFiles(join(folder, 'pg_wal'), to);
     const label = join(to, 'backup_label');
     writeFileSync(label, String(rows[0]?.labelfile));
@@ -32,7 +32,7 @@ export async function copyWhileRunning({ address, folder }: PostgresServer, to: 
   }
 }
 
-/** Preserves owners and permissions. A file that vanishes during the copy is restored from the WAL. */
+/** Copies files with their owners and permissions. A file that vanishes during the copy is restored from the WAL. */
 function copyFiles(from: string, to: string): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile('cp', ['-a', from, to], (error, _output, said) => {
@@ -46,7 +46,7 @@ function copyFiles(from: string, to: string): Promise<void> {
 /** A backup, and the time span in which it was made. */
 export type Backup = { readonly backup: string; readonly beganAt: number; readonly endedAt: number };
 
-/** Differences between a restored database and the history: missing or unexpected content, one per line. */
+/** Returns the differences between a restored database and the history: missing and unexpected content. */
 export async function whatIsMissing(
   address: string,
   database: Database,
@@ -70,13 +70,16 @@ export async function whatIsMissing(
   ];
 }
 
-/** Ids of the pending deliveries. */
+/** Returns the ids of the pending deliveries in a database. */
 export async function pendingIn(address: string): Promise<readonly string[]> {
   const rows = await withSnapshot(address, (query) => query('select delivery_id from pending_deliveries'));
   return rows.map((row) => String(row.delivery_id));
 }
 
-/** C16: a record and its pending deliveries are written in one transaction, so a backup has both or neither. */
+/**
+ * Selects occurrences without a pending or finalized delivery to their hooks. A record and its pending deliveries
+ * are written in one transaction, so a backup has both or neither (C16).
+ */
 const NEITHER_PENDING_NOR_FINALIZED = `
   select hooks.hook_id, occurrences.position from occurrences
   join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
@@ -84,7 +87,7 @@ const NEITHER_PENDING_NOR_FINALIZED = `
     and not exists (select 1 from finalized_deliveries
       where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;
 
-/** Occurrences without their record, and records without their occurrence. */
+/** Finds occurrences without their record, and records without their occurrence. */
 export function inconsistencies({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
   const deleted = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
   const created = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
@@ -101,8 +104,8 @@ export function inconsistencies({ records, occurrences }: Pick<Database, 'record
 }
 
 /**
- * Records acknowledged before the backup began and missing in it, and records requested only after it ended
- * and present in it.
+ * Finds records that were acknowledged before the backup began and are missing in it, and records that were
+ * requested only after it ended and are present in it.
  */
 export function missingOrUnexpected(
   { records }: Pick<Database, 'records'>,

@@ -27,18 +27,19 @@ import { type Backup, copyWhileRunning, pendingIn, whatIsMissing } from './backu
 export const backups: ReliabilityTest = {
   id: 'R14',
   name: 'backups',
-  title: 'C16 C20 backups during load, restored and started',
-  promise: 'every occurrence has its record, everything acknowledged before is there, everything pending is delivered',
+  title: 'C16 C20 backups are made under load, restored and started',
+  promise:
+    'every occurrence has its record, everything acknowledged before the backup is there, everything pending is delivered',
   unit: 'backups',
   smoke: 3,
   full: 100,
   execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_RUN, postgresShare: 0.3 }, runShard),
 };
 
-/** Backups of one service before it is stopped and they are restored. */
+/** Number of backups of one service before the service is stopped and the backups are restored. */
 const BACKUPS_PER_RUN = 10;
 
-/** Records before the first backup, so that a backup takes long enough to overlap with writes. */
+/** Number of records before the first backup, so that a backup takes long enough to overlap with writes. */
 const RECORDS_BEFORE = 150;
 
 /** How backups of a database are made and restored. */
@@ -73,12 +74,12 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
   };
 }
 
-/** PostgreSQL: a base backup of the running server, with the WAL that makes it consistent. */
+/** Makes base backups of a running PostgreSQL server, with the WAL that makes them consistent. */
 function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
   return {
     address: server.address,
     async make(number) {
-      // Next to the data folder, where the system user of the server may write.
+      // The backup is stored next to the data folder, where the system user of the server may write.
       const to = `${server.folder}-backup-${number}`;
       atEnd(context, () => rmSync(to, { recursive: true, force: true }));
       await copyWhileRunning(server, to);
@@ -110,7 +111,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
-  // Position after the first entry: later entries are in every backup.
+  // The cursor points after the first entry of the feed. Every backup contains entries after this position.
   const { next: cursor } = await feedAt(service, '?limit=1');
   observers.recover();
   await observers.stop();
@@ -159,9 +160,9 @@ type RestoreContext = {
   readonly number: number;
   readonly observers: Observers;
   readonly headers: Endpoint['headers'];
-  /** Ids of all events ever created. */
+  /** Ids of all events that were ever created. */
   readonly issued: number[];
-  /** A cursor issued before the restore. */
+  /** A cursor that was issued before the restore. */
   readonly cursor: string;
 };
 
@@ -190,7 +191,7 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   const unexpected = [...deliveredIds].filter((deliveryId) => !pending.includes(deliveryId));
   broken.push(...unexpected.map((deliveryId) => `C20 delivered and not pending in the backup: ${deliveryId}`));
   const endpoint = { baseUrl: service.baseUrl, headers };
-  // X2: the feed is empty after a restore, since positions from before are not issued again.
+  // The feed must be empty after a restore, because positions from before the restore are not issued again (X2).
   const empty = await feedAt(endpoint);
   broken.push(...(await createAfterRestore({ ...coming, address, baseUrl: service.baseUrl })));
   const [old, since] = await Promise.all([
@@ -211,7 +212,7 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   return { counts, broken };
 }
 
-/** X2: a page of the feed. */
+/** Fetches a page of the feed (X2). */
 async function feedAt({ baseUrl, headers }: Endpoint, query = '') {
   const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
   const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
@@ -219,8 +220,8 @@ async function feedAt({ baseUrl, headers }: Endpoint, query = '') {
 }
 
 /**
- * C5: records created after a restore get ids that were never issued before, neither before the restore nor
- * in another one.
+ * Creates a record after a restore. Its ids must never have been issued before: neither before the restore nor in
+ * another restore (C5).
  */
 async function createAfterRestore({
   observers,
@@ -244,7 +245,7 @@ async function createAfterRestore({
   return broken;
 }
 
-/** The ids of all events in the responses to clients. */
+/** Returns the ids of all events in the responses to clients. */
 function eventsIn(calls: readonly Call[]): number[] {
   const ids = calls.map((call) => /\/v2\/events\/(\d+)$/.exec('record' in call ? (call.record ?? '') : '')?.[1]);
   return ids.filter((id) => id !== undefined).map(Number);

@@ -22,16 +22,19 @@ import {
   WATCHED,
 } from '../workload/observers.ts';
 
-/** Two hooks of the same kind, so that a lost delivery of one shows against the other. */
+/**
+ * Kinds of the hooks. Two hooks have the same kind, so that a delivery that one of them lost shows in the
+ * comparison with the other.
+ */
 const hookKinds = ['new_event', 'new_event', 'new_client'] as const;
 
-/** Error of a start that was killed, whether it had reported its address by then or not. */
+/** Error message of a start that was killed, before or after the service reported its address. */
 export const KILLED = 'The service did not start. ';
 
 /** Maximum time until the exit of a process that was killed while hooks were created. */
 const EXIT_TIMEOUT_MS = 1_000;
 
-/** Starts and kills a service on one database, over and over, and observes it. */
+/** Starts and kills a service on one database repeatedly, and observes the service. */
 export type CrashLoop = {
   readonly observers: Observers;
   /**
@@ -42,8 +45,8 @@ export type CrashLoop = {
   /** Records that the service has died: stops the clients and inspects the database. */
   recordCrash(when: string): Promise<void>;
   /**
-   * Runs `work`, which leaves a service running; waits until everything pending is delivered, stops the
-   * service and checks the history. An exception in `work` counts as a fault.
+   * Runs `work`, which must leave a service running. Then waits until all pending deliveries are delivered, stops
+   * the service and checks the history. An exception in `work` counts as a fault.
    */
   runAndCheck(work: () => Promise<void>): Promise<LoopResult>;
 };
@@ -51,7 +54,7 @@ export type CrashLoop = {
 /** Counters and violations of one crash loop. */
 export type LoopResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
-/** A fault injected into a start: a command that wraps the service, more environment variables. */
+/** A fault that is injected into a start: a command that wraps the service, and additional environment variables. */
 type InjectedFault = {
   readonly runBy?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
@@ -61,7 +64,7 @@ export type CrashLoopOptions = {
   /** Value of `--database`. */
   readonly database: string;
   readonly random: SeededRandom;
-  /** Starts another copy of the source. */
+  /** Starts the service; the control run passes a function that starts another copy of the source. */
   readonly startProcess?: typeof startOurs;
   readonly environment?: Readonly<Record<string, string>>;
 };
@@ -80,8 +83,8 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
   atEnd(context, () => service?.process.kill('SIGKILL'));
 
   /**
-   * Creates the hooks as soon as a service lives long enough. If the first service died before it printed its
-   * key, another key is created.
+   * Creates the hooks as soon as a service lives long enough. If the first service died before it printed its key,
+   * a new key is created.
    */
   async function endpointOf({ baseUrl, domain, key }: Started): Promise<Endpoint> {
     headers ??= domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
@@ -183,8 +186,9 @@ async function anotherKey(database: string): Promise<Endpoint['headers']> {
   return { domain, key };
 }
 
-/** Options of a service that is paused: a pause outlasts every attempt in flight, and the test does not wait long. */
+/** Options of a service that is paused. The short timeout lets a pause outlast every attempt in flight. */
 export const PAUSED = { CARILLON_ATTEMPT_TIMEOUT: '5s' } as const;
+/** Length of a pause: longer than the attempt timeout, and short enough for a test. */
 export const PAUSE_MS = 6_000;
 
 /** Pauses a process in the middle of its work, as a container or a virtual machine is paused. */

@@ -19,22 +19,27 @@ const callsByPhase = {
 } as const;
 type Phase = keyof typeof callsByPhase;
 
-/** Injected effect, maximum k, and the number of consecutive calls that it hits: a disk stays full for a while. */
+/**
+ * The effects to inject, with the maximum k and the number of consecutive calls that an effect hits. A disk stays
+ * full for a while, so ENOSPC hits several calls.
+ */
 const effects = [
   { effect: 'signal=SIGKILL', called: 'killed at a call', most: 300, inARow: 1 },
   { effect: 'error=EIO', called: 'calls that failed with EIO', most: 200, inARow: 1 },
   { effect: 'error=ENOSPC', called: 'places with ENOSPC', most: 200, inARow: 5 },
 ] as const;
 
-/** Acknowledged requests after which a call that has not occurred will not occur. */
+/** Number of acknowledged requests after which a call that has not occurred yet is not expected any more. */
 const MAX_REQUESTS = 2_500;
-/** Maximum duration of the same, and the acknowledged requests after a fault that show that the service works on. */
+/** Maximum time to wait for the call that is hit. */
 const MAX_RUN_MS = 60_000;
+/** Number of acknowledged requests after a fault that show that the service continues. */
 const REQUESTS_AFTER_FAULT = 5;
 const POLL_MS = 10;
 
-/** Places or calls before a new database is created, so that the final comparison stays small. */
+/** Maximum number of faults on one database, so that the final comparison stays small. */
 const PLACES_PER_RUN = 50;
+/** Maximum number of client calls on one database, so that the final comparison stays small. */
 const CALLS_PER_RUN = 20_000;
 
 export type Row = {
@@ -44,7 +49,10 @@ export type Row = {
   readonly maxK: number;
 };
 
-/** Every system call of every phase with every effect, up to its k-th occurrence. */
+/**
+ * Returns every system call of every phase with every effect. `count` limits the number of occurrences at which a
+ * call is hit.
+ */
 export function rows(count: number): Row[] {
   return effects.flatMap((injected) =>
     (Object.keys(callsByPhase) as Phase[]).flatMap((phase) =>
@@ -55,7 +63,7 @@ export function rows(count: number): Row[] {
 
 export const formatRow = ({ phase, call, injected }: Row): string => `${phase}, ${call}, ${injected.effect}`;
 
-/** Runs one row: injects the fault at the first call, the second, and so on to the last. */
+/** Runs one row: injects the fault at the first occurrence of the call, then at the second, and so on to the last. */
 export async function runRow(row: Row, random: SeededRandom): Promise<LoopResult[]> {
   const found: LoopResult[] = [];
   // A first start needs a new database each time.
@@ -102,7 +110,7 @@ async function ensureRunning(fixture: Fixture): Promise<Started> {
 
 const hasEnded = ({ process }: Started): boolean => process.exitCode !== null || process.signalCode !== null;
 
-/** Each injects the fault at the k-th call; returns whether that call occurred. */
+/** The function of each phase that injects the fault at the k-th call. It returns whether that call occurred. */
 const injectors: Readonly<Record<Phase, (fixture: Fixture, k: number) => Promise<boolean>>> = {
   'the first start': starting,
   'a start': starting,
@@ -144,7 +152,7 @@ async function starting(fixture: Fixture, k: number): Promise<boolean> {
 }
 
 /**
- * The service did not start: either its call failed and it printed one line, or it was killed and printed
+ * Asserts why the service did not start: its call failed and it printed one line, or it was killed and printed
  * nothing.
  */
 function assertExpectedExit({ row }: Fixture, injection: Injection, said: string): void {
@@ -163,8 +171,8 @@ async function working(fixture: Fixture, k: number): Promise<boolean> {
   const isOver = () =>
     hasEnded(service) || timesHappened(injection) >= row.injected.inARow || tally.acknowledged > enough;
   while (!isOver() && performance.now() < giveUpAt) await wait(POLL_MS);
-  // After an error the service works on or exits. strace detaches only when this is known: detaching during
-  // an exit hangs.
+  // After an error the service continues or exits. strace is detached only after this is known, because detaching
+  // during an exit hangs.
   const goesOn = loop.observers.untilAcknowledged(REQUESTS_AFTER_FAULT);
   const known = new AbortController();
   const ends = once(service.process, 'exit', { signal: known.signal });
@@ -211,7 +219,7 @@ const killerModule = new URL('./kill-at-commit.ts', import.meta.url).href;
 /** Maximum time until a service under load has made its k-th commit. */
 const COMMIT_RUN_MS = 30_000;
 
-/** Starts one service after the other on one database; the k-th kills itself at its k-th commit. */
+/** Starts services one after the other on one database. The k-th service kills itself at its k-th commit. */
 export function killedAtCommits(count: number, random: SeededRandom): Promise<LoopResult> {
   return within(async (context) => {
     const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
@@ -221,7 +229,8 @@ export function killedAtCommits(count: number, random: SeededRandom): Promise<Lo
       for (let commit = 1; commit <= count; commit += 1) {
         const DIES = `${random.one(['before', 'after'])} ${commit}`;
         const environment = { NODE_OPTIONS: `--import=${killerModule}`, DIES };
-        // The first commits are made before the service is ready, so it does not start.
+        // The first commits are made before the service is ready, so a service that dies at one of them does not
+        // start.
         const service = await loop.start({ environment }).catch((error: Error) => {
           if (error.message !== KILLED) throw error;
           return undefined;

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 
-// Preloaded into a service that kills itself at its k-th commit, counted from its start: right before it, or
-// right after it and before any client is answered. `DIES` is `before 7` or `after 7`.
+// This module is preloaded into a service, which then kills itself at its k-th commit, counted from its start: right
+// before the commit, or right after it and before any client is answered. `DIES` is `before 7` or `after 7`.
 const [moment, at] = (process.env.DIES ?? '').split(' ');
 let commits = 0;
 

@@ -38,23 +38,27 @@ export const kills: ReliabilityTest = {
   execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_RUN, postgresShare: 0.3 }, runShard),
 };
 
-/** Kills before a new database is created, so that the final comparison stays small. */
+/** Number of kills before a new database is created, so that the final comparison stays small. */
 const KILLS_PER_RUN = 50;
 
-/** Every 10th cycle has a pause, the first one early. */
+/** One cycle in 10 has a pause. */
 const PAUSES_ONE_IN = 10;
+/** Index of the cycle with the pause among each 10 cycles, so that the first pause is early. */
 const PAUSE_AT = 4;
 
 /**
- * Uptime before a kill, in milliseconds: minimum, and maximum once enough is acknowledged. On PostgreSQL a
+ * Minimum and maximum of the random uptime before a kill, in milliseconds. It is longer on PostgreSQL, where a
  * start waits for the leases of the dead process.
  */
 const UPTIME_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 
-/** Records that are acknowledged before a service is killed. */
+/** Number of records that are acknowledged before a service is killed. */
 const MIN_ACKNOWLEDGED = 5;
 
-/** Uptime before the last kill of a shard: results from its beginning must be committed by then. */
+/**
+ * Uptime before the last kill of a shard, in milliseconds. Results from the beginning of that uptime must be
+ * committed by then.
+ */
 const LAST_UPTIME_MS = MAX_COMMIT_DELAY_MS + 1_000;
 
 const hooks = [
@@ -63,8 +67,12 @@ const hooks = [
   ['/clients', 'new_client'],
 ] as const;
 
-/** Processes to kill on each database; repeated entries are more likely. */
+/**
+ * The process that is killed: the running service, a starting service, the database server (also by an immediate
+ * shutdown), or service and database server together.
+ */
 type KillTarget = 'service' | 'starting' | 'database' | 'shutdown' | 'both';
+/** The targets of successive kills on each database. Repeated targets are killed more often. */
 const KILL_TARGETS: Readonly<Record<TestStore['name'], readonly KillTarget[]>> = {
   SQLite: ['service', 'service', 'service', 'starting'],
   PostgreSQL: ['service', 'database', 'service', 'shutdown', 'service', 'both', 'service', 'starting'],
@@ -118,7 +126,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
 }
 
 async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): Promise<Fixture> {
-  // Its own server, which may be killed.
+  // The test starts its own PostgreSQL server, because it kills the server.
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
   const address = server?.address ?? (await store.database(context));
@@ -136,8 +144,8 @@ async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): 
 const endpointOf = ({ service: { baseUrl }, headers }: Fixture): Endpoint => ({ baseUrl, headers });
 
 /**
- * Lets the service run, then kills. Returns what each death of a service left; empty if only the database was
- * killed.
+ * Lets the service run, then kills the target. Returns the state that each death of a service left, and nothing if
+ * only the database was killed.
  */
 async function kill(
   fixture: Fixture,

@@ -18,21 +18,24 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 
-/** In memory if possible: a cut drops what is in the page cache above the image, and nothing in the image. */
+/**
+ * Folder of the disk images, in memory if possible. A cut loses the page cache above an image, but nothing in the
+ * image itself.
+ */
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** Mount point, below the folder of the disk. */
+/** Name of the mount point in the folder of a disk. */
 const MOUNTED = 'mounted';
 
-/** Enough for every record of a long run; the image is a sparse file. */
+/** Size of an image, which is enough for every record of a long run. The image is a sparse file. */
 const IMAGE_BYTES = 2 ** 31;
 
 /** Maximum time until a killed process has released the disk. */
 const UNMOUNT_TIMEOUT_MS = 10_000;
 
 /**
- * ext4's ioctl FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: from then on nothing in memory reaches the
- * disk, neither files nor the journal. Node has no ioctl, so Perl calls it.
+ * Perl code that cuts the power with ext4's ioctl FS_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH. From then on
+ * nothing in memory reaches the disk, neither files nor the journal. Node has no ioctl.
  */
 const CUT = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x8004587d, $how) or die "$!\\n"';
 
@@ -40,13 +43,13 @@ const CUT = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x800
 export type Disk = {
   /** The mount point. */
   readonly folder: string;
-  /** Kills all processes that use the disk and cuts its power: what is not on the disk now never will be. */
+  /** Kills all processes that use the disk and cuts its power. Data that is not on the disk by then is lost. */
   cut(): void;
-  /** Unmounts the disk once it is unused, runs fsck and mounts it again, as the next start finds it. */
+  /** Unmounts the disk as soon as it is unused, runs fsck and mounts the disk again for the next start. */
   remount(): Promise<void>;
 };
 
-/** Returns what this machine lacks for such a disk, as a sentence; undefined if nothing. */
+/** Returns a sentence that names what this machine lacks for such a disk, or undefined if it lacks nothing. */
 export function disksLack(): string | undefined {
   if (process.platform !== 'linux') return 'the power of an ext4 disk can be cut on Linux alone';
   if (process.getuid?.() !== 0) return 'mounting a disk needs root';
@@ -65,7 +68,7 @@ export function disksLack(): string | undefined {
   return undefined;
 }
 
-/** Creates an ext4 image and mounts it; removed when the run ends, however it ends. */
+/** Creates an ext4 image and mounts it. The disk is removed when the run ends, also after an error. */
 export function makeDisk(context: Cleanup): Disk {
   const place = mkdtempSync(join(PLACE, `carillon-disk-${process.pid}-`));
   const image = join(place, 'image');
@@ -86,8 +89,8 @@ export function makeDisk(context: Cleanup): Disk {
   return {
     folder,
     cut() {
-      // Kill first: a machine without power answers nothing. An fsync during the cut may return success,
-      // because the journal is aborted and its waiters find nothing left to wait for.
+      // The processes are killed first, because a machine without power answers nothing. An fsync during the cut may
+      // return success, because the journal is aborted and its waiters find nothing left to wait for.
       killUsersOf(folder);
       run('perl', '-e', CUT, folder);
     },
@@ -99,7 +102,7 @@ export function makeDisk(context: Cleanup): Disk {
         killUsersOf(folder);
         await wait(10);
       }
-      // Exit code 0: clean; 1: errors corrected from the journal.
+      // e2fsck exits with 0 if the file system is clean, and with 1 if it has corrected errors from the journal.
       const checked = spawnSync('e2fsck', ['-f', '-y', image], { encoding: 'utf8' });
       if (checked.status !== 0 && checked.status !== 1) throw new Error(`the disk itself is broken: ${checked.stdout}`);
       mount();
@@ -110,7 +113,7 @@ export function makeDisk(context: Cleanup): Disk {
 function removeDisk(place: string): void {
   const folder = join(place, MOUNTED);
   killUsersOf(folder);
-  // Lazy unmount: files that are still open keep the file system only until they are closed.
+  // The unmount is lazy: files that are still open keep the file system only until they are closed.
   spawnSync('umount', ['-l', folder]);
   rmSync(place, { recursive: true, force: true });
 }

@@ -7,21 +7,26 @@ import type { TestStore } from '../../kit/service/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from './crash-loop.ts';
 import { type Disk, makeDisk } from './power-loss-disk.ts';
 
-/** Records acknowledged before a cut, and the maximum additional uptime. */
+/** Number of records that are acknowledged before each cut. */
 const MIN_PER_RUN = 5;
+/** Maximum of the random uptime before the test waits for these records. */
 const MAX_RUN_MS = 400;
 
-/** A cut is useful shortly after an acknowledgement; later the data may have reached the disk without a flush. */
+/**
+ * A cut within this time after an acknowledgement is counted separately. Later, the data may have reached the disk
+ * without a flush.
+ */
 const FRESH_MS = 10;
 
 /**
- * One cut in 3 waits until a delivery is in flight; on PostgreSQL this needs the takeover of the leases of
- * the previous process.
+ * One cut in 3 waits until a delivery is in flight. On PostgreSQL, the leases of the previous process must be
+ * taken over first.
  */
 const BUSY_CUT_ONE_IN = 3;
 
 /** One cut in 8 hits the service during its start, at a random time. */
 const EARLY_ONE_IN = 8;
+/** Maximum of the random time between the beginning of a start and a cut during that start. */
 const STARTING_MS = 500;
 
 export type PowerCutRun = {
@@ -76,7 +81,7 @@ export async function runPowerCuts(
   return { ...found, counts: { ...counts, ...found.counts } };
 }
 
-/** Returns the time of the cut. */
+/** Cuts the power of a service under load. Returns the time of the cut. */
 async function cutUnderLoad({ loop, disk, server, random }: Fixture): Promise<number> {
   const service = await loop.start();
   await wait(random.below(MAX_RUN_MS));
@@ -90,7 +95,7 @@ async function cutUnderLoad({ loop, disk, server, random }: Fixture): Promise<nu
 }
 
 async function cutDuringStart({ loop, disk, server, random }: Fixture): Promise<number> {
-  // Whether the start succeeds or fails, the process must end.
+  // The process must end, whether the start succeeds or fails.
   const ended = loop.start({}).then(
     (service) => service.stop('SIGKILL'),
     () => undefined,

@@ -21,14 +21,18 @@ export const power: ReliabilityTest = {
   execute,
 };
 
-/** Power cuts before a new disk is created, so that the final comparison stays small. */
+/** Number of power cuts before a new disk is created, so that the final comparison stays small. */
 const POWER_CUTS_PER_RUN = 50;
 
-/** The control run has one cut for every 20, and at least 5. */
+/** The control run has one cut for every 20 cuts of the run. */
 const CONTROL_ONE_IN = 20;
+/** Minimum number of cuts in the control run. */
 const MIN_CONTROL_LOSSES = 5;
 
-/** Settings of the control run: a seeded bug in a copy of the source, or a setting of the server. */
+/**
+ * The change that keeps the control run from flushing commits: a seeded bug in a copy of the source, or a setting
+ * of the server.
+ */
 const withoutFlush = { SQLite: 'synchronous=NORMAL', PostgreSQL: 'synchronous_commit=off' } as const;
 const CONTROL_BUG = 'a commit is not flushed to the disk';
 
@@ -76,7 +80,7 @@ async function runInShards(name: Name, all: number, random: SeededRandom, log: R
   return { counts, broken };
 }
 
-/** Acknowledged records that the same run loses if commits are not flushed. */
+/** Returns the number of acknowledged records that the same run loses if commits are not flushed. */
 async function lossesWithoutFlush(name: Name, cuts: number, random: SeededRandom): Promise<number> {
   const lost = async (more: Pick<PowerCutRun, 'settings' | 'loop'>) => {
     const { counts } = await within((context) => runPowerCuts(context, { name, cuts, random: random.fork(), ...more }));

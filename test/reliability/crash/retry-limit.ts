@@ -14,11 +14,14 @@ import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
 import { PAUSED, pause } from './crash-loop.ts';
 
-/** R5: hooks end at the third failure in a row or the first 401, with random receivers, also across kills. */
+/**
+ * Reliability test R5: hooks end at the third failure in a row or the first 401, with random receivers, also
+ * across kills.
+ */
 export const removal: ReliabilityTest = {
   id: 'R5',
   name: 'removal',
-  title: 'random receivers, with kills and pauses of the service',
+  title: 'receivers that respond at random, with kills and pauses of the service',
   promise: 'each hook ends exactly at its third failure in a row or its first 401',
   unit: 'scripts',
   smoke: 1_000,
@@ -26,23 +29,25 @@ export const removal: ReliabilityTest = {
   execute,
 };
 
-/** Hooks, and so scripts, on one database. */
+/** Number of hooks on one database. Each hook has a target with a script of its own. */
 const HOOKS = 500;
 const EVENTS = 6;
 const KILLS = 3;
 
-/** The pause comes before this kill, while most receivers have pending deliveries. */
+/** Index of the kill that follows the pause. At that time most receivers have pending deliveries. */
 const PAUSED_BEFORE_KILL = 1;
 
-/** Concurrent requests. */
+/** Number of concurrent requests. */
 const CONCURRENCY = 16;
 
-/**
- * No retry starts within a backoff. An attempt that arrives sooner after a failure had started before the
- * service knew the failure, however slow the machine is.
- */
+/** Backoffs of the service, as the value of its option. */
 const RETRY_WAITS = '2s,2200ms';
+/** The backoffs of the service in milliseconds. */
 const WAITS_MS = [2_000, 2_200];
+/**
+ * Slightly shorter than the first backoff, within which no retry starts. An attempt that arrives sooner than this
+ * after a failure had started before the service knew the failure, however slow the machine is.
+ */
 const MAX_RESULT_DELAY_MS = 1_990;
 
 /** A process that is killed within this time after a response may lose the result. */
@@ -58,7 +63,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const rng = stores.map(() => random.fork());
-  // Most of the time is waiting, so both databases run concurrently.
+  // Both databases run concurrently, because a run spends most of its time waiting.
   await Promise.all(stores.map((store, index) => runStore(store, index)));
   return { counts, broken };
 
@@ -160,7 +165,7 @@ async function runConcurrently(count: number, work: (index: number) => Promise<v
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 }
 
-/** Receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
+/** Starts a receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
 async function startReceiver(context: Cleanup, random: SeededRandom) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
   const beginnings = new ConnectionTimes();
@@ -203,9 +208,9 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
       for await (const chunk of request.setEncoding('utf8')) body += chunk;
       await wait(takesMs);
     } catch {
-      // The sender is gone.
+      // The sender has closed the connection.
     }
-    // Taken before the sender can know of the response.
+    // The time is taken before the sender can know of the response.
     answeredAt = performance.now();
     if (action === 'reset') response.socket?.resetAndDestroy();
     else response.writeHead(action, action === 302 ? { location: '/elsewhere' } : {}).end();
@@ -224,8 +229,8 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
     arrivals: arrivals as readonly Arrival[],
     close,
     /**
-     * Resolves when every connection accepted so far is recorded, with that time. Attempts that a kill cut
-     * off since `killedAt` end at that time.
+     * Waits until every connection that was accepted so far is recorded, and returns that time. Attempts that a
+     * kill cut off since `killedAt` end at that time.
      */
     async catchUp(killedAt: number) {
       const at = await waitForConnections(url);
@@ -235,7 +240,7 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
       }
       return at;
     },
-    /** Resolves after that many more arrivals, or when nothing has arrived for a while. */
+    /** Resolves after `more` further arrivals, or after a timeout. */
     waitForArrivals: (more: number) =>
       Promise.race([
         new Promise<void>((resolve) => waiting.push({ count: arrivals.length + more, resolve })),
@@ -244,5 +249,5 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
   };
 }
 
-/** Maximum time between two kills. */
+/** Maximum time to wait for arrivals before the next kill or pause. */
 const QUIET_MS = 1_500;

@@ -26,19 +26,19 @@ export const stops: ReliabilityTest = {
   execute,
 };
 
-/** Stops before a new database is created, so that the final comparison stays small. */
+/** Number of stops before a new database is created, so that the final comparison stays small. */
 const STOPS_PER_RUN = 40;
 
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * Idle connections are closed a while after a stop begins. A request sent at that very moment was never
- * accepted, and no server can answer it. Requests that were started earlier than this after the stop arrive
- * before any connection is closed, even if the client process is delayed between measuring and sending.
+ * Minimum time between the beginning of a stop and the close of idle connections. A request sent at that close was
+ * never accepted, and no server can answer it. Requests that start earlier arrive before any connection is closed,
+ * even if the client process is delayed between measuring and sending.
  */
 const MIN_OPEN_MS = 50;
 
-/** Nodes: as many as can share the database, so that one always answers. */
+/** Number of nodes on each database. PostgreSQL has two, so that one of them always answers. */
 const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
 
 async function execute(run: Run): Promise<RunResult> {
@@ -104,7 +104,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   return { counts, broken };
 }
 
-/** Faults in the exit of a service. */
+/** Returns the faults in the exit of a service: a wrong exit code, and a slow stop. */
 export function exitFaults(exitCode: number | null, ms: number): string[] {
   return [
     ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
@@ -112,7 +112,10 @@ export function exitFaults(exitCode: number | null, ms: number): string[] {
   ];
 }
 
-/** C20: with another node, or after the restart, every accepted request is answered and none is rejected. */
+/**
+ * Returns the faults in the responses to clients (C20). With another node, or after the restart, every accepted
+ * request must be answered and no request rejected.
+ */
 export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
   return [
     ...unanswered.map(
@@ -124,7 +127,7 @@ export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'n
   ];
 }
 
-/** State at the end of the run. */
+/** The times of the stops, and the content of the database at the end of the run. */
 type RunEnd = Pick<Tally, 'newcomerAt'> & {
   readonly stoppedAt: readonly number[];
   readonly database: Pick<Database, 'records'>;
@@ -148,7 +151,7 @@ export function wasNeverAccepted({ call, onReusedConnection, at }: Unanswered, a
   );
 }
 
-/** Infinite for a request before any stop. */
+/** Returns the milliseconds between the last stop and a request; infinite for a request before any stop. */
 function sinceLastStop({ askedAt }: Call, { stoppedAt }: RunEnd): number {
   return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
 }

@@ -9,15 +9,16 @@ const DETACH_TIMEOUT_MS = 3_000;
 export type Injection = {
   readonly call: string;
   readonly effect: 'signal=SIGKILL' | 'error=EIO' | 'error=ENOSPC';
-  /** First and last call that is hit, counted from 1. */
+  /** First call that is hit, counted from 1. */
   readonly from: number;
+  /** Last call that is hit, counted from 1. */
   readonly to: number;
   readonly files: readonly string[];
-  /** strace writes the calls that were hit to this file. */
+  /** File to which strace writes the calls that were hit. */
   readonly log: string;
 };
 
-/** Returns what this machine lacks for fault injection, as a sentence; undefined if nothing. */
+/** Returns a sentence that names what this machine lacks for fault injection, or undefined if it lacks nothing. */
 export function injectionLacks(): string | undefined {
   if (process.platform !== 'linux') return 'system calls can be made to fail on Linux alone';
   const tried = spawnSync('strace', ['-D', '-qq', '-o', '/dev/null', 'true']);
@@ -25,7 +26,7 @@ export function injectionLacks(): string | undefined {
   return tried.status === 0 ? undefined : 'strace may not watch another process here';
 }
 
-/** All files of a SQLite database: database, logs, lock file, folder. */
+/** Returns the paths of all files of a SQLite database: database, logs, lock file, folder. */
 export function filesOf(path: string): string[] {
   const ends = ['', '-wal', '-shm', '-journal', '.lock', '.lock-journal'];
   return [...ends.map((end) => path + end), dirname(path)];
@@ -36,7 +37,7 @@ function straceArguments({ call, effect, from, to, files, log }: Injection): str
   return ['-f', '-e', `trace=${call}`, '-e', inject, ...files.flatMap((file) => ['-P', file]), '-o', log];
 }
 
-/** Command that wraps the service, so that its calls are counted from the start. */
+/** Returns the command that wraps the service, so that its calls are counted from the start. */
 export function injectingFromTheStart(injection: Injection): string[] {
   // `-D`: strace runs as a grandchild, so that the spawned process is the service itself.
   return ['strace', '-D', '-qq', ...straceArguments(injection)];
@@ -59,8 +60,7 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   await Promise.race([attached, ended]);
   if (!/ attached/.test(said)) throw new Error(`strace does not watch the service: ${said.trim()}`);
   return async () => {
-    // SIGINT first: strace then detaches. It never does so from a process that is just exiting, hence the
-    // SIGKILL.
+    // strace detaches at a SIGINT. It never detaches from a process that is just exiting, so a SIGKILL follows.
     strace.kill('SIGINT');
     const giveUp = setTimeout(() => strace.kill('SIGKILL'), DETACH_TIMEOUT_MS);
     await ended;
@@ -68,7 +68,7 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   };
 }
 
-/** Number of calls that failed so far. A kill leaves no entry. */
+/** Returns the number of calls that have failed so far. A kill leaves no entry in the log. */
 export function timesHappened({ log }: Injection): number {
   return existsSync(log) ? readFileSync(log, 'utf8').split('(INJECTED)').length - 1 : 0;
 }

@@ -6,12 +6,12 @@ import { formatRow, killedAtCommits, rows, runRow } from './fault-points.ts';
 import { injectionLacks } from './strace.ts';
 
 /**
- * Count of the smoke run. There the service kills itself at its commits, which needs no tool; larger counts
- * use strace as well.
+ * Number of commits in the smoke run, at which the service kills itself without any tool. Larger counts use strace
+ * as well.
  */
 const QUICK = 20;
 
-/** Later commits repeat what has already been tested. */
+/** Maximum number of commits at which a service kills itself. Later commits repeat what has already been tested. */
 const MAX_COMMITS = 200;
 
 /** Maximum faults printed per kind of system call while the test runs. */
@@ -59,7 +59,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
   return { counts: { ...counts, ...inOrder(places) }, broken };
 }
 
-/** The rows run concurrently and end in any order. */
+/** Sorts the results by kind, because the rows run concurrently and end in any order. */
 function inOrder(places: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(places).sort(([a], [b]) => a.localeCompare(b)));
 }

@@ -2,8 +2,8 @@ import { requestText } from '../../kit/network/raw-http.ts';
 import { seededRandom } from '../../kit/random.ts';
 
 /**
- * Bytes sent over their own connection, and the expected statuses in order, after which the service closes
- * the connection.
+ * Bytes that are sent on a connection of their own. The service must respond with `statuses`, in this order, and
+ * then close the connection.
  */
 export type Case = { readonly what: string; readonly bytes: string; readonly statuses: readonly number[] };
 
@@ -15,14 +15,14 @@ const CHUNKS = chunksOf(SIZE);
 const LENGTH = `content-length: ${JSON_BODY.length}`;
 const CHUNKED = 'transfer-encoding: chunked';
 
-/** All characters with these codes. */
+/** Returns all characters with codes from `from` to `to`. */
 const characters = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String.fromCharCode(from + index));
 const quote = (text: string) => JSON.stringify(text);
 
 /**
- * Requests that are malformed, ambiguous (request smuggling), or only unusual. A rejected one is followed by
- * a DELETE, which would take effect if it were read as a request.
+ * Returns requests that are malformed, ambiguous (request smuggling), or only unusual. Each rejected request is
+ * followed by a DELETE, which would take effect if it were read as a request.
  */
 export function corpus(credentials: readonly string[], seed: number): readonly Case[] {
   const hidden = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
@@ -223,7 +223,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   const random = seededRandom(seed);
   const noise = Array.from({ length: 60 }, (_, index): Case => {
     const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
-    // The first byte is no letter, so that no random bytes form a method.
+    // The first byte is not a letter, so that random bytes never form a method.
     return rejected(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
   });
   return [

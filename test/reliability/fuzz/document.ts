@@ -5,20 +5,20 @@ export type Parameter = { readonly name: string; readonly schema: Json };
 
 /** One operation, as the OpenAPI document describes it. */
 export type Operation = {
-  /** `GET /v2/clients/{client_id}` */
+  /** Method and path, such as `GET /v2/clients/{client_id}`. */
   readonly name: string;
   readonly method: string;
   readonly path: string;
-  /** Names of the ids in its path, in order: `client_id`. */
+  /** Names of the ids in the path, in order, such as `client_id`. */
   readonly ids: readonly string[];
   readonly query: readonly Parameter[];
   readonly headers: readonly Parameter[];
-  /** Schema of the body; undefined if it takes none. */
+  /** Schema of the request body; undefined if the operation takes none. */
   readonly body: Json | undefined;
   readonly responses: Json;
 };
 
-/** Every operation of the document. */
+/** Returns every operation of the document. */
 export function operationsIn(document: Json): Operation[] {
   return operationsOf(document).map(({ method, path, node }) => {
     const parameters: readonly Json[] = node.parameters ?? [];

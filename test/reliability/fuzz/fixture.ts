@@ -9,12 +9,12 @@ import type { Reply } from './raw-client.ts';
 import type { Caller, Draft } from './requests.ts';
 import type { KnownIds } from './values.ts';
 
-/** Maximum ids remembered for each resource. */
+/** Maximum number of ids that are remembered for each resource. */
 const MAX_IDS = 30;
 
 let accounts = 0;
 
-/** An account under test: its caller, and the ids of what has been created so far. */
+/** An account under test: its caller, and the ids of the records that were created in it so far. */
 export class Fixture implements KnownIds {
   readonly caller: Caller;
   readonly tags: string[] = [];
@@ -28,11 +28,11 @@ export class Fixture implements KnownIds {
 
   one(name: string, random: SeededRandom): string | undefined {
     const ids = this.#ids.get(name) ?? [];
-    // Prefers newer ids, which are more likely to exist still.
+    // Newer ids are preferred, because they are more likely to exist still.
     return ids[Math.min(random.below(ids.length), random.below(ids.length))];
   }
 
-  /** The newest id. */
+  /** Returns the newest id of a kind. */
   first(name: string): string | undefined {
     return this.#ids.get(name)?.[0];
   }
@@ -46,7 +46,7 @@ export class Fixture implements KnownIds {
     this.#ids.set(name, [id, ...ids].slice(0, MAX_IDS));
   }
 
-  /** Learns from a response: new ids, deleted ids, ETags. */
+  /** Remembers the new ids, deleted ids and ETags of a response. */
   learn({ method, operation, ids }: Draft, { status, headers, body }: Reply): void {
     const [, , resourceType = ''] = operation.path.split('/');
     const name = operation.ids.at(-1) ?? '';

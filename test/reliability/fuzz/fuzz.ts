@@ -13,7 +13,7 @@ import { responseChecker } from './response-checks.ts';
 import { draftsWithUnstorableText } from './unstorable.ts';
 import { validValue } from './values.ts';
 
-/** R11: every response is one that the OpenAPI document describes. */
+/** Reliability test R11: every response is one that the OpenAPI document describes. */
 export const fuzz: ReliabilityTest = {
   id: 'R11',
   name: 'fuzz',
@@ -31,7 +31,7 @@ async function execute(run: Run): Promise<RunResult> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const share = Math.ceil(run.count / run.stores.length);
-  // The databases run concurrently: each waits mostly for its own service.
+  // The databases are tested concurrently, because each test mostly waits for its own service.
   const each = run.stores.map(async (store) => {
     const written = await corpora(store, run);
     return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
@@ -45,7 +45,7 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** Fixed inputs: malformed requests, and injection texts for every field. */
+/** Sends the fixed inputs: malformed requests, and injection texts for every field. */
 async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
   const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
   let logged = '';
@@ -71,13 +71,14 @@ async function generated(store: TestStore, count: number, run: Run): Promise<Par
   return { counts: { 'generated requests': requests, 'of these, accepted': accepted }, broken };
 }
 
-/** Concurrent connections, and requests to one account before a new one is created. */
+/** Number of concurrent connections. */
 const CONNECTIONS = 24;
+/** Number of requests to one account before a new account is created. */
 const REQUESTS_PER_FIXTURE = 500;
 
 /**
- * Minimum share of valid requests that each operation must accept: if all were rejected, the test would show
- * nothing. It is low because records end and are deleted during the run.
+ * Minimum share of valid requests that each operation must accept. If all were rejected, the test would show
+ * nothing. The share is low because records end and are deleted during the run.
  */
 const MIN_ACCEPTED_SHARE = 0.1;
 
@@ -98,7 +99,7 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
   const broken: string[] = [];
   const logged = collect(child.stderr);
   const accounts = await openAt(context, database, { as: 'command' });
-  // One hook in eight ends at its first notification, so that their number stays small.
+  // One hook in eight ends at its first notification, so that the number of live hooks stays small.
   const target = await startTarget(context, (response, { path }) =>
     response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
   );
@@ -109,7 +110,8 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
   };
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   const operations = operationsIn(document);
-  // Imports are rare: each file is parsed in its own process and takes as long as a hundred other requests.
+  // Imports are sent rarely, because each file is parsed in its own process and takes as long as a hundred other
+  // requests.
   const fastOperations = operations.filter(({ path }) => !path.endsWith('/import'));
   const check = responseChecker(document, operations);
   const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
@@ -158,7 +160,7 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
     line.close();
   }
 
-  /** Tests every place that takes a text, one after the other: random requests would miss most of them. */
+  /** Tests every place that takes a text, one after the other. Random requests would miss most of these places. */
   async function sweep(random: SeededRandom): Promise<void> {
     const line = new RawConnection(baseUrl);
     for (const operation of fastOperations) {
@@ -180,7 +182,7 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
   const share = Math.ceil(count / CONNECTIONS);
   await Promise.all(Array.from({ length: CONNECTIONS }, () => queue(chance.fork(), share)));
   for (const [name, { good, taken }] of tally) {
-    // Lower bound with a tolerance of three standard deviations, at least one request.
+    // The lower bound has a tolerance of three standard deviations, and is at least one request.
     const minAccepted = Math.max(1, good * MIN_ACCEPTED_SHARE - 3 * Math.sqrt(good * MIN_ACCEPTED_SHARE));
     if (good >= 20 && taken < minAccepted) broken.push(`${name} accepted ${taken} of ${good} valid requests`);
   }
@@ -194,7 +196,7 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
   return { requests, good, accepted, broken };
 }
 
-/** Cursors of the second page of a list, in each of its orders. */
+/** Returns cursors of the second page of a list, in each of its orders. */
 async function cursorsOf(
   { method, query }: Operation,
   linkOf: (query: Draft['query']) => Promise<string | undefined>,
@@ -216,7 +218,7 @@ async function cursorsOf(
   return found;
 }
 
-/** The request as a command that repeats it: `printf '…' | nc`. */
+/** Returns the request as a shell command that repeats it: `printf '…' | nc`. */
 function shellCommand(bytes: Buffer): string {
   return `printf ${JSON.stringify(bytes.subarray(0, 2_000).toString('latin1')).replaceAll('%', '%%')}`;
 }

@@ -11,7 +11,7 @@ import { type Operation, operationsIn } from './document.ts';
 import { newFixture } from './fixture.ts';
 import { TEXTS } from './values.ts';
 
-/** All headers that a response may have. */
+/** Names of all headers that a response may have. */
 const HEADERS =
   /^(cache-control|connection|content-length|content-type|date|etag|idempotency-replayed|keep-alive|link|location|x-request-id)$/;
 
@@ -39,7 +39,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   const broken: string[] = [];
   let [written, requests] = [0, 0];
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
-  // Skips paths that cannot be read: they are aliases of a change.
+  // Paths without a GET are skipped, because they are aliases of a change.
   const isRead = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
   const operations = operationsIn(document).filter(
     (one) => takesText(one) && isRead(one) && !one.path.endsWith('/import'),
@@ -59,8 +59,8 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   }
 
   /**
-   * Writes one text into some fields. It is rejected by the name of the field if it does not match its
-   * format, or read back unchanged.
+   * Writes one text into some fields. The service must return the text unchanged, or reject it and name a field
+   * whose format it does not match.
    */
   async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
     const path = operation.path.replace(/\{\w+\}/g, () => fixture.first(operation.ids[0] ?? '') ?? '0');
@@ -96,14 +96,14 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   }
 
   const ofBystander = () => rowsOf({ store }, bystander.caller.domain ?? '');
-  // Wait for the deliveries of the bystander, which change its rows.
+  // The deliveries of the bystander change its rows, so the test waits for them first.
   await eventually(
     () => store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
     (pending) => pending.length === 0,
     20_000,
   );
   const before = await ofBystander();
-  // Sequential within an operation, so that a read returns the last write.
+  // The writes of one operation are sequential, so that a read returns the last write.
   await Promise.all(operations.map(writeAll));
 
   await checkFilters(ask, broken);
@@ -142,7 +142,10 @@ type SendRequest = (
   body?: unknown,
 ) => Promise<{ status: number; headers: Headers; json: Json }>;
 
-/** A filter finds exactly the records that contain the text, and the link to the next page keeps it. */
+/**
+ * Checks that a filter finds exactly the records that contain the text, and that the link to the next page keeps
+ * the filter.
+ */
 async function checkFilters(ask: SendRequest, broken: string[]): Promise<void> {
   const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
   const names = all.map(({ client_name }) => String(client_name));
@@ -160,10 +163,10 @@ async function checkFilters(ask: SendRequest, broken: string[]): Promise<void> {
   }
 }
 
-/** ASCII is compared without case; for other characters the databases differ. */
+/** Converts only ASCII letters to lower case. The databases compare other letters differently. */
 const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-/** The calendar, parsed by another library, has an entry for each event, and no injected lines. */
+/** Checks that the calendar, parsed by another library, has an entry for each event and no injected lines. */
 async function checkCalendar(ask: SendRequest, broken: string[]): Promise<void> {
   const { json } = await ask('POST', '/v2/calendars', { scope: 'account' });
   const text = await (await fetch(json.data.url)).text();
@@ -179,15 +182,18 @@ async function checkCalendar(ask: SendRequest, broken: string[]): Promise<void> 
     .find((line) => /^(ATTACH|SUMMARY:forged|set-cookie)/i.test(line) || /[\r\n]/.test(line));
   if (strange !== undefined) broken.push(`the calendar contains the line ${JSON.stringify(strange)}`);
   const extra = entries.length - events.length;
-  // Due tasks are entries, too.
+  // The calendar also has entries for due tasks.
   if (extra < 0 || text.split('BEGIN:VEVENT\r\n').length - 1 !== entries.length)
     broken.push(`${entries.length} entries`);
 }
 
-/** Control characters are dropped, and line ends differ, in a calendar. */
+/** Removes control characters and white space, because a calendar drops control characters and has other line ends. */
 const withoutControls = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]/gu, '');
 
-/** A field may reject a text that does not match its format, and a blank one if it is required. */
+/**
+ * Whether a field may reject a text: if the text does not match the format of the field, or is blank and the field
+ * is required.
+ */
 function mayReject(operation: Operation, name: string, text: string): boolean {
   const field = textFieldsOf(operation).find((one) => one.name === name);
   return field?.isFree === false || (field !== undefined && text.trim() === '');
@@ -197,7 +203,7 @@ const takesText = (operation: Operation) => operation.body !== undefined && text
 
 type TextField = { readonly name: string; readonly maxLength: number; readonly isFree: boolean };
 
-/** Text fields of a body by its schema; `isFree` if they accept any text. */
+/** Returns the text fields of a request body according to its schema. `isFree` is true if a field accepts any text. */
 function textFieldsOf({ body }: Operation): TextField[] {
   return Object.entries<Json>(body.properties).flatMap(([name, schema]) => {
     if (
@@ -213,10 +219,10 @@ function textFieldsOf({ body }: Operation): TextField[] {
   });
 }
 
-/** The calendar shows only entries near today. */
+/** Today as YYYYMMDD. Test events are dated today, because the calendar shows only entries near today. */
 const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
 
-/** Required fields of a creation, except the text under test. */
+/** Returns plain values for the required fields of a creation. The text under test replaces some of them. */
 function requiredFieldsOf({ body }: Operation): Record<string, string> {
   const required: readonly string[] = body.required ?? [];
   return Object.fromEntries(required.map((name) => [name, requiredValueFor(name)]));
@@ -228,7 +234,7 @@ function requiredValueFor(name: string): string {
   return name === 'email' ? `${systemRandom.fraction()}@acme.test` : 'Plain';
 }
 
-/** The value expected after writing a text: trimmed, and normalized for some fields. */
+/** Returns the value that is expected after a text was written: trimmed, and normalized for some fields. */
 function expectedValue(name: string, text: string): string {
   if (name === 'currency') return text.toUpperCase();
   return name === 'tags' ? tagsOf(text) : text.trim();

@@ -11,10 +11,13 @@ export type Reply = {
   readonly body: Buffer;
 };
 
-/** A request without a response after this time hangs. Long polls may take 30 s. */
+/** A request without a response after this time counts as hanging. Long polls may take 30 s. */
 const TIMEOUT_MS = 50_000;
 
-/** Sends raw bytes and reads the responses, one request at a time over one connection; reconnects after a close. */
+/**
+ * A client that sends raw bytes and reads the responses, one request at a time on one connection. It reconnects
+ * after the connection was closed.
+ */
 export class RawConnection {
   readonly #port: number;
   readonly #host: string;
@@ -25,7 +28,7 @@ export class RawConnection {
     [this.#host, this.#port] = [hostname, Number(port)];
   }
 
-  /** Rejects if there is no response, or only a part of one. */
+  /** Sends a request and returns its response. Rejects if the response is missing or incomplete. */
   async send(request: Buffer, method: string): Promise<Reply> {
     const socket = await this.#connected();
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
@@ -70,8 +73,8 @@ export class RawConnection {
     const socket = connect(this.#port, this.#host).setNoDelay(true);
     this.#socket = socket;
     await once(socket, 'connect');
-    // The service may close the connection while the request is being sent; the response received before
-    // counts.
+    // The service may close the connection while the request is being sent. The error is ignored, because a response
+    // that was received before counts.
     socket.on('error', () => undefined);
     return socket;
   }
@@ -79,7 +82,7 @@ export class RawConnection {
 
 const isStream = (headers: Reply['headers']) => headers.get('content-type')?.startsWith('text/event-stream') === true;
 
-/** The whole response if it has arrived; only the head of an event stream. */
+/** Returns the response if it has arrived completely. For an event stream the head is enough. */
 function replyIn(bytes: Buffer, method: string, ended: boolean): Reply | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -114,12 +117,12 @@ function chunksIn(bytes: Buffer): Buffer | undefined {
   }
 }
 
-/** Concurrent connections. */
+/** Number of concurrent connections. */
 const CONCURRENCY = 16;
 
 type Caller = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Sends every request of the corpus; returns the unexpected responses. */
+/** Sends every request of the corpus. Returns the number of requests, and the unexpected responses. */
 export async function sendMalformed(
   { baseUrl, headers }: Caller,
   seed: number,
@@ -133,7 +136,7 @@ export async function sendMalformed(
     return { status: answer.status, json: await answer.json() };
   };
   const credentials = [`key: ${headers.key}`, `domain: ${headers.domain}`];
-  // The record that the hidden requests would delete.
+  // The hidden requests would delete this record.
   const kept = await ask('POST', '/v2/clients', '{"client_name":"Kept"}');
   const id: string = kept.json.data.client_id;
   const cases = corpus(credentials, seed).map((one) => ({
@@ -158,7 +161,7 @@ export async function sendMalformed(
   return { sent: cases.length, broken };
 }
 
-/** Returns why a response does not match its case; undefined if it does. */
+/** Returns the reason for which a response does not match its case, or undefined if it matches. */
 export function faultIn({ statuses }: Case, { text, closed, ...answered }: Conversation): string | undefined {
   if (answered.statuses.join() !== statuses.join())
     return `${answered.statuses.join() || 'nothing'} instead of ${statuses.join()}`;

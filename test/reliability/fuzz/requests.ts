@@ -26,7 +26,7 @@ export type Caller = Readonly<Record<string, string>>;
 /** A valid id that was never issued. */
 const UNKNOWN_ID = '9007199254740990';
 
-/** All required fields, and a random selection of the others. */
+/** Returns valid values for all required fields, and for a random selection of the optional fields. */
 function fieldsOf({ body }: Operation, known: KnownIds, random: SeededRandom): Draft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
@@ -40,7 +40,7 @@ function fieldsOf({ body }: Operation, known: KnownIds, random: SeededRandom): D
   return fields;
 }
 
-/** A valid request according to the document. */
+/** Builds a request that is valid according to the document. */
 export function validRequest(operation: Operation, caller: Caller, known: KnownIds, random: SeededRandom): Draft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
@@ -139,7 +139,7 @@ const SUFFIXES = [
   '%',
 ];
 
-/** Corruptions by name. */
+/** Functions that corrupt a request, by the name of the corruption. */
 const corruptionsByName: Readonly<Record<string, Corruption>> = {
   'a strange id': (draft, random) => {
     draft.ids = draft.ids.map((id) => (random.below(3) > 0 ? random.one(WRONG_IDS) : id));
@@ -241,14 +241,14 @@ function bodyText({ fields }: Pick<Draft, 'fields'>): string | undefined {
   return fields === undefined ? undefined : `{${fields.map(([name, json]) => `"${name}":${json}`).join()}}`;
 }
 
-/** The body as sent. */
+/** Returns the body as it is sent, or undefined without a body. */
 export function bodyOf(draft: Draft): Buffer | undefined {
   if (draft.raw !== undefined) return draft.raw;
   const text = bodyText(draft);
   return text === undefined ? undefined : Buffer.from(text);
 }
 
-/** Path and query as sent. */
+/** Returns the path and query as they are sent. */
 export function addressOf({ operation, ids, suffix, query }: Draft): string {
   let at = 0;
   const path = operation.path.replace(/\{\w+\}/g, () => ids[at++] ?? '');
@@ -259,7 +259,7 @@ export function addressOf({ operation, ids, suffix, query }: Draft): string {
 
 const encodeControls = (text: string) => text.replace(/[^\x21-\x7e]/gu, (sign) => encodeURIComponent(sign));
 
-/** The request with correct HTTP framing: only its content is corrupted. */
+/** Serializes a request with correct HTTP framing: only its content is corrupted. */
 export function bytesOf(draft: Draft): Buffer {
   const body = bodyOf(draft);
   const lines = [

@@ -13,13 +13,16 @@ const LEAK =
 /** Statuses allowed where the document has no operation: unknown path or method, or an address that is too long. */
 const UNDOCUMENTED_STATUSES = new Set([400, 401, 404, 414]);
 
-/** Headers allowed on every response, including those for proxies; the document lists the others by response. */
+/**
+ * Headers that are allowed on every response, including those for proxies. The document lists all other headers of
+ * each response.
+ */
 const HEADERS = new Set([
   ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['x-request-id', 'www-authenticate', 'x-accel-buffering'],
 ]);
 
-/** Returns what is wrong with a response; undefined if nothing. */
+/** Checks a response to a request. Returns the fault, or undefined if there is none. */
 export type Judge = (draft: Draft, reply: Reply) => string | undefined;
 
 export function responseChecker(document: Json, operations: readonly Operation[]): Judge {
@@ -27,7 +30,10 @@ export function responseChecker(document: Json, operations: readonly Operation[]
   const takes = acceptance(operations);
 
   const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));
-  /** The operation that a request addresses, if any: another method on the same path may be another one. */
+  /**
+   * Returns the operation that a request addresses, if any. The same path with another method may be another
+   * operation.
+   */
   const meant = ({ operation, method, ids, suffix }: Draft) =>
     ['', '?'].includes(suffix) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
       ? known.get(`${method === 'HEAD' ? 'GET' : method} ${shapeOf(operation.path)}`)
@@ -42,7 +48,7 @@ export function responseChecker(document: Json, operations: readonly Operation[]
       return `${method} ${addressOf(draft)} is answered ${status}`;
     const inHead = headerFault(operation?.responses[status]?.headers ?? {}, headers);
     if (inHead !== undefined) return `${method} ${addressOf(draft)} is answered ${status} ${inHead}`;
-    // These statuses have no body to check.
+    // These responses have no body to check.
     if (method === 'HEAD' || status === 304) {
       const isKnown = operation === undefined || operation.responses[status] !== undefined;
       return isKnown && body.length === 0 ? undefined : `${method} is answered ${status}, ${body.length} octets`;
@@ -65,7 +71,7 @@ export function responseChecker(document: Json, operations: readonly Operation[]
   };
 }
 
-/** A header that the document does not list, or a listed one that is missing; `Link` is optional. */
+/** Reports a header that the document does not list, or a listed header that is missing. `Link` is optional. */
 function headerFault(documented: Json, headers: Reply['headers']): string | undefined {
   const names = Object.keys(documented).map((name) => name.toLowerCase());
   const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
@@ -76,7 +82,7 @@ function headerFault(documented: Json, headers: Reply['headers']): string | unde
   return link === undefined || /^<http[^<>"\s]+>; rel="next"$/.test(link) ? undefined : `with the link ${link}`;
 }
 
-/** Whether it is an address of the API in the document. */
+/** Whether a `Location` is an address of the API in the document. */
 function leadsTo(location: string | undefined, document: Json): boolean {
   const [{ url = '' } = {}]: { url?: string }[] = document.servers ?? [];
   return location?.startsWith(`${url}/v2/`) === true;
@@ -104,7 +110,7 @@ function jsonIn(text: string): Json {
   }
 }
 
-/** The value with all strings trimmed, since lengths are measured after trimming. */
+/** Returns the value with all strings trimmed, because the service measures lengths after trimming. */
 function trimmed(value: Json): Json {
   if (typeof value === 'string') return value.trim();
   if (Array.isArray(value)) return value.map(trimmed);
@@ -112,7 +118,7 @@ function trimmed(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, trimmed(one)]));
 }
 
-/** Checks that the body of an accepted request is valid by the document. */
+/** Returns a function that checks whether the body of an accepted request is valid according to the document. */
 function acceptance(operations: readonly Operation[]): (operation: Operation, draft: Draft) => string | undefined {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   const validators = new Map<Operation, ValidateFunction>();

@@ -2,21 +2,27 @@ import type { Json } from '../../kit/service/service.ts';
 import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 
-/** Characters that one of the databases rejects and another one changes or stores, as JSON escapes. */
+/**
+ * Characters that not every database can store, as JSON escapes: one database rejects them, another one changes or
+ * stores them.
+ */
 const UNSTORABLE = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
 
-/** The same in a URL: NUL, and the UTF-8 bytes of a lone surrogate. */
+/** Unstorable characters in a URL: NUL, and the UTF-8 bytes of a lone surrogate. */
 const URL_ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
 
 const HEADERS = ['idempotency-key', 'if-match', 'if-none-match', 'last-event-id', 'accept', 'key', 'domain'] as const;
 
-/** A JSON text with such a character after or before it; other values become texts. */
+/**
+ * Returns two JSON strings, with an unstorable character after and before the value. A value that is not a string
+ * becomes one.
+ */
 function withCharacter(json: string, sign: string): readonly string[] {
   const text = json.startsWith('"') ? json.slice(1, -1) : json.replaceAll('"', '');
   return [`"${text}${sign}"`, `"${sign}${text}"`];
 }
 
-/** Cursors that contain such a character: a cursor is JSON in base64, so a client can forge one. */
+/** Returns forged cursors that contain unstorable characters. A cursor is JSON in base64, so a client can forge it. */
 function forgedCursors(cursor: string): readonly string[] {
   const place = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(place)) return [];
@@ -32,8 +38,8 @@ function forgedCursors(cursor: string): readonly string[] {
 type Asked = () => Draft;
 
 /**
- * Requests of an operation with such a character in each place that takes a text: fields, parameters, ids,
- * headers.
+ * Returns requests of an operation with an unstorable character in each place that takes a text: fields,
+ * parameters, ids, headers.
  *
  * @param cursors cursors of this list, with the rest of the query that they belong to
  */
@@ -87,7 +93,7 @@ export function draftsWithUnstorableText(
   return [...inBody, ...inQuery, ...inCursors, ...inIds, ...inHeaders];
 }
 
-/** The first known field or parameter that contains such a character; undefined if none does. */
+/** Returns the first known field or parameter that contains an unstorable character, or undefined if there is none. */
 export function unstorableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
   const inQuery = operation.query.find(({ name }) =>
     query.some(([one, written]) => one === name && isUnstorable(decoded(written))),
@@ -100,7 +106,7 @@ export function unstorableIn(operation: Operation, query: readonly [string, stri
   )?.[0];
 }
 
-/** Whether a value contains such a character, also inside a cursor. */
+/** Whether a value contains an unstorable character, also inside a cursor. */
 function isUnstorable(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(isUnstorable);
   if (typeof value !== 'string') return false;
@@ -109,7 +115,7 @@ function isUnstorable(value: unknown): boolean {
   return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && isUnstorable(one));
 }
 
-/** Text that is not valid UTF-8 counts as containing one. */
+/** Decodes a query value. A text that is not valid UTF-8 counts as unstorable. */
 function decoded(written: string): string {
   try {
     return decodeURIComponent(written.replaceAll('+', ' '));

@@ -4,7 +4,7 @@ import type { Json } from '../../kit/service/service.ts';
 /** Ids of the account by name, so that values can refer to existing records. */
 export type KnownIds = { one(name: string, random: SeededRandom): string | undefined; target(): string };
 
-/** Values of fields whose constraints are only in the description, not in the schema. */
+/** Generators of values for fields whose constraints are only in the description, not in the schema. */
 const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededRandom) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>
@@ -14,11 +14,11 @@ const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededR
   expires: (_, random) => random.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
   email: (_, random) => `fuzz-${random.below(2 ** 32)}@acme.test`,
   currency: (_, random) => random.one(['', 'chf', 'EUR']),
-  // Owners are left out: only an owner may create one, and the last one cannot be removed.
+  // Owners are left out: only an owner may create an owner, and the last owner cannot be removed.
   role: (_, random) => random.one(['member', 'admin']),
   start_date: (_, random) => random.one(['20270301', '2027-03-01 09:30:00']),
   due_date: (_, random) => random.one(['20270302', '2027-03-02 00:00:00', '20280229']),
-  // Without a cursor the feed begins at the oldest entry; waiting for a new one would take long.
+  // The feed is read from its oldest entry on, because waiting for a new entry would take long.
   after: () => '0',
   wait: () => '0',
   tag: (known, random) => text(known, random),
@@ -44,7 +44,7 @@ function text(_: KnownIds, random: SeededRandom): string {
   return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
 }
 
-/** A valid value for a field of this name; undefined if the field should be left out. */
+/** Returns a valid value for a field of this name, or undefined if the field should be left out. */
 export function validValue(name: string, schema: Json, known: KnownIds, random: SeededRandom): unknown {
   if (dependentFields.has(name) && random.below(4) > 0) return undefined;
   const generate = describedFields[name];
@@ -71,7 +71,7 @@ const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name
 
 const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
 
-/** Wrong values for a body: JSON, and text that resembles it. */
+/** Wrong values for a body: JSON, and text that resembles JSON. */
 export const WRONG_JSON: readonly string[] = [
   ...[
     'null',
@@ -247,10 +247,7 @@ export const WRONG_QUERY: readonly string[] = [
   ],
 ];
 
-/**
- * Texts with a special meaning to something that may process them later: a database, header, log, calendar or
- * terminal.
- */
+/** Texts with a special meaning to a database, header, log, calendar or terminal that may process them later. */
 export const TEXTS: readonly string[] = [
   // SQL
   ...[

@@ -19,41 +19,49 @@ import {
   watchSockets,
 } from './receivers.ts';
 
-/** Long enough for a busy machine to start all attempts in time, although they start together. */
+/**
+ * Timeout of an attempt. It is long enough for a busy machine to start all attempts in time, although they start
+ * together.
+ */
 const DEADLINE_MS = 4_000;
+/** An attempt may end this long after its deadline. */
 const GRACE_MS = 1_000;
+/** Time for which the service reads the body after a response. */
 const BODY_TIMEOUT_MS = 1_000;
 /**
- * Maximum delay of the healthy target at p95, or 10 times its delay without hostile targets, whichever is
- * longer. In a single round all attempts start together, so the median counts.
+ * Limit for the delay of the healthy target at p95. In a single round all attempts start together, so the median
+ * counts instead.
  */
 const MAX_HEALTHY_MS = 250;
+/** The limit is raised to this multiple of the delay without hostile targets, if the multiple is longer. */
 const TIMES_SLOWER = 10;
 /**
- * A notification that has not arrived by now counts as lost. All attempts start together, which takes a while
- * on a slow machine.
+ * A notification that has not arrived within this time counts as lost. All attempts start together, which takes a
+ * while on a slow machine.
  */
 const ARRIVAL_TIMEOUT_MS = 40_000;
-/** Notifications to the healthy target before the hostile ones: they warm up the code. */
+/** Number of notifications to the healthy target before the rounds. They warm up the code. */
 const CALM_NOTIFICATIONS = 30;
-/** Tolerated growth of memory: compiled code, pools, caches. */
+/** Tolerated growth of the memory in use, for compiled code, pools and caches. */
 const NOISE_MIB = 16;
+/** Tolerated growth of the resident memory. */
 const NOISE_RESIDENT_MIB = 64;
-/** A leak of one timer for each attempt would be hundreds a round; each idle PostgreSQL connection has one timer. */
+/**
+ * Tolerated number of additional timers. A leak of one timer for each attempt would be hundreds in a round; each
+ * idle PostgreSQL connection has one timer.
+ */
 const NOISE_TIMERS = 64;
 /** Maximum bytes that a receiver can send before the service stops reading: the socket buffers of both sides. */
 const MAX_WRITTEN_BYTES = 16 * 2 ** 20;
-/** Maximum resident memory during the rounds, above that before. */
+/** Maximum increase of the resident memory during the rounds. */
 const MAX_RESIDENT_MIB = 256;
 
-/**
- * Rounds before memory is measured, for compiled code and pools. Shorter runs include the warm-up, so the
- * tolerance is tripled.
- */
+/** Number of rounds before memory is measured, for compiled code and pools. */
 const WARM_UP_ROUNDS = 3;
+/** Factor for the tolerated growth in shorter runs, whose measurement includes the warm-up. */
 const TIMES_NOISIER = 3;
 
-/** Rounds of the smoke run. */
+/** Number of rounds of the smoke run. */
 const QUICK = 1;
 
 export const hostile: ReliabilityTest = {
@@ -73,7 +81,7 @@ export type Attempted = { readonly outcome: string; readonly result: string; rea
 /** The `result` in the log for each outcome of a first attempt. */
 const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
-/** Faults of one attempt at a behavior. */
+/** Returns the faults of one attempt to a target with this behavior. */
 export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readonly string[] {
   const { outcome, result, ms } = attempted;
   const due = RESULTS[outcomeOf(behaviour)];
@@ -87,8 +95,8 @@ export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readon
 }
 
 /**
- * Faults of a connection, as the receiver saw it. After a response in time the service reads the body for one
- * more second. A receiver that never reads notices the end late.
+ * Returns the faults of a connection, as the receiver saw it. After a response in time the service reads the body
+ * for one more second. A receiver that never reads notices the end late.
  */
 export function checkVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
   const { request, ms, bytesWritten } = visit;
@@ -104,7 +112,7 @@ export function checkVisit({ slug }: Behaviour, visit: Visit): readonly string[]
   ];
 }
 
-/** Faults of the memory measured at the end of each round, in order. */
+/** Returns the faults in the memory use at the end of each round, in order. */
 export function checkMemory(rounds: readonly MemoryUse[], peakMiB: number): readonly string[] {
   const [first, last] = [rounds[Math.min(WARM_UP_ROUNDS, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
@@ -124,8 +132,9 @@ type Fixture = {
   readonly owner: Person;
   readonly attempts: Map<string, Attempted>;
   readonly healthy: Healthy;
-  /** Milliseconds from request to arrival at the healthy target, before and during the rounds. */
+  /** Milliseconds from each request to its arrival at the healthy target, before the rounds. */
   readonly calmMs: readonly number[];
+  /** Milliseconds from each request to its arrival at the healthy target, during the rounds. */
   readonly busyMs: number[];
 };
 
@@ -170,7 +179,10 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts: { ...countsOf(all, count, visits), ...measurements(memory, peak(), calmMs, lateMs) }, broken };
 }
 
-/** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
+/**
+ * Returns the faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists
+ * are sorted.
+ */
 export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
   if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
   const limitMs = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
@@ -178,7 +190,7 @@ export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[
   return ms <= limitMs ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${limitMs}`];
 }
 
-/** Quantile of sorted values, in whole milliseconds. */
+/** Returns the quantile of sorted values, in whole milliseconds. */
 const quantile = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
@@ -231,7 +243,10 @@ async function setUp({ context }: Run, store: Run['stores'][number], all: readon
   return { all, owner, attempts, healthy, calmMs, busyMs: [] };
 }
 
-/** Milliseconds from the request to the arrival of the notification; infinite if it does not arrive. */
+/**
+ * Notifies the healthy target. Returns the milliseconds from the request to the arrival of the notification,
+ * infinite if it does not arrive.
+ */
 async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
   const arriving = healthy.next();
   const askedAt = performance.now();
@@ -240,7 +255,10 @@ async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<nu
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
-/** Delivers one event to every hostile target; meanwhile the healthy target receives one client after the other. */
+/**
+ * Delivers one event to every hostile target. Meanwhile the healthy target receives notifications, one after the
+ * other.
+ */
 async function playRound(
   { all, owner, attempts, healthy, busyMs }: Fixture,
   round: number,

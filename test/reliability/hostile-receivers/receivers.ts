@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../kit/service/service.ts';
 
 const main = fileURLToPath(new URL('../../../packages/chaos-receiver/src/main.ts', import.meta.url));
 
-/** The receiver's report of one connection, after its end. */
+/** The report of the receiver about one connection, after its end. */
 export type Visit = {
   readonly behaviour: string | null;
   readonly request: { readonly method: string; readonly path: string } | null;
@@ -77,7 +77,7 @@ export function memoryInUse(): MemoryUse {
   return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
 }
 
-/** Samples the peak resident memory from now on, in MiB. */
+/** Samples the resident memory from now on. The returned function returns the peak in MiB. */
 export function watchPeak(context: Cleanup): () => number {
   let peak = 0;
   const look = () => {
@@ -88,7 +88,10 @@ export function watchPeak(context: Cleanup): () => number {
   return () => peak;
 }
 
-/** Counts the open connections of this process to these ports. */
+/**
+ * Observes the connections of this process to these ports. The returned function returns the number of open
+ * connections.
+ */
 export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () => number {
   const open = new Set<Socket>();
   const onSocket = (message: unknown) => {
@@ -112,7 +115,7 @@ export type Healthy = {
   next(): Promise<number>;
 };
 
-/** A target that answers 200 immediately and stores nothing, because memory is measured around it. */
+/** Starts a target that answers 200 immediately. It stores nothing, because the memory of this process is measured. */
 export async function startHealthy(context: Cleanup): Promise<Healthy> {
   let coming = Promise.withResolvers<number>();
   const server = createServer((request, response) => {

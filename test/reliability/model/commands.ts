@@ -15,7 +15,7 @@ import {
 } from './records.ts';
 import { type Rejection, rejection, type System } from './system.ts';
 
-/** A command that runs against the model and the service; the response is compared with the model. */
+/** A command that runs against the model and the service. The response is compared with the model. */
 class NamedCommand implements fc.AsyncCommand<World, System> {
   readonly #description: string;
   readonly #work: (world: World, real: System) => Promise<void>;
@@ -37,7 +37,10 @@ class NamedCommand implements fc.AsyncCommand<World, System> {
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** A command with arguments, which is printed with them. */
+/**
+ * Generates commands with random arguments and a random caller. A failure report prints the command with its
+ * arguments.
+ */
 function step<A extends Args>(
   name: string,
   args: { [K in keyof A]: fc.Arbitrary<A[K]> },
@@ -52,8 +55,8 @@ function step<A extends Args>(
 }
 
 /**
- * Mostly the owner of the first account; also its admin, a member, a key with few permissions, and the owner
- * of the other account.
+ * Index of the caller: mostly the owner of the first account, else its admin, a member, a key with few
+ * permissions, or the owner of the other account.
  */
 const callers = fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3, 4);
 
@@ -76,7 +79,7 @@ const conditions = fc.constantFrom<Condition>(
   'any',
 );
 
-/** Headers of a precondition on a record, and whether it is stale. */
+/** Returns the headers of a precondition on a record, and whether the precondition is stale. */
 function preconditionOf(
   world: World,
   real: System,
@@ -119,7 +122,7 @@ async function createOne(
   const away = accessError(world, key, permissionOf(resourceType, 'write'));
   const kept = name === undefined || away !== undefined ? undefined : world.storedResponse(name);
   if (kept !== undefined) {
-    // X4: the same request gets the stored response; another request with the same key is rejected.
+    // The same request gets the stored response. Another request with the same key is rejected (X4).
     if (kept.call !== `${path} ${JSON.stringify(body)}`)
       return real.assertRejected(answer, rejection(422, 'idempotency_mismatch'));
     assert.deepEqual([answer.status, answer.json], [201, kept.json]);
@@ -136,7 +139,7 @@ async function createOne(
   if (name !== undefined) world.storeResponse(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
 }
 
-/** X4: repeats an earlier request with its Idempotency-Key, unchanged or modified. */
+/** Repeats an earlier request with its Idempotency-Key, unchanged or modified (X4). */
 const repeatRequest = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
   const names = world.storedKeys();
   const name = names[pick % Math.max(1, names.length)] ?? '';
@@ -185,7 +188,7 @@ function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'c
   });
 }
 
-/** Ids of tasks and subtasks that the model does not know: a completion has created them (C41). */
+/** Returns the ids of tasks and subtasks that the model does not know, because a completion has created them (C41). */
 async function newIdsOf(world: World, real: System, key: Key): Promise<NewIds> {
   const unknown = new Map<ResourceType, string[]>();
   for (const resourceType of ['task', 'subtask'] as const) {
@@ -262,7 +265,7 @@ function listRefusal(
   return apart.length > 0 ? rejection(400, 'invalid_input', apart) : undefined;
 }
 
-/** The first caller who has an ended hook. */
+/** Returns the first caller who has an ended hook, or the given caller if there is none. */
 function whoseHookEnded(world: World, key: Key): Key {
   const hasOne = (one: Key) => one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
   return world.keys.find(hasOne) ?? key;
@@ -273,7 +276,7 @@ const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) 
 );
 
 const targetPicks = fc.nat(7);
-/** Lets time pass, with a stop at each retry that falls due. */
+/** Lets time pass, and stops at each retry that becomes due. */
 const wait = step(
   'wait',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
@@ -316,8 +319,8 @@ const records: readonly ResourceType[] = ['client', 'project', 'task', 'subtask'
 const twice = <T>(all: readonly T[]) => [...all, ...all];
 
 /**
- * Initial state of every world: records of each type in the first account, at several dates, and hooks of its
- * owner.
+ * Creates the initial state of a world: records of each type in the first account, at several dates, and hooks of
+ * its owner.
  */
 export async function begin(world: World, real: System): Promise<void> {
   const key = keyOf(world, 0);

@@ -1,8 +1,8 @@
 import { fc } from '../../kit/fast-check.ts';
 
 /**
- * A value as sent, and as displayed: a text, a reference to a record, or several users. `bad` values are
- * rejected.
+ * A value of a field, as it is sent and as the API displays it: a text, a reference to a record, or several users.
+ * `bad` values are rejected.
  */
 export type Written =
   | {
@@ -216,7 +216,7 @@ const written = ([field, { good, bad }]: [string, Spec]) =>
     good,
   ).map((value) => [field, value] as const);
 
-/** Random fields of a resource type, mostly valid. */
+/** Generates random fields of a resource type, mostly with valid values. */
 export function entriesOf(resourceType: ResourceType, action: 'create' | 'change'): fc.Arbitrary<Entries> {
   const specs = { ...fields[resourceType], ...(action === 'change' ? movable[resourceType] : {}) };
   const few = fc.array(fc.oneof(...Object.entries(specs).map(written)), { maxLength: 5 });

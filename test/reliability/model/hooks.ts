@@ -14,7 +14,7 @@ import {
 import { accessError } from './records.ts';
 import { rejection, type System } from './system.ts';
 
-/** A hook as the API displays it (X1). */
+/** Returns a hook as the API displays it (X1). */
 function displayedHook(hook: Hook): Record<string, string> {
   const alive = hook.failures > 0 ? 'failing' : 'live';
   return {
@@ -29,7 +29,10 @@ function displayedHook(hook: Hook): Record<string, string> {
   };
 }
 
-/** A random hook: mostly one that matches, else another one of the account, one of the other account, or none. */
+/**
+ * Picks a random hook: mostly a matching hook, else another hook of the account, a hook of the other account, or
+ * an unknown id.
+ */
 function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
@@ -39,7 +42,7 @@ function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => 
   return { id, hook: hooks.find((one) => one.id === id) };
 }
 
-/** C11, C12: creates a hook. */
+/** Creates a hook (C11, C12). */
 export async function subscribe(
   world: World,
   real: System,
@@ -63,7 +66,7 @@ export async function subscribe(
   });
 }
 
-/** C13: deletes a hook. */
+/** Deletes a hook (C13). */
 export async function unsubscribe(world: World, real: System, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
   const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
@@ -77,7 +80,7 @@ export async function unsubscribe(world: World, real: System, key: Key, pick: nu
   world.end(key.account, hook, 'deleted');
 }
 
-/** X1: restores a hook. */
+/** Restores a hook (X1). */
 export async function restore(world: World, real: System, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
   const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
@@ -93,7 +96,7 @@ export async function restore(world: World, real: System, key: Key, pick: number
   assert.deepEqual(answer.json, { data: displayedHook(hook) });
 }
 
-/** X1: compares the whole list of the caller's hooks or, for admins, of another user. */
+/** Compares the whole list of hooks of the caller or, for admins, of another user (X1). */
 export async function listHooks(world: World, real: System, key: Key, pick: number): Promise<void> {
   const userId = pick === 0 ? key.userId : world.pick(key.account, 'user', pick);
   const answer = await real.call(key, 'GET', `/hooks${pick === 0 ? '' : `?user_id=${userId}`}`);
@@ -105,7 +108,7 @@ export async function listHooks(world: World, real: System, key: Key, pick: numb
   assert.equal(answer.json.paging.total_records, own.length);
 }
 
-/** X3: compares the deliveries of the caller's hooks, with their states. */
+/** Compares the deliveries of the hooks of the caller, with their states (X3). */
 export async function listDeliveries(world: World, real: System, key: Key): Promise<void> {
   const answer = await real.call(key, 'GET', '/deliveries');
   const away = accessError(world, key, 'hooks:read');
@@ -128,7 +131,7 @@ export async function listDeliveries(world: World, real: System, key: Key): Prom
 export const addressOf = (real: System, { resourceType, id }: Pick<Occurrence, 'resourceType' | 'id'>) =>
   `${real.base}/${collectionOf(resourceType)}/${id}`;
 
-/** X2: reads the feed page by page and compares it. */
+/** Reads the feed page by page and compares it with the model (X2). */
 export async function readFeed(
   world: World,
   real: System,
@@ -177,7 +180,7 @@ function lineOf(real: System, one: Occurrence): string {
   return `${one.kind} ${addressOf(real, one)} ${one.at} ${one.userId}`;
 }
 
-/** The order of occurrences within one transaction is undefined, so each group is sorted. */
+/** Sorts the lines of each transaction, because the order of occurrences within one transaction is undefined. */
 function sortedByTransaction(lines: readonly string[], happened: readonly Occurrence[]): string[] {
   return [...Map.groupBy(lines.keys(), (index) => happened[index]?.transaction).values()].flatMap((group) =>
     group.map((index) => lines[index] ?? '').sort(),

@@ -2,7 +2,7 @@ import { fc } from '../../kit/fast-check.ts';
 import { dayOf, NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
-/** A filter: its value in the query, and the records that it keeps. */
+/** A filter of a list. It returns its value in the query, and a predicate for the records that it keeps. */
 type Filter = (
   world: World,
   account: Account,
@@ -12,13 +12,14 @@ type Filter = (
 const day = (pick: number) => dayOf(1 + (pick % 6));
 const written = (text: string) => text.replaceAll('-', '');
 
-/** Filters a start or due date by whole days; records without a date never match. */
+/** Keeps records whose start or due date is on a day or later. Records without a date never match. */
 const from =
   (field: string): Filter =>
   (_world, _account, pick) => [
     written(day(pick)),
     ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') >= `${day(pick)} 00:00:00`,
   ];
+/** Keeps records whose start or due date is on a day or earlier. Records without a date never match. */
 const to =
   (field: string): Filter =>
   (_world, _account, pick) => [
@@ -26,7 +27,7 @@ const to =
     ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') <= `${day(pick)} 23:59:59`,
   ];
 
-/** The current day, or the one before or after it. */
+/** Returns the current day, the day before or the day after. */
 const around = (world: World, pick: number) =>
   new Date(world.now + ((pick % 3) - 1) * 86_400_000).toISOString().slice(0, 10);
 const since =
@@ -76,7 +77,7 @@ const due = { due_from: from('due_date'), due_to: to('due_date') };
 const created = { created_from: since('date_created'), created_to: until('date_created') };
 const completed = { completed_from: since('date_completed'), completed_to: until('date_completed') };
 
-/** C25, C29 to C32: filters by resource type. */
+/** The filters of each resource type (C25, C29 to C32). */
 export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filter>>>> = {
   client: { client_name: part },
   project: {
@@ -138,7 +139,7 @@ const twins = [
   ['due_to', 'due_date_to'],
 ] as const;
 
-/** C25: two aliases of one filter with different values are rejected, naming both. */
+/** Returns the names of contradictory filters: two aliases of one filter with different values (C25). */
 export function contradictions(query: Readonly<Record<string, string>>): string[] {
   const apart = twins.filter(([one, other]) => one in query && other in query && query[one] !== query[other]);
   return apart.flat();
@@ -174,10 +175,10 @@ const latest = reversed(
 );
 const dueDate = by(({ displayed }) => displayed.due_date ?? '');
 
-/** C30: orders by resource type. The default order is by id, for events by start date (C7). */
+/** The orders of each resource type (C30). The default order is by id, for events by start date (C7). */
 export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order>>>> = {
   client: { clientname: then(name('client_name'), id), latest },
-  // The model has no time entries.
+  // The model has no time entries, so `billablehours` orders by id only.
   project: {
     ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
     billablehours: reversed(id),
@@ -222,7 +223,7 @@ export function listRequests(resourceType: ResourceType): fc.Arbitrary<ListReque
   });
 }
 
-/** The expected list: its query, and all matching records in order. */
+/** Returns the expected list: its query, and all matching records in order. */
 export function listed(
   world: World,
   account: Account,

@@ -13,8 +13,8 @@ import { type Account, collectionOf, World } from './model.ts';
 import { System, Targets } from './system.ts';
 
 /**
- * M1: random calls of several users of two accounts; each response is compared with a model of the contract
- * in memory.
+ * Reliability test M1: random calls of several users of two accounts. Each response is compared with an in-memory
+ * model of the contract.
  */
 export const model: ReliabilityTest = {
   id: 'M1',
@@ -66,7 +66,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   };
 }
 
-/** The mismatch, the calls before it, and the command that repeats them. */
+/** Describes the mismatch, the calls before it, and the command that repeats them. */
 function faultOf({
   counterexample,
   counterexamplePath,
@@ -92,7 +92,7 @@ const RESTRICTED_PERMISSIONS = [
   'hooks:write',
 ] as const;
 
-/** One service, on which each world has its own accounts. */
+/** Runs commands on one service, on which each world has its own accounts. */
 class ModelRunner {
   calls = 0;
   notifications = 0;
@@ -122,8 +122,8 @@ class ModelRunner {
 
   async #newWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
-    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never
-    // renews.
+    // The clock is simulated. Without this step, the start rate limit for targets of earlier worlds would never
+    // renew.
     await clock.advance(1_000);
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
@@ -160,8 +160,8 @@ class ModelRunner {
   }
 
   /**
-   * Final comparison: every list, the feed, the hooks, the pending deliveries, and the notifications of each
-   * target.
+   * Compares the final state: every list, the feed, the hooks, the pending deliveries, and the notifications of
+   * each target.
    */
   async #compareAll(world: World): Promise<void> {
     const real = this.#real;

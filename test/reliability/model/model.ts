@@ -1,15 +1,15 @@
 import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
 import { type Entries, fields, NONE, type ResourceType, type Written } from './fields.ts';
 
-/** State by the contract, in memory: only ids are taken from the service. */
+/** A record in the model. Its content follows from the contract, and only its id is taken from the service. */
 export type Recorded = {
   readonly id: string;
   readonly resourceType: ResourceType;
-  /** Displayed texts of the record itself; those of related records are looked up. */
+  /** Displayed texts of the record itself. Texts of related records are looked up. */
   readonly displayed: Record<string, string>;
   /** Ids of the assigned users. */
   users: readonly string[];
-  /** Id of its parent: the project of a task, the task of a subtask. */
+  /** Id of the parent record: the project of a task, the task of a subtask. */
   parent: string;
 };
 
@@ -134,7 +134,10 @@ export class World {
     return account.records.get(`${resourceType} ${id}`);
   }
 
-  /** A random id: mostly of an existing record, else of a deleted one, of another account, or one never issued. */
+  /**
+   * Picks a random id: mostly of an existing record, else of a deleted record, of a record of another account, or
+   * an id that was never issued.
+   */
   pick(account: Account, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
@@ -146,7 +149,7 @@ export class World {
     return ids[pick % ids.length] ?? '';
   }
 
-  /** A record as the API displays it (C24 to C35). */
+  /** Returns a record as the API displays it (C24 to C35). */
   present(account: Account, record: Recorded): Record<string, unknown> {
     const { resourceType, id } = record;
     const named = (of: ResourceType, which: string) => this.find(account, of, which)?.displayed[`${of}_name`] ?? '';
@@ -245,15 +248,15 @@ export class World {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
   }
 
-  /** Time of the next retry; `end` if none is earlier. */
+  /** Returns the time of the next retry, or `end` if no retry is earlier. */
   nextDue(end: number): number {
     const due = this.accounts.flatMap(({ hooks }) => hooks.map(({ dueAt }) => dueAt ?? end));
     return Math.min(end, ...due);
   }
 
   /**
-   * C17, C18: delivers everything that is due now; all deliveries of a burst are one failure. Returns whether
-   * any was due.
+   * Delivers all pending deliveries that are due now (C17, C18). All deliveries of a burst count as one failure.
+   * Returns whether any delivery was due.
    */
   deliverDue(): boolean {
     let anyDue = false;
@@ -321,7 +324,7 @@ export function buildBody(world: World, account: Account, entries: Entries): Bui
       body[field] = sent;
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
-      // C14: `user_id` is checked separately.
+      // `user_id` is checked separately (C14).
       if (written.as === 'reference' && field !== 'user_id' && text !== '0')
         references.push([written.resourceType, text]);
     }
@@ -340,7 +343,7 @@ function resolveReference(
   return [pick % 2 === 0 ? id : Number(id), id];
 }
 
-/** Displayed values of a record that was created without optional fields. */
+/** Returns the displayed values of a record that was created without optional fields. */
 export function initial(resourceType: ResourceType): Record<string, string> {
   const rows = Object.entries(fields[resourceType]).filter(([field]) => field !== 'users');
   const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
@@ -348,7 +351,10 @@ export function initial(resourceType: ResourceType): Record<string, string> {
   return { ...shown, ...completed };
 }
 
-/** C26: the due date is before the start date, by days, or by time on the same day if a time is given. */
+/**
+ * Whether the due date is before the start date (C26): by day, or on the same day by time if the due date has a
+ * time.
+ */
 export function isOutOfOrder({ start_date = NONE, due_date = NONE }: Readonly<Record<string, string>>): boolean {
   if (start_date === NONE || due_date === NONE) return false;
   const [startDay, dueDay] = [start_date.slice(0, 10), due_date.slice(0, 10)];

@@ -29,27 +29,33 @@ const ranks = ['nobody', 'member', 'admin', 'owner'];
 
 const hasDates = (resourceType: ResourceType) => 'start_date' in fields[resourceType];
 
-/** Why a caller is rejected before the request is looked at; undefined if it is not (C1, C2). */
+/**
+ * Returns the rejection of a caller without access, which comes before any other check; undefined for a caller
+ * with access (C1, C2).
+ */
 export function accessError(world: World, key: Key, permission: string | undefined): Rejection | undefined {
   if (world.find(key.account, 'user', key.userId) === undefined) return rejection(401, 'unauthorized');
   if (permission !== undefined && !world.may(key, permission)) return rejection(401, 'not_permitted');
   return undefined;
 }
 
-/** C14: the creator of a record, or the rejection. */
+/** Returns the id of the creator of a record, or the rejection of the request (C14). */
 function creator(world: World, key: Key, wanted: string | undefined, present: string): string | Rejection {
   if (wanted === undefined || wanted === '0' || wanted === present) return present;
   if (!world.isAdmin(key)) return rejection(401, 'not_permitted');
   return world.find(key.account, 'user', wanted) === undefined ? rejection(404, 'not_found') : wanted;
 }
 
-/** Rejection of unknown references, which are checked last (C26, C34). */
+/** Returns the rejection of unknown references, which are checked last (C26, C34). */
 function referenceError(world: World, key: Key, { references }: BuiltBody): Rejection | undefined {
   const isThere = references.every(([resourceType, id]) => world.find(key.account, resourceType, id) !== undefined);
   return isThere ? undefined : rejection(404, 'not_found');
 }
 
-/** X7: a user can neither give nor change a role above their own; an e-mail address is unique in an account. */
+/**
+ * Returns the rejection of a request that changes a user (X7). A user can neither give nor change a role above
+ * their own, and an email address is unique in an account.
+ */
 function userError(world: World, key: Key, { shown }: BuiltBody, before: Recorded | undefined): Rejection | undefined {
   const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
   if (outranks(before?.displayed.role) || outranks(shown.role)) return rejection(401, 'not_permitted');
@@ -107,7 +113,7 @@ export function plannedCreate(
   }
 }
 
-/** C27, C33: plans a PUT. */
+/** Plans a PUT (C27, C33). On success `expected` changes the model. */
 export function plannedChange(
   world: World,
   key: Key,
@@ -123,7 +129,7 @@ export function plannedChange(
   function expectedResult(): Rejection | ((newIds: NewIds) => void) {
     const away = accessError(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
-    // X5: preconditions are checked before the body.
+    // Preconditions are checked before the body (X5).
     if (condition !== 'none' && record === undefined) return rejection(404, 'not_found');
     if (condition === 'stale') return rejection(412, 'precondition_failed');
     if (written.bad.length > 0) return rejection(400, 'invalid_input', written.bad);
@@ -151,7 +157,7 @@ export function plannedChange(
   }
 }
 
-/** C33, C41: applies completion or reopening, and records the occurrences. */
+/** Applies completion or reopening, and records the occurrences (C33, C41). */
 function finish(
   world: World,
   key: Key,
@@ -178,7 +184,7 @@ function finish(
   ]);
 }
 
-/** C28, C34, C23: plans a DELETE, with everything that it deletes or changes. */
+/** Plans a DELETE, with everything that it deletes or changes (C23, C28, C34). */
 export function plannedDelete(
   world: World,
   key: Key,
@@ -242,7 +248,10 @@ export function assertRecord(world: World, real: System, key: Key, record: Recor
 
 /// <reference lib="esnext.temporal" />
 
-/** Returns the ids of records that the service has created, by resource type, in order of creation. */
+/**
+ * Returns the next id of this resource type that the service has issued and the model does not know, in order of
+ * creation.
+ */
 export type NewIds = (resourceType: ResourceType) => string;
 
 const periods: Readonly<Record<string, Temporal.DurationLike>> = {
@@ -251,7 +260,7 @@ const periods: Readonly<Record<string, Temporal.DurationLike>> = {
 
 export const recurs = ({ displayed }: Recorded): boolean => (displayed.recurring ?? '') in periods;
 
-/** C41: creates the next occurrence of a completed record and, for a task, of its subtasks. */
+/** Creates the next occurrence of a completed record and, for a task, of its subtasks (C41). */
 export function repeat(world: World, account: Account, record: Recorded, newIds: NewIds): Recorded[] {
   const period = periods[record.displayed.recurring ?? ''];
   if (period === undefined) return [];

@@ -5,7 +5,7 @@ import { eventually } from '../../kit/eventually.ts';
 import type { Answer, TestService } from '../../kit/service/service.ts';
 import type { Key, World } from './model.ts';
 
-/** A rejection: its status, its code, and the fields it names. */
+/** A rejection: its status, its code, and the fields that it names. */
 export type Rejection = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
 
 export const rejection = (status: number, code: string, fields?: readonly string[]): Rejection =>
@@ -17,7 +17,7 @@ export class Targets {
   readonly accepted = new Map<string, string[]>();
 
   readonly attempt: Attempt = async ({ target, body }) => {
-    // Ends the hooks of earlier worlds.
+    // Targets of earlier worlds respond with 401, which ends their hooks.
     const status =
       this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.targetStatus(target);
     if (status === 200) {
@@ -50,7 +50,7 @@ export class System {
     return this.carillon.call(key, method, `/v2${path}`, body, headers);
   }
 
-  /** C6: checks a problem response completely. */
+  /** Checks a problem response completely (C6). */
   assertRejected({ status, json, headers }: Answer, { status: expectedStatus, code, fields }: Rejection): void {
     assert.deepEqual(
       [status, json?.code],
@@ -66,7 +66,7 @@ export class System {
     if (fields !== undefined) assert.deepEqual(named.sort(), [...fields].sort());
   }
 
-  /** X5: each representation has exactly one ETag, and vice versa. */
+  /** Checks that each representation has exactly one ETag, and each ETag one representation (X5). */
   checkEtag(path: string, { headers }: Answer, shown: unknown): void {
     const tag = headers.get('etag') ?? '';
     assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
@@ -80,7 +80,10 @@ export class System {
     known.set(tag, text);
   }
 
-  /** An ETag of a record: of its current representation, or of another one. Undefined if none is known. */
+  /**
+   * Returns a known ETag of a record, of its current representation or of an earlier one. Undefined if none is
+   * known.
+   */
   etagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
     const text = canonical(shown);
     return [...(this.#etags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
@@ -103,7 +106,7 @@ export class System {
   }
 }
 
-/** A representation as text, independent of the order of its fields. */
+/** Returns a representation as text, independent of the order of its fields. */
 function canonical(shown: unknown): string {
   return JSON.stringify(shown, (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,7 +1,7 @@
 import { type AttackTarget, attacks } from './attacks.ts';
 import { noCounters } from './sockets.ts';
 
-/** The attack that this process runs. */
+/** The message with the attack that this process runs. */
 export type AttackOrder = Omit<AttackTarget, 'counters'> & { readonly attack: string };
 
 /**

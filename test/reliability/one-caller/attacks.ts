@@ -1,16 +1,22 @@
 import { type Aim, flood, hold, MAX_CONNECTIONS, request, withoutBody } from './sockets.ts';
 
-/** Attackers: without a key, with the URL of a calendar, a member of the honest account, another account. */
+/**
+ * Kinds of attackers: a caller without a key, a caller with the URL of a calendar, a member of the honest account,
+ * and another account.
+ */
 export const attackers = ['no key', 'a calendar URL', 'a member', 'another account'] as const;
 export type Attacker = (typeof attackers)[number];
 
-/** Credentials of an attacker: the headers of its key, and the path of its calendar URL, if it has them. */
+/**
+ * The target of an attack, and the credentials of the attacker: the headers of its key, and the path of its
+ * calendar URL, if it has them.
+ */
 export type AttackTarget = Aim & {
   readonly by: Attacker;
   readonly headers: Readonly<Record<string, string>>;
   /** Path of the URL of a large calendar. */
   readonly calendar: string;
-  /** A task of its account with many comments. */
+  /** A task with many comments, in the account of the attacker. */
   readonly task: LargeTask;
 };
 
@@ -68,7 +74,7 @@ export const attacks: readonly Attack[] = [
       const path = { 'no key': SIGN_IN, 'a calendar URL': calendar, 'a member': IMPORT, 'another account': IMPORT }[by];
       const bytes = by === 'a member' || by === 'another account' ? IMPORT_BYTES : 60_000;
       const head = withoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
-      // 90 % of the body is sent immediately and held in memory; the rest never arrives.
+      // The service holds 90 % of the body in memory immediately. The rest arrives too slowly to complete.
       const prefix = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
       await hold(aim, 300, { first: head + prefix, after: { text: 'x', everyMs: 1_000 } });
     },
@@ -97,7 +103,7 @@ export const attacks: readonly Attack[] = [
         'a member': LIST,
         'another account': LIST,
       }[by];
-      // More pipelined requests than any browser sends: each response waits for the one before.
+      // These are more pipelined requests than any browser sends. Each response waits for the previous one.
       const first = request('GET', path, headers).repeat(20);
       await hold(aim, 60, { first, unread: true });
     },
@@ -198,7 +204,7 @@ const PATTERN_BOMBS: readonly (readonly [begin: string, repeats: string, end: st
   ['', '%2', ''],
 ];
 
-/** About the maximum size of the headers of a request. */
+/** Length of an expensive header: about the maximum size of all headers of a request. */
 const BOMB_LENGTH = 7_000;
 
 const headerBombs: readonly string[] = PATTERN_BOMBS.map(([begin, repeats, end]) =>
@@ -223,7 +229,7 @@ export const headerNames: readonly string[] = [
   'x-forwarded-for',
 ];
 
-/** JSON of about `bytes` bytes that is expensive for a careless parser. */
+/** Returns JSON texts of about `bytes` bytes that are expensive for a careless parser. */
 function jsonBombs(bytes: number): readonly string[] {
   const fill = (begin: string, repeats: string, end: string) =>
     begin + repeats.repeat(Math.floor((bytes - begin.length - end.length) / repeats.length)) + end;
@@ -237,7 +243,7 @@ function jsonBombs(bytes: number): readonly string[] {
   ];
 }
 
-/** Recurrence rules of some 100 bytes that produce too many dates, or search for one that never occurs. */
+/** Short recurrence rules that produce too many dates, or search for a date that never occurs. */
 const RULE_BOMBS: readonly string[] = [
   'FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30',
   'FREQ=SECONDLY;INTERVAL=7;BYSECOND=61',

@@ -7,18 +7,20 @@ import type { TestStore } from '../../kit/service/stores.ts';
 import type { Attacker, LargeTask } from './attacks.ts';
 import { request } from './sockets.ts';
 
-/** Threads and replies of the largest list, each comment of maximum length: some 30 MB in each account. */
+/** Number of comment threads in the largest list. With all replies, each account has some 30 million characters. */
 const THREADS = 25;
+/** Number of replies in each thread. */
 const REPLIES = 60;
+/** Length of each comment in characters, which is the maximum. */
 const COMMENT_LENGTH = 20_000;
 
-/** Comments of the task that an attacker moves: each move changes all of them. */
+/** Number of comments of the task that an attacker moves. Each move changes all of them. */
 const COMMENTS_OF_TASK = 2_000;
 
-/** Events in the calendar that an attacker reads, each with a name of maximum length: some 2 MB. */
+/** Number of events in the calendar that an attacker reads. With names of maximum length they take some 2 MB. */
 const CALENDAR_EVENTS = 3_000;
 
-/** Events in the month that the honest callers list. */
+/** Number of events in the month that the honest callers list. */
 const EVENTS_PER_MONTH = 100;
 
 const FILLERS = 32;
@@ -33,7 +35,7 @@ export type Fixture = {
   readonly attackers: Readonly<Record<Attacker, Headers>>;
   /** Path of the calendar URL. */
   readonly calendar: string;
-  /** The task that each attacker moves; those without a key move none. */
+  /** The task that each attacker moves. Attackers without a key move none. */
   readonly tasks: Readonly<Record<Attacker, LargeTask>>;
   /** Receives a notification for each event that the honest account creates. */
   readonly target: Target;
@@ -77,7 +79,7 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture
   };
 }
 
-/** Two calls on kept-alive connections, and two that each open their own. */
+/** Returns two calls on kept-alive connections, and two calls that each open a connection of their own. */
 function callsOf(headers: Headers, eventId: string): readonly string[] {
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
   const closing = { ...headers, connection: 'close' };

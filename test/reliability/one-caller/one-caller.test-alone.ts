@@ -1,5 +1,5 @@
 import { smokeTest } from '../smoke.ts';
 import { oneCaller } from './one-caller.ts';
 
-// Runs after all other tests, since their load would slow down the honest calls.
+// This file runs after all other tests, because their load would slow down the honest calls.
 smokeTest(oneCaller);

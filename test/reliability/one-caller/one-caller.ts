@@ -13,11 +13,12 @@ import { type Attack, type Attacker, attacks } from './attacks.ts';
 import { type Fixture, setUp } from './fixture.ts';
 import type { AttackCounters as AttackSeen } from './sockets.ts';
 
-/** Rate and maximum connections of the honest callers, which do not slow down under attack. */
+/** Rate of the honest calls, which does not decrease under attack. */
 const HONEST_PER_SECOND = 40;
+/** Maximum number of connections of the honest callers. */
 const HONEST_CONNECTIONS = 96;
 
-/** Warm-up of the honest calls: until then much of the service is not compiled. */
+/** Length of the warm-up with honest calls, by the end of which most of the service is compiled. */
 const WARM_UP_MS = 3_000;
 
 /** Time between the first honest call and the attack. */
@@ -26,7 +27,10 @@ const BEFORE_MS = 500;
 /** Maximum time after the attack until the created events are delivered. */
 const DELIVERY_TIMEOUT_MS = 5_000;
 
-/** A case of the smoke run is so short that its p99 is that of the first connections of the attack. */
+/**
+ * Limits for the honest calls and for memory. A case of the smoke run is so short that its p99 comes from the
+ * first connections of the attack.
+ */
 const BOUNDS = {
   long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
@@ -55,10 +59,11 @@ type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
 export type Measurements = {
   readonly honest: LoadResult;
   readonly attack: AttackSeen;
-  /** Events created during the attack, and those of them that never arrived at the target. */
+  /** Number of events that were created during the attack. */
   readonly created: number;
+  /** Number of these events that never arrived at the target. */
   readonly undelivered: number;
-  /** Undefined on systems without `/proc`. */
+  /** Peak resident memory of the service; undefined on systems without `/proc`. */
   readonly residentMiB: number | undefined;
 };
 
@@ -91,7 +96,10 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** The attacks on one database: every n-th attacker of each, starting with another one each time. */
+/**
+ * Returns the attacks on one database. Of n databases, each gets every n-th attacker of an attack, starting at a
+ * different attacker each time.
+ */
 function casesFor(index: number, stores: number): readonly Case[] {
   return attacks
     .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
@@ -140,7 +148,7 @@ async function resultOf(child: ChildProcess): Promise<AttackSeen> {
   return seen as AttackSeen;
 }
 
-/** Number of these addresses that did not arrive at the target in time. */
+/** Returns how many of the created records did not arrive at the target in time. */
 async function undeliveredOf(created: readonly string[], { received }: Fixture['target']): Promise<number> {
   const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
@@ -151,7 +159,7 @@ async function undeliveredOf(created: readonly string[], { received }: Fixture['
   }
 }
 
-/** Violations of the bounds, one per line. */
+/** Returns the violations of the limits. */
 export function checkAttack(
   { honest, attack, created, undelivered, residentMiB = 0 }: Measurements,
   bounds = BOUNDS.long,
@@ -167,7 +175,7 @@ export function checkAttack(
   return broken;
 }
 
-/** Calls that could not even be sent count as failed. */
+/** Returns the share of calls that succeeded. Calls that could not even be sent count as failed. */
 function successOf({ byStatus, unanswered, unsent }: LoadResult): number {
   const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
   const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);
@@ -197,8 +205,8 @@ function percent(share: number): string {
 const INTERVAL_MS = 100;
 
 /**
- * Samples the peak resident memory, in MiB, of a process and its children from now on; undefined on systems
- * without `/proc`.
+ * Samples the resident memory of a process and its children from now on. The returned function returns the peak in
+ * MiB, or undefined on systems without `/proc`.
  */
 function watchResident(context: Cleanup, pid: number): () => number | undefined {
   if (!existsSync(`/proc/${pid}/status`)) return () => undefined;
@@ -210,14 +218,17 @@ function watchResident(context: Cleanup, pid: number): () => number | undefined 
   return () => Math.round(peak);
 }
 
-/** A child maps the same files as its parent, the Node binary above all: only its own memory is added. */
+/**
+ * Returns the resident memory of a process and its children, in MiB. A child maps the same files as its parent,
+ * above all the Node binary, so only its own memory is added.
+ */
 function residentOf(pid: number, field: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
   const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(textOf(`/proc/${pid}/status`)) ?? [];
   const children = textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
   return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentOf(child, 'RssAnon'), 0);
 }
 
-/** Empty for a process that has ended meanwhile. */
+/** Returns the content of a file, or an empty text for a process that has ended meanwhile. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'latin1');

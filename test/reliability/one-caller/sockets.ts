@@ -4,8 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 /** Maximum concurrent connections of an attack. */
 export const MAX_CONNECTIONS = 1_000;
 
-/** Interval at which closed connections are reopened, and the maximum number at a time. */
+/** Interval at which closed connections are reopened. */
 const DIAL_INTERVAL_MS = 50;
+/** Maximum number of connections that are opened in one interval. */
 const MAX_DIALS_PER_INTERVAL = 100;
 
 /** Delay after a connection that was refused immediately, so that an attack does not consist only of dialing. */
@@ -14,17 +15,18 @@ const REDIAL_DELAY_MS = 10;
 /** Address and duration of an attack, and its counters so far. */
 export type Aim = { readonly origin: string; readonly durationMs: number; readonly counters: AttackCounters };
 
-/** Connections opened, and the first response on each, by status. */
+/** The number of opened connections, and of first responses on them by status. */
 export type AttackCounters = { connections: number; readonly byStatus: Record<string, number> };
 
 export const noCounters = (): AttackCounters => ({ connections: 0, byStatus: {} });
 
-/** One connection of an attack. */
+/** The behavior of one connection of an attack. */
 export type Connection = {
+  /** The bytes that are sent first. */
   readonly first: string;
-  /** Sent at each interval until the end; undefined sends nothing more. */
+  /** A text that is sent at each interval until the end; undefined if nothing more is sent. */
   readonly after?: { readonly text: string; readonly everyMs: number };
-  /** Responses stay unread and fill the buffers of the service. */
+  /** True if responses stay unread and fill the buffers of the service. */
   readonly unread?: boolean;
 };
 
@@ -44,7 +46,7 @@ export async function hold(aim: Aim, count: number, connection: Connection): Pro
   for (const socket of open) socket.destroy();
 }
 
-/** Sends these requests one after the other, each on its own connection, `connections` of them at a time. */
+/** Sends the requests in turn until the end, each on a connection of its own, with `connections` requests at a time. */
 export async function flood(aim: Aim, connections: number, requests: readonly string[]): Promise<void> {
   const endsAt = performance.now() + aim.durationMs;
   let next = 0;
@@ -83,7 +85,7 @@ function dial({ origin, counters }: Aim, { first, after, unread = false }: Conne
   return socket;
 }
 
-/** A raw HTTP request. */
+/** Returns a raw HTTP request. */
 export function request(
   method: string,
   path: string,
@@ -95,7 +97,7 @@ export function request(
   return `${[`${method} ${path} HTTP/1.1`, 'host: carillon.test', ...lines, ...length].join('\r\n')}\r\n\r\n${body ?? ''}`;
 }
 
-/** A request whose body is announced and never sent. */
+/** Returns a raw HTTP request whose body is announced and never sent. */
 export function withoutBody(
   method: string,
   path: string,

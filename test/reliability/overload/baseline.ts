@@ -2,12 +2,12 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
 /**
- * Minimal rejecting servers for comparison: node:http without any logic, or a socket that answers without
- * parsing.
+ * Minimal servers that reject every request, for comparison: node:http without any logic, or a socket that answers
+ * without parsing.
  */
 export type BareServer = 'node:http' | 'socket';
 
-/** About the size of the service's 503. */
+/** A body of about the size of the 503 response of the service. */
 const BODY = JSON.stringify({ title: 'Too much is asked at once.', detail: 'x'.repeat(200), status: 503 });
 const HEADERS = {
   'content-type': 'application/problem+json',
@@ -34,7 +34,7 @@ function bySocket(): Server {
 
 const servers: Record<BareServer, () => Server> = { 'node:http': byHttp, socket: bySocket };
 
-/** Runs in its own process, rejects every request and sends its port to the parent. */
+/** This process runs one server that rejects every request, and sends its port to the parent process. */
 if (import.meta.main) {
   process.once('message', (bare: BareServer) => {
     const server = servers[bare]();

@@ -6,8 +6,8 @@ export type Load = {
   /** Raw requests, sent in rotation. */
   readonly requests: readonly string[];
   /**
-   * Requests per second, independent of the responses (open loop); undefined: each connection sends the next
-   * request after the response (closed loop).
+   * Requests per second, independent of the responses (open loop). If undefined, each connection sends its next
+   * request after a response (closed loop).
    */
   readonly rate?: number;
   readonly durationMs: number;
@@ -18,19 +18,21 @@ export type Load = {
 /** Result of a load. */
 export type LoadResult = {
   readonly byStatus: Readonly<Record<string, number>>;
-  /** 503 and 429 responses without Retry-After. */
+  /** Number of 503 and 429 responses without Retry-After. */
   readonly withoutRetryAfter: number;
-  /** `Location` of each 201. */
+  /** `Location` header of each 201 response. */
   readonly locations: readonly string[];
-  /** Requests without a response: refused or broken connections. */
+  /** Number of requests without a response, because the connection was refused or broken. */
   readonly unanswered: number;
-  /** Requests that were due while every connection was busy, so were not sent. */
+  /** Number of requests that were not sent, because every connection was busy when they were due. */
   readonly unsent: number;
-  /** Latency of each 2xx in milliseconds, sorted, with its p50 and p99. */
+  /** Latencies of the 2xx responses in milliseconds, sorted. */
   readonly times: readonly number[];
+  /** Median latency of the 2xx responses in milliseconds. */
   readonly p50: number;
+  /** 99th percentile of the latency of the 2xx responses in milliseconds. */
   readonly p99: number;
-  /** 2xx per second. */
+  /** Number of 2xx responses per second. */
   readonly perSecond: number;
 };
 
@@ -38,8 +40,8 @@ export type LoadResult = {
 const TICK_MS = 2;
 
 /**
- * Maximum time to open all connections, and to receive the last responses: the service answers everything it
- * accepted within 30 s, if only with 503. A shorter limit would count such requests as unanswered.
+ * Maximum time to open all connections, and to receive the last responses. The service answers every accepted
+ * request within 30 s, possibly with 503. A shorter limit would count such requests as unanswered.
  */
 const DRAIN_TIMEOUT_MS = 35_000;
 
@@ -48,7 +50,10 @@ type ConnectionEvents = {
   readonly lost: (wasAsked: boolean) => void;
 };
 
-/** One connection with one request at a time. It is raw TCP, since the generator must be faster than the service. */
+/**
+ * A connection that sends one request at a time. It uses raw TCP, because the generator must be faster than the
+ * service.
+ */
 class Connection {
   readonly #open: () => Socket;
   readonly #events: ConnectionEvents;
@@ -96,7 +101,7 @@ class Connection {
     this.#text = '';
     const ms = performance.now() - this.#askedAt;
     this.#askedAt = undefined;
-    // The service closes this connection: the next request opens a new one.
+    // The service closes this connection, so the next request opens a new one.
     if (/\r\nconnection: close/i.test(head)) {
       this.end();
       this.#socket = undefined;
@@ -108,7 +113,7 @@ class Connection {
 /**
  * Generates a load and counts the responses.
  *
- * @param ready called when every connection is open: the measurement begins here
+ * @param ready is called when every connection is open and the measurement begins
  */
 export async function generate(order: Load, ready: () => void = () => undefined): Promise<LoadResult> {
   const { origin, requests, rate, durationMs, connections } = order;
@@ -174,7 +179,7 @@ export async function generate(order: Load, ready: () => void = () => undefined)
   return { byStatus, withoutRetryAfter, locations, unanswered, unsent, times, p50, p99, perSecond };
 }
 
-/** Quantile of sorted times, rounded to a tenth of a millisecond; 0 without any. */
+/** Returns the quantile of sorted times, rounded to a tenth of a millisecond, or 0 for an empty list. */
 export function quantile(sorted: readonly number[], share: number): number {
   return Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10;
 }

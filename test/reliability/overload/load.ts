@@ -31,8 +31,8 @@ export async function runGenerator(
 }
 
 /**
- * CPU time in microseconds that a minimal server needs to reject a request, at the same rate and over as many
- * connections.
+ * Returns the CPU time in microseconds that a minimal server needs to reject a request, with the rate and the
+ * number of connections of `order`.
  */
 export async function costOfRejecting(
   context: Cleanup,
@@ -79,20 +79,21 @@ async function nextMessage(child: ChildProcess): Promise<unknown> {
   return message;
 }
 
-/** Linux counts CPU time in hundredths of a second. */
+/** Linux counts CPU time in units of this length. */
 const TICK_MS = 10;
 
-/** CPU time of a process in milliseconds; elapsed time on systems without `/proc`. */
+/** Returns the CPU time of a process in milliseconds, or the elapsed time on systems without `/proc`. */
 function cpuMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return performance.now();
-  // The fields after the process name, which may contain anything: `utime` and `stime` are the 12th and 13th.
+  // The process name may contain anything, so only the fields after it are split: `utime` and `stime` are the 12th
+  // and 13th.
   const [, rest = ''] = /\) (.*)$/s.exec(readFileSync(file, 'utf8')) ?? [];
   const fields = rest.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** Raw requests, in rotation: a creation and a list. */
+/** Returns the raw requests that a load sends in rotation: a creation and a list. */
 export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
   const known = ['host: carillon.test', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });

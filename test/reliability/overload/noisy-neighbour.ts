@@ -8,32 +8,33 @@ import { requestsOf, runGenerator } from './load.ts';
 
 const operating = new URL('../../../docs/operating.md', import.meta.url);
 
-/** Connections of the noisy account, each of which sends the next request after any response. */
+/** Number of connections of the noisy account. Each connection sends its next request after any response. */
 const NOISY_CONNECTIONS = 32;
 
-/** Number of other accounts, and the rate of each, within its own limits. */
+/** Number of other accounts. */
 const OTHERS = 8;
+/** Rate of each other account, within its own limits. */
 const OTHER_CALLS_PER_SECOND = 15;
 
-/** Maximum p99 of the other accounts with the noisy one, relative to that without it. */
+/** Maximum p99 of the other accounts with the noisy account, relative to their p99 without it. */
 const MAX_SLOWDOWN = 1.2;
 
 /** Minimum number of calls for a meaningful p99. */
 const MIN_CALLS = 5_000;
 
 /**
- * Duration of the noise before the others are measured: by then the burst allowance of the noisy account is
- * used up.
+ * Duration of the noise before the other accounts are measured, in the first round and in later rounds. By then
+ * the noisy account has used up its burst allowance.
  */
 const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
 
 /** Rounds with and without noise alternate, so that drift of the machine affects both. */
 const ROUNDS = 10;
 
-/** Calls of the other accounts: their number, and the median of the p99 of all rounds in milliseconds. */
+/** Result of the other accounts: the number of their calls, and the median of the p99 of all rounds in milliseconds. */
 type OthersResult = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
 
-/** Responses to the noisy account, per second. */
+/** Responses per second to the noisy account. */
 type NoisyResult = { readonly answered: number; readonly refused: number };
 
 export type Noise = {
@@ -43,7 +44,7 @@ export type Noise = {
   readonly limits: string;
 };
 
-/** Measures the p99 of the other accounts, with and without a noisy one. */
+/** Measures the p99 of the other accounts, with and without a noisy account. */
 export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
@@ -90,7 +91,7 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
   };
 }
 
-/** The rate limits that the operating guide recommends for accounts that do not trust each other. */
+/** Reads the rate limits that the operating guide recommends for accounts that do not trust each other. */
 function recommendedRates(): Record<string, string> {
   const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
   if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
@@ -117,7 +118,7 @@ export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
   return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
 }
 
-/** Violations, one per line. */
+/** Returns the violations. */
 export function checkNoise({ withoutNoise, withNoise, noisy }: Noise): string[] {
   const broken = [...withoutNoise.wrong, ...withNoise.wrong];
   for (const { calls } of [withoutNoise, withNoise])

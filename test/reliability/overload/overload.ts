@@ -13,9 +13,9 @@ import { checkNoise, measureNoise } from './noisy-neighbour.ts';
 const OVERLOAD_FACTOR = 4;
 
 /**
- * Bounds: minimum goodput relative to the peak, per CPU second and per elapsed second, of which the load
- * generator takes its share; maximum time to recover. The smoke run shares the CPUs with other tests, so its
- * elapsed time says nothing.
+ * Limits of a run. `used` is the minimum goodput per CPU second, relative to the peak. `clock` is the minimum
+ * goodput per elapsed second, of which the load generator takes its share. `recoveryMs` is the maximum time to
+ * recover. The smoke run shares the CPUs with other tests, so its elapsed time is not limited.
  */
 const BOUNDS = {
   long: { used: 0.8, clock: 0.6, recoveryMs: 5_000 },
@@ -25,23 +25,24 @@ const BOUNDS = {
 /** Peak and overload alternate in rounds of this length, so that drift of the machine affects both. */
 const ROUND_MS = 10_000;
 
-/** Part of a round that measures the peak. */
+/** Fraction of a round in which the peak is measured. */
 const PEAK_SHARE = 1 / 4;
+/** Minimum time in which the peak is measured. */
 const MIN_BASELINE_MS = 2_000;
 
-/** Maximum attempts to find a load that is really too much. */
+/** Maximum number of attempts to find a load that exceeds the capacity of the service. */
 const MAX_ATTEMPTS = 4;
 
-/** Connections at which the throughput of the service peaks. */
+/** Number of connections at which the throughput of the service peaks. */
 const PEAK_CONNECTIONS = 64;
 
 /**
- * More than the service processes concurrently, so that excess requests are rejected and do not queue in
- * front of it.
+ * Number of connections of the overload. It exceeds the number of requests that the service processes
+ * concurrently, so that excess requests are rejected and do not queue in front of the service.
  */
 const CONNECTIONS = 2_000;
 
-/** Events in the month that is listed, as of a busy account. */
+/** Number of events in the month that is listed, as in a busy account. */
 const EVENTS_PER_MONTH = 400;
 
 export const overload: ReliabilityTest = {
@@ -54,7 +55,7 @@ export const overload: ReliabilityTest = {
   smoke: 10,
   full: 120,
   heldBack:
-    'Reading and rejecting a request costs CPU that is then missing: node:http alone uses most of it. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
+    'Reading and rejecting requests takes CPU time, most of it in node:http, which the accepted requests then lack. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
   execute,
 };
 
@@ -83,7 +84,7 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** CPU time per rejected request in microseconds, of the service and of minimal servers. */
+/** Compares the CPU time per rejected request, in microseconds, of the service and of minimal servers. */
 async function compareWithBareServers(
   { name }: TestStore,
   { context }: Run,
@@ -112,9 +113,9 @@ async function compareWithBareServers(
 export type Measurements = {
   readonly peak: MeasuredLoad;
   readonly overload: MeasuredLoad & { readonly asked: number };
-  /** Milliseconds until calls were as fast as before. */
+  /** Milliseconds until calls were as fast as before the overload. */
   readonly recoveredMs: number;
-  /** Acknowledged in any phase and missing in the database. */
+  /** Addresses of records that were acknowledged in any phase and are missing in the database. */
   readonly lostRecords: readonly string[];
 };
 
@@ -170,8 +171,8 @@ async function measureOverload(
 }
 
 /**
- * Offers four times the peak throughput. If everything is answered, the peak was measured too low, because
- * others used the CPUs: the new throughput becomes the peak, and the load is offered again.
+ * Offers four times the peak throughput. If everything is answered, the peak was measured too low, because other
+ * processes used the CPUs. The new throughput then becomes the peak, and the load is offered again.
  *
  * @returns the last result with its rate, and the earlier results in which everything was answered
  */
@@ -193,7 +194,7 @@ export async function overloaded(
 const isFullyAnswered = ({ answered }: MeasuredLoad): boolean =>
   answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => Number(status) < 300);
 
-/** Whether everything succeeds and takes at most twice as long as before. */
+/** Whether all calls succeed and take at most twice as long as before the overload. */
 export function hasRecovered(now: LoadResult | undefined, before: LoadResult): boolean {
   if (
     now === undefined ||
@@ -205,7 +206,7 @@ export function hasRecovered(now: LoadResult | undefined, before: LoadResult): b
   return now.perSecond >= before.perSecond / 3 && now.p50 <= 2 * before.p50;
 }
 
-/** Violations of the bounds, one per line. */
+/** Returns the violations of the limits. */
 export function checkOverload(
   { peak, overload, recoveredMs, lostRecords }: Measurements,
   bounds = BOUNDS.long,
@@ -250,15 +251,18 @@ function successes({ byStatus }: LoadResult): number {
 
 const rejections = ({ answered }: MeasuredLoad): number => answered.byStatus[503] ?? 0;
 
-/** CPU time per successful request, in microseconds. */
+/** Returns the CPU time per successful request, in microseconds. */
 const costOfGood = ({ answered, cpuMs }: MeasuredLoad): number => (cpuMs * 1_000) / successes(answered);
 
-/** CPU time per rejected request, in microseconds: what exceeds the cost of the successful requests at the peak. */
+/**
+ * Returns the CPU time per rejected request, in microseconds. It is the CPU time that exceeds the cost of the
+ * successful requests at the peak.
+ */
 export function costOfRejection(peak: MeasuredLoad, over: MeasuredLoad): number {
   return (over.cpuMs * 1_000 - successes(over.answered) * costOfGood(peak)) / rejections(over);
 }
 
-/** Successful requests per CPU second, independent of other load on the machine. */
+/** Returns the number of successful requests per CPU second, which is independent of other load on the machine. */
 function goodput({ answered, cpuMs: used }: MeasuredLoad): number {
   return (successes(answered) * 1_000) / used;
 }

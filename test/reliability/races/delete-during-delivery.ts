@@ -11,7 +11,7 @@ import type { TestStore } from '../../kit/service/stores.ts';
 import { type Trace, tracedAttempt } from '../../kit/service/traced-attempts.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
-/** R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */
+/** Reliability test R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */
 export const deletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
@@ -23,13 +23,13 @@ export const deletion: ReliabilityTest = {
   execute,
 };
 
-/** Concurrent races. */
+/** Number of concurrent races. */
 const CONCURRENCY = 24;
 
-/** Hooks of each user that is deleted. */
+/** Number of hooks of each user that is deleted. */
 const HOOKS_PER_USER = 3;
 
-/** Counter that must not stay 0: without deliveries in flight the races show nothing. */
+/** Name of a counter that must not stay 0: without deliveries in flight the races show nothing. */
 const IN_FLIGHT = 'in flight when the hook ended';
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
@@ -37,7 +37,7 @@ const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101'
 /** The end of some hooks: their paths, and the time from which on no attempt may start. */
 type Ended = { readonly paths: readonly string[]; readonly at: number };
 
-/** A database, a number of nodes, and the share of the races that run there. */
+/** A database, the number of nodes on it, and the share of the races that run there. */
 type Setup = {
   readonly store: TestStore;
   readonly nodes: 1 | 2;
@@ -45,7 +45,10 @@ type Setup = {
   readonly share: number;
 };
 
-/** Without LISTEN a node learns of an end only with its next heartbeat, so each round takes that long. */
+/**
+ * Returns the setups for these databases. Without LISTEN a node learns of an end only with its next heartbeat, so
+ * each round takes that long.
+ */
 const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
   stores.flatMap((store): Setup[] =>
     store.name === 'SQLite'
@@ -133,7 +136,7 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
   }
   writing = false;
   await Promise.all(writers);
-  // One more event, so that a node that still could start an attempt for an ended hook does so now.
+  // One more event is created, so that a node that still could start an attempt for an ended hook does so now.
   await callers[0]?.carillon.events.create(event);
   await Promise.all(nodes.map((node) => node.stop()));
   const { broken, inFlight } = checkRaces(ended, tracer.traceOf, target);
@@ -158,12 +161,15 @@ type RaceContext = {
   readonly random: SeededRandom;
 };
 
-/** One race: creates, delivers to and ends hooks at random times. Returns when they had ended. */
+/**
+ * Runs one race: creates hooks, delivers to them, and ends them at a random time. Returns their paths, and the
+ * time at which they had ended.
+ */
 async function endOne(field: RaceContext, name: string): Promise<Ended> {
   const { one, other, owner, tracer, random } = field;
   const drawn = random.below(8);
   const turns = random.below(8);
-  // Usually created on one node and ended on the other.
+  // The hook is usually created on one node and ended on the other.
   const [maker, remover] = random.below(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
@@ -185,7 +191,7 @@ async function endOne(field: RaceContext, name: string): Promise<Ended> {
   return { paths: [path], at: performance.now() };
 }
 
-/** C23: deleting a user ends all hooks of that user, also during deliveries. */
+/** Ends the hooks of a user by deleting the user, also during deliveries (C23). */
 async function endUser(field: RaceContext, name: string, turns: number): Promise<Ended> {
   const { one, other, owner, target } = field;
   const user = await one.user(owner, 'member');
@@ -205,9 +211,9 @@ function waitForAttempt({ tracer }: RaceContext, path: string): Promise<unknown>
 }
 
 /**
- * C13, checked from both sides. Sender: no attempt starts after the 200 of the DELETE arrived; both times are
- * of one clock in one process. Receiver: arrivals after that time are at most the connections that were open
- * before it and had not arrived yet.
+ * Checks from both sides that nothing is sent after the end of a hook (C13). Sender: no attempt starts after the
+ * 200 of the DELETE arrived; both times come from one clock in one process. Receiver: arrivals after that time are
+ * at most the connections that were open before it and had not arrived yet.
  */
 export function checkRaces(
   ended: readonly Ended[],

@@ -66,10 +66,10 @@ export class Fixture {
   }
 }
 
-/** Returns the address of a database whose password is a registered secret; SQLite has none. */
+/** Returns the address of a database whose password is a registered secret. A SQLite database has no password. */
 export async function databaseOf(store: TestStore, context: Cleanup, fixture: Fixture): Promise<string> {
   if (store.name === 'SQLite') return store.database(context);
-  // A separate connection, because the role can be dropped only after its database.
+  // This is a separate connection, because the role can be dropped only after its database.
   const admin = await openAt(context, await store.database(context), { as: 'command' });
   const password = fixture.newSecret('the password of the database');
   const role = `canary_${process.pid}_${Date.now()}`;
@@ -99,7 +99,7 @@ export async function useCommands(
   await fixture.run(['import', '--from', file], { CARILLON_DATABASE: other });
   fixture.collect('the database of the import', (await bytesOf(other)).toString('latin1'));
   await runConcurrently(fixture, [
-    // A second import is rejected.
+    // A second import into the same database is rejected.
     [`import --from ${file}`, { CARILLON_DATABASE: other }],
     ['audit --json'],
     ['doctor --offline'],
@@ -110,7 +110,7 @@ export async function useCommands(
 
 type CommandLine = readonly [words: string, environment?: Caller];
 
-/** Commands whose output does not depend on the database. */
+/** Returns commands whose output does not depend on the database. */
 function databaseIndependentCommands(fixture: Fixture, environment: Caller): readonly CommandLine[] {
   const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';
   const noMailServer = environment.CARILLON_SMTP_URL?.replace('smtp:', 'imap:') ?? '';
@@ -143,7 +143,7 @@ async function runConcurrently(fixture: Fixture, commands: readonly CommandLine[
   await Promise.all([queue(), queue(), queue()]);
 }
 
-/** The help texts of every command, with secrets in the environment. */
+/** Returns the help texts of every command, with secrets in the environment. */
 async function helpIn(environment: Caller): Promise<string> {
   const before = { ...process.env };
   Object.assign(process.env, environment);

@@ -19,15 +19,15 @@ import { type Caller, databaseOf, Fixture, useCommands } from './fixture.ts';
 /** Places that may contain targets and signing secrets, since the service needs them in plain text. */
 const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];
 
-/** Callers may read their own targets. */
+/** Places that may contain targets, since callers may read their own targets in responses. */
 const TARGET_PLACES = [...PLAINTEXT_PLACES, 'answers'];
 
 /** Password of the mail server of the tests. */
 const MAIL_PASSWORD = 'pass:word/#1';
 
 /**
- * Uses every feature that handles a secret, successfully and with errors; returns everything that was printed
- * or written.
+ * Uses every feature that handles a secret, successfully and with errors. Returns everything that was printed or
+ * written.
  */
 export async function runScenario(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
   const fixture = new Fixture(context);
@@ -83,8 +83,8 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
 }
 
 /**
- * Preloads a handler that crashes the service with an error whose properties contain secrets, like errors of
- * databases and URLs.
+ * Returns environment variables that preload a handler into the service. The handler crashes the service with an
+ * error whose properties contain secrets, like errors of databases and URLs.
  */
 function crashing(fixture: Fixture): Caller {
   const error = {
@@ -108,7 +108,7 @@ type SendRequest = (
 /** Routes whose response shows a new secret once. */
 const SHOWS_SECRET = /^POST \/v2\/(keys|calendars)$/;
 
-/** Collects all responses except those that show a new secret. */
+/** Returns a function that sends requests and collects all responses, except those that show a new secret. */
 function requester(fixture: Fixture, baseUrl: string): SendRequest {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
@@ -218,7 +218,7 @@ async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promi
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
   fixture.register('the token of a link', token);
   const passphrase = fixture.newSecret('a passphrase');
-  // A fast hash would allow a dictionary attack.
+  // No place may contain a fast hash of the passphrase, because it would allow a dictionary attack.
   for (const fast of ['md5', 'sha1', 'sha256'])
     fixture.register(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
   const wrong = fixture.newSecret('a wrong passphrase');
@@ -251,7 +251,7 @@ async function subscribe(fixture: Fixture, ask: SendRequest, owner: Caller): Pro
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
 }
 
-/** Secrets in wrong places. */
+/** Sends secrets in places where they do not belong: paths, queries, bodies and headers. */
 async function sendMisplacedSecrets(
   fixture: Fixture,
   ask: SendRequest,

@@ -3,7 +3,7 @@ import { waitForAll } from '../shards.ts';
 import { runScenario } from './scenario.ts';
 import { scan } from './secrets.ts';
 
-/** R15: secrets are stored only where they are needed again. */
+/** Reliability test R15: secrets are stored only where they are needed again. */
 export const canary: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
@@ -19,7 +19,7 @@ async function execute({ stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [secrets, places, bytes] = [0, 0, 0];
   const walks = stores.map(async (store, index) => {
-    // Commands that do not depend on the database run only with the first one.
+    // Commands that do not depend on the database run only with the first database.
     const fixture = await runScenario(store, context, index === 0);
     const all = fixture.places();
     secrets += fixture.secrets.length;

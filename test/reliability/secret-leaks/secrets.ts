@@ -1,14 +1,15 @@
-/** Something that was printed or written, with its name. */
+/** Everything that was printed or written in one place, such as the log, with the name of the place. */
 export type Place = { readonly name: string; readonly bytes: Buffer };
 
 /** A secret, with the places that may contain it. */
 export type Secret = { readonly what: string; readonly text: string; readonly allowedIn: readonly string[] };
 
-/** A leak of a long secret: 20 consecutive characters of it. */
+/** Minimum length of a secret of which a part already counts as a leak. */
 const MIN_LENGTH_FOR_PARTS = 40;
+/** Number of consecutive characters of a long secret that count as a leak. */
 const PART_LENGTH = 20;
 
-/** Forms in which a secret may appear: as it is, in part, or encoded. */
+/** Returns the forms in which a secret may appear: as it is, in part, or encoded. */
 function formsOf(text: string): string[] {
   const hex = Buffer.from(text).toString('hex');
   const parts = text.length < MIN_LENGTH_FOR_PARTS ? [] : [text.slice(0, PART_LENGTH), text.slice(-PART_LENGTH)];
@@ -17,8 +18,8 @@ function formsOf(text: string): string[] {
 }
 
 /**
- * Base64 encodes three bytes as four characters, so the result depends on the offset of the secret: one form
- * for each offset, without the characters shared with neighboring bytes.
+ * Returns the base64 forms of a secret. Base64 encodes three bytes as four characters, so there is one form for
+ * each offset of the secret, without the characters that are shared with neighboring bytes.
  */
 function inBase64(text: string, encoding: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].map((before) => {
@@ -28,7 +29,10 @@ function inBase64(text: string, encoding: 'base64' | 'base64url'): string[] {
   });
 }
 
-/** Reports every secret found in a place that must not contain it, and every one not found in a place that must. */
+/**
+ * Reports every secret that is found in a place that must not contain it, and every secret that is missing in a
+ * place that must contain it.
+ */
 export function scan(canaries: readonly Secret[], places: readonly Place[]): string[] {
   const broken: string[] = [];
   for (const { what, text, allowedIn } of canaries) {

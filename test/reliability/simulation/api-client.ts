@@ -12,15 +12,15 @@ export type Request = {
   readonly idempotencyKey?: string;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of any shape are looked into, and what does not fit is a finding
+// biome-ignore lint/suspicious/noExplicitAny: clients inspect responses of any shape, and report an unexpected one
 export type Response = { readonly status: number; readonly json: any };
 
 type Caller = Pick<Person, 'domain' | 'key'>;
 
-/** Sends a request. The response is lost if the service dies before. */
+/** Sends a request. `hear` is called with the response, which is lost if the service dies before. */
 export type SendRequest = (who: Caller, request: Request, hear: (answer: Response) => void) => void;
 
-/** A call of the history before it is made. */
+/** A call of the history before it is made, and so without times. */
 type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
 
 export type ApiClientPorts = {
@@ -35,7 +35,7 @@ export type ApiClientPorts = {
 /** Common part of all clients: the users, the service, and the history of calls. */
 export class ApiClient {
   readonly calls: Call[] = [];
-  /** Responses that no client must get, one per line. */
+  /** Descriptions of responses that no client must get. */
   readonly violations: string[] = [];
   readonly people: Person[];
   /** Users who have been deleted, or may have been. */
@@ -45,7 +45,7 @@ export class ApiClient {
   readonly random: SeededRandom;
   readonly baseUrl: string;
   readonly #time: Time;
-  /** By call: number of requests that were not rejected, so either succeeded or got no response. */
+  /** Number of requests of each call that were not rejected: they succeeded or got no response. */
   readonly #openAttempts = new Map<Call, number>();
 
   constructor({ send, time, random, network, baseUrl, people }: ApiClientPorts) {
@@ -106,7 +106,7 @@ export class ApiClient {
     return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
   }
 
-  /** A random one of these, if there is any. */
+  /** Returns a random element, or undefined for an empty list. */
   pick<T>(of: readonly T[]): T | undefined {
     return of.length === 0 ? undefined : this.random.one(of);
   }

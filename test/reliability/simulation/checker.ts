@@ -17,7 +17,7 @@ export type FinalState = {
   readonly times: Omit<History, 'calls' | 'arrivals' | 'database' | 'crashes'>;
 };
 
-/** Violations in a world, one per line. */
+/** Returns the violations in a world. */
 export function violationsIn(over: FinalState): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
@@ -33,10 +33,10 @@ export function violationsIn(over: FinalState): string[] {
   ];
 }
 
-/** Hooks that the checker cannot tell apart. The number should be as low as possible. */
+/** Name of the counter of hooks that the checker cannot distinguish. Their number should be as low as possible. */
 export const EXCLUDED = 'of these, excluded because they share a target';
 
-/** Counters of what happened in a world. */
+/** Counts what happened in a world. */
 export function countsOf({ clients, network, stored, crashes }: FinalState): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
   const did = (what: (typeof done)[number]['did']) => done.filter((call) => call.did === what).length;
@@ -59,7 +59,7 @@ export function countsOf({ clients, network, stored, crashes }: FinalState): Rec
   };
 }
 
-/** Whether a target was used by several hooks. */
+/** Returns a predicate for paths of targets that were used by several hooks. */
 function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) => boolean {
   const known = new Set<string>();
   const taken = new Set<string>();
@@ -68,8 +68,8 @@ function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) =>
 }
 
 /**
- * If two hooks used one target, one after the other, an arrival cannot be assigned to one of them: both are
- * left out.
+ * Returns the history of a world. If two hooks used one target, one after the other, an arrival cannot be assigned
+ * to either hook, so both hooks are left out.
  */
 function historyOf({ clients, network, stored, crashes, times }: FinalState): History {
   const isShared = hasSharedTarget(stored);
@@ -83,7 +83,7 @@ function historyOf({ clients, network, stored, crashes, times }: FinalState): Hi
   };
 }
 
-/** X2: the feed as clients read it, across crashes, equals the stored one, in order. */
+/** Compares the feed that clients have read, across crashes, with the stored feed, in order (X2). */
 function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
@@ -98,7 +98,7 @@ function isSame(one: Fact, other: Fact | undefined): boolean {
   return one.kind === other?.kind && one.record === other.record && one.userId === other.userId;
 }
 
-/** X3: every stored attempt was made, and is stored once. */
+/** Finds stored attempts that were not made, or are stored twice (X3). */
 function unexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
@@ -120,7 +120,7 @@ const countUndelivered = (
 /** Counts what live hooks still have to receive: pending deliveries and manual attempts. */
 export const COUNT_UNDELIVERED = countUndelivered('date_ended is null');
 
-/** The same without hooks in backoff. */
+/** Counts what live hooks outside of backoff still have to receive: pending deliveries, and all manual attempts. */
 export const COUNT_UNDELIVERED_WITHOUT_BACKOFF = countUndelivered('date_ended is null and failures = 0');
 
 /** Invariants of every database: each query must return no row. */
@@ -130,7 +130,7 @@ const invariants = {
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
   'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
   'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
-  // No client reopens a completed record in the simulation.
+  // Completions are unique, because no client reopens a completed record in the simulation.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
     group by kind, record_id having count(*) > 1`,
   'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
@@ -139,7 +139,10 @@ const invariants = {
     (select record_id from occurrences where kind = 'completed_subtask')`,
 };
 
-/** Status of each hook, by the path of its target. Hooks that were deleted by somebody are left out. */
+/**
+ * Returns the status of each hook, by the path of its target. Hooks that a client deleted, alone or with their
+ * user, are left out.
+ */
 export function statusesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = rowsOf(
     database,
@@ -155,7 +158,7 @@ export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
 /** An occurrence as the feed shows it. */
 type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
 
-/** Final content of a database, with violations of its own invariants, one per line. */
+/** Final content of a database, with the violations of its own invariants. */
 export type Stored = Database & {
   readonly facts: ReadonlyMap<string, readonly Fact[]>;
   /** Stored attempts of each delivery, without those that ended with a local error. */

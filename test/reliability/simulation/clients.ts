@@ -50,7 +50,7 @@ export class Clients {
     return this.#client.calls;
   }
 
-  /** Responses that no client must get, one per line. */
+  /** Descriptions of responses that no client must get. */
   get violations(): readonly string[] {
     return this.#client.violations;
   }
@@ -91,7 +91,7 @@ export class Clients {
     this.#hooks.fetch(arrival);
   }
 
-  /** X2: reads the feed page by page with a cursor; a follower sees every entry once, in order, across crashes. */
+  /** Reads a page of the feed with a cursor. A follower must see every entry once, in order, across crashes (X2). */
   #follow(): void {
     const owner = this.#client.randomOwner();
     if (owner === undefined) return;

@@ -15,8 +15,8 @@ const FULL = 13;
 export class ProcessEnded extends Error {}
 
 /**
- * State shared by the connections of one life; `at` is undefined when the life is over. An indirection,
- * because Node never frees a connection whose statements refer to it.
+ * State that the connections of one life share. `at` is undefined when the life is over. Connections refer to the
+ * disk only through this object, because Node never frees a connection whose statements refer to it.
  */
 type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
 
@@ -55,7 +55,7 @@ export class Disk {
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 
-  /** File of the current or next life. */
+  /** Path of the database file of the current life, or of the next life if none is running. */
   get path(): string {
     return join(this.#folderOf(this.#lifeNumber), 'carillon.db');
   }
@@ -75,7 +75,7 @@ export class Disk {
     this.unlock();
   }
 
-  /** Inspects a copy of the files: opening the original would recover it before the service does. */
+  /** Runs `at` on a copy of the files. Opening the original would recover it before the service does. */
   inspect<T>(at: (database: DatabaseSync) => T): T {
     this.#inspections += 1;
     const path = join(this.#folder, `look-${this.#inspections}.db`);
@@ -88,12 +88,12 @@ export class Disk {
     }
   }
 
-  /** Another process locks the database for this time. */
+  /** Simulates another process that locks the database for `forMs` milliseconds. */
   keepBusy(forMs: number): void {
     this.#busyUntil = this.#time.clockOf().monotonic() + forMs;
   }
 
-  /** Result of a counting query on the current file. */
+  /** Returns the result of a counting query on the current file. */
   count(sql: string): number {
     this.#counting ??= new DatabaseSync(this.path, { readOnly: true });
     const [count] = Object.values(this.#counting.prepare(sql).get() ?? {});
@@ -104,7 +104,7 @@ export class Disk {
     this.#busyUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** `DatabaseSync` for one life, with injected faults. */
+  /** Returns a `DatabaseSync` class for one life, with injected faults. */
   sqliteOf(life: Life): typeof DatabaseSync {
     this.#link = { at: { disk: this, life }, connections: [] };
     return Disk.#sqliteOf(this.#link);
@@ -207,7 +207,7 @@ export class Disk {
     throw new ProcessEnded();
   }
 
-  /** Only a part of the bytes that the commit adds to the log survives. */
+  /** Crashes in the middle of a commit: only a part of the bytes that the commit adds to the log survives. */
   #tear(go: () => unknown): never {
     const log = `${this.path}-wal`;
     const before = statSync(log).size;

@@ -1,4 +1,4 @@
-/** Every fault of a simulated world, by the port at which it is injected. Each is counted when it occurs. */
+/** Every fault of a simulated world, with the port at which it is injected. Each fault is counted when it occurs. */
 export const faultPoints = {
   'crash before a commit': 'disk',
   'crash in the middle of a commit': 'disk',
@@ -51,7 +51,7 @@ export type FaultPort = (typeof faultPoints)[FaultPoint];
 export const pointsOf = (port: FaultPort): readonly FaultPoint[] =>
   (Object.keys(faultPoints) as FaultPoint[]).filter((point) => faultPoints[point] === port);
 
-/** Faults to inject next, and counters of those that occurred. */
+/** The faults to inject next, and counters of the faults that have occurred. */
 export class Faults {
   readonly hits = new Map<FaultPoint, number>();
   readonly #armed = new Set<FaultPoint>();
@@ -61,7 +61,7 @@ export class Faults {
     this.#armed.add(point);
   }
 
-  /** Whether the fault occurs now; it is then disarmed. */
+  /** Whether the fault occurs now. A fault that occurs is disarmed. */
   takes(point: FaultPoint): boolean {
     if (!this.#armed.delete(point)) return false;
     this.hit(point);
@@ -83,15 +83,15 @@ export class Faults {
   }
 }
 
-/** Results are committed within the same simulated instant; its length in milliseconds. */
+/** Length of a simulated instant, within which results are committed. */
 const INSTANT_MS = 5;
 
 /** A failed write is retried within this time. */
 const RETRY_TIMEOUT_MS = 600;
 
 /**
- * Times at which the service could not write or was paused: a result that it knew then may be uncommitted
- * when it dies.
+ * Times at which the service could not write or was paused. A result that the service knew at such a time may be
+ * uncommitted when the service dies.
  */
 export class WriteOutages {
   readonly #intervals: { readonly from: number; readonly to: number }[] = [];

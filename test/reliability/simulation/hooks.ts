@@ -21,7 +21,7 @@ export class Hooks {
     this.#client = client;
   }
 
-  /** Paths of the hooks of a user. */
+  /** Returns the paths of the hooks of a user. */
   of(who: Person): readonly string[] {
     return this.#hooks.filter((hook) => hook.who === who).map(({ path }) => path);
   }
@@ -63,7 +63,7 @@ export class Hooks {
     });
   };
 
-  /** C12: a second hook cannot have the target of a live one, even for another account. */
+  /** Subscribes a second hook with the target of a live hook, which must be rejected even for another account (C12). */
   readonly subscribeTaken = (): void => {
     const client = this.#client;
     const hook = client.pick(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
@@ -76,7 +76,7 @@ export class Hooks {
 
   readonly unsubscribe = (): void => {
     const client = this.#client;
-    // Mostly hooks with deliveries in flight.
+    // Mostly a hook with deliveries in flight is chosen.
     const busyPaths = new Set(client.network.open.map(({ arrival }) => arrival.path));
     const busy = this.#known().filter(({ path }) => busyPaths.has(path));
     const hook = client.pick(client.random.below(4) > 0 ? busy : this.#known());
@@ -86,7 +86,7 @@ export class Hooks {
     const calls = mayEnd ? [client.newCall({ did: 'unsubscribe', path: hook.path })] : [];
     client.request(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) client.violations.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
-      // Restores some deleted hooks; their deliveries in flight are then answered after the restore.
+      // Some deleted hooks are restored. Their deliveries in flight are then answered after the restore.
       if (client.random.below(3) === 0) return;
       client.network.hold(hook.path);
       this.#restore(hook);
@@ -120,7 +120,7 @@ export class Hooks {
     return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#client.deletedUsers.includes(who));
   }
 
-  /** Whether a response other than 200, or a request to end it, may have ended the hook. */
+  /** Whether the hook may have ended, because of a response other than 200 or a request to end it. */
   #mayHaveEnded(path: string): boolean {
     const isEnding = this.#client.calls.some((call) => call.did === 'unsubscribe' && call.path === path);
     return isEnding || this.#client.network.arrivals.some((one) => one.path === path && one.answer !== 200);

@@ -32,7 +32,7 @@ export class Keys {
     });
   };
 
-  /** C23: deleting a user ends the user's hooks. */
+  /** Deletes a user, which also ends the hooks of the user (C23). */
   readonly deleteUser = (): void => {
     const client = this.#client;
     const who = client.pick(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 2));
@@ -50,7 +50,7 @@ export class Keys {
     });
   };
 
-  /** C1: a revoked key is rejected. */
+  /** Uses a revoked key, which must be rejected (C1). */
   readonly useRevokedKey = (): void => {
     const key = this.#client.pick(this.#keys.filter(({ revoked }) => revoked));
     if (key === undefined) return;

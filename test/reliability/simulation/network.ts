@@ -11,7 +11,7 @@ import type { Life, Time } from './time.ts';
 /** Forbidden addresses, used in targets and as results of name resolution. */
 export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:192.168.0.1', 'fd00::1'] as const;
 
-/** Only 81.0.0.0/8 holds targets that may be connected to. */
+/** Whether an address is public. In the simulation all allowed targets are in 81.0.0.0/8. */
 const isPublic = (address: string) => address.startsWith('81.');
 
 /** Behaviors of targets; repeated actions are more likely. */
@@ -49,10 +49,11 @@ export type OpenNotification = {
   readonly life: Life;
   readonly arrival: Arrival & { answeredAt: number | undefined };
   readonly order: Order;
-  /** The target never answers. */
+  /** True if the target never answers. */
   hangs: boolean;
-  /** The hook has ended: the notification is answered after a restore. */
+  /** True while the hook has ended and waits for a restore. The notification is answered after the restore. */
   isHeld: boolean;
+  /** True if the hook was restored in the meantime, so that the response is late. */
   isLate: boolean;
   readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
 };
@@ -60,14 +61,14 @@ export type OpenNotification = {
 /** Failures that a pause of the service can cause. */
 const EXCUSED_FAILURES: readonly FailureCode[] = ['timeout', 'reset'];
 
-/** A new promise each time: a shared one would keep all its waiters in memory. */
+/** Returns a new promise that never settles. A shared promise would keep all its waiters in memory. */
 const never = () => new Promise<never>(() => undefined);
 
 /** Name resolution and targets: everything outside the service. */
 export class Network {
   readonly arrivals: Arrival[] = [];
   open: OpenNotification[] = [];
-  /** Forbidden addresses that were connected to. */
+  /** Forbidden addresses to which an attempt connected. */
   readonly forbidden: string[] = [];
   /** If true, every target answers 200. */
   alwaysSucceeds = false;
@@ -80,7 +81,7 @@ export class Network {
   readonly #random: SeededRandom;
   readonly #behaviors = new Map<string, readonly TargetAction[]>();
   /**
-   * By delivery: arrivals whose result the service does not know yet, in order. There are two if a hook was
+   * Arrivals of each delivery whose result the service does not know yet, in order. There are two if a hook was
    * restored during an attempt.
    */
   readonly #unacknowledged = new Map<string, Arrival[]>();
@@ -124,7 +125,10 @@ export class Network {
     };
   }
 
-  /** The outgoing port of one life: does what `src/delivery/transport/attempt.ts` does, on the simulated network. */
+  /**
+   * Returns the outgoing port of one life. It makes attempts like `src/delivery/transport/attempt.ts`, but on the
+   * simulated network.
+   */
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
@@ -219,8 +223,8 @@ export class Network {
     };
     const finish: OpenNotification['finish'] = (result, answer = {}) => {
       leave();
-      // A deadline that fires after the death of the process has no effect; the next result is that of
-      // another attempt.
+      // A deadline that fires after the death of the process has no effect. The next result belongs to another
+      // attempt.
       if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
       const isExcused = wasPaused && result.kind === 'failed' && EXCUSED_FAILURES.includes(result.cause);
@@ -228,7 +232,7 @@ export class Network {
       this.#onAnswered(arrival);
       resolve(result);
     };
-    // The service cancelled the attempt during its own stop.
+    // This handler runs when the service cancels the attempt during its own stop.
     const onAbort = () => {
       if (life.isDead) return;
       this.#cut.push(arrival);

@@ -12,7 +12,7 @@ const resourceTypes = {
 
 type ResourceType = keyof typeof resourceTypes;
 
-/** Repeated entries are more likely. */
+/** Resource types to create. Repeated types are more likely. */
 const likely: readonly ResourceType[] = [
   ...Array<'event'>(4).fill('event'),
   'client',
@@ -22,7 +22,7 @@ const likely: readonly ResourceType[] = [
   'subtask',
 ];
 
-/** Kinds of the hooks. Completions are over-represented, since they occur rarely. */
+/** Kinds of the hooks. Completions are over-represented, because they occur rarely. */
 export const hookKinds: readonly Kind[] = [
   ...likely.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
@@ -89,7 +89,7 @@ export class Records {
         made = { resourceType, url: address, who, word, parent, isParent: false, isDeleted: false, completion: 'none' };
         this.#made.push(made);
       };
-      // With an Idempotency-Key an earlier request may have created the record before this one was rejected.
+      // With an Idempotency-Key, an earlier request may have created the record before this request was rejected.
       const undone = () => void ('idempotencyKey' in keyed || this.rejectedWords.add(word));
       client.request(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
@@ -97,7 +97,7 @@ export class Records {
     if ('idempotencyKey' in keyed) this.#retries.push(put);
   }
 
-  /** X4: forgets the Idempotency-Keys, since more than a day has passed by the clock of the service. */
+  /** Forgets the Idempotency-Keys, because more than a day has passed by the clock of the service (X4). */
   forgetIdempotencyKeys(): void {
     this.#retries = [];
   }
@@ -105,8 +105,8 @@ export class Records {
   readonly retry = (): void => this.#client.pick(this.#retries)?.();
 
   /**
-   * C33: completing a task completes its open subtasks, unless another request completes them. Completing a
-   * completed record has no effect.
+   * Completes a record. Completing a task also completes its open subtasks, unless another request completes them
+   * (C33). Completing a completed record has no effect.
    */
   readonly complete = (): void => {
     const client = this.#client;
@@ -160,7 +160,7 @@ export class Records {
     client.request(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
-  /** C3: no list contains records of another account. */
+  /** Lists records and checks that no record belongs to another account (C3). */
   readonly list = (): void => {
     const who = this.#client.randomUser();
     const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);

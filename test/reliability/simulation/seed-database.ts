@@ -20,7 +20,7 @@ export type Person = {
   readonly role: 'owner' | 'member';
 };
 
-/** A database with two accounts and their users; identical bytes in every run. */
+/** A database with two accounts and their users. Its bytes are identical in every run. */
 export type Template = { readonly bytes: Buffer; readonly people: readonly Person[] };
 
 export function randomOf(seeded: SeededRandom): Random {

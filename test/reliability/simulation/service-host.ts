@@ -17,7 +17,7 @@ export const BASE_URL = 'https://carillon.test';
 export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 
 /**
- * Event-loop iterations after which everything that waits for no timer has happened, such as a write and its
+ * Number of event-loop iterations after which all work that waits for no timer is done, such as a write and its
  * consequences.
  */
 export const TICKS_PER_INSTANT = 12;
@@ -26,7 +26,10 @@ const MAX_ROUNDS = 20_000;
 /** pino's level number for warnings. */
 const WARN_LEVEL = 40;
 
-/** Longer than an instant, so that results known just before a graceful stop must be committed. */
+/**
+ * Time that passes after a graceful stop. It is longer than an instant, so that results known just before the stop
+ * must be committed.
+ */
 const AFTER_STOP_MS = 10;
 
 type Server = Parameters<NonNullable<Ports['listen']>>[0];
@@ -46,10 +49,10 @@ export async function turns(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1) await turn();
 }
 
-/** Runs the service, one life after the other, and records what each left in the database. */
+/** Runs the service, one life after the other, and records the state that each life left in the database. */
 export class Host {
   readonly crashes: Crash[] = [];
-  /** Violations by the service, one per line. */
+  /** Descriptions of violations by the service. */
   readonly violations: string[] = [];
   readonly #ports: HostPorts;
   #life: Running = { number: 0, isDead: true };
@@ -117,8 +120,10 @@ export class Host {
   }
 
   /**
-   * @param answer lets a target answer, if one is waiting; returns whether one was
-   * @param crashAfter crashes the process after this many rounds of the stop; never if undefined
+   * Stops the service gracefully.
+   *
+   * @param answer lets a waiting target answer; returns whether a target was waiting
+   * @param crashAfter crashes the process after this number of rounds of the stop; never if undefined
    */
   async stop(answer: () => boolean, crashAfter = Number.POSITIVE_INFINITY): Promise<void> {
     const life = this.#life;
@@ -134,7 +139,7 @@ export class Host {
       await turns(TICKS_PER_INSTANT);
       if (!isOver && !answer()) this.#ports.time.next();
     }
-    // C20: a graceful stop commits all known results.
+    // A graceful stop must have committed all known results (C20).
     this.#ports.time.pass(AFTER_STOP_MS);
     this.die('stopped');
   }
@@ -162,7 +167,7 @@ export class Host {
       await turn();
       turnsLeft -= 1;
       if (turnsLeft < 0) this.die('during a start');
-      // The database may be locked by another process.
+      // Time must pass, because the database may be locked by another process.
       if (turnsLeft > 1e6) time.next();
     }
     outages.add(began, time.timestamp());
@@ -194,8 +199,8 @@ export class Host {
   }
 
   /**
-   * Below warnings only `delivery.attempted` is used: its log line is the exact time at which the service
-   * knows a result.
+   * Returns the log of one life. Below warnings, only `delivery.attempted` is used: its log line marks the exact
+   * time at which the service knows a result.
    */
   #logOf(life: Life): Log {
     const isRelevant = (level: number, said: unknown) =>

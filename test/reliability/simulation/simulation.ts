@@ -8,7 +8,10 @@ import { EXCLUDED } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
 import type { Report, Task } from './worker.ts';
 
-/** R4: the real service in a simulated world, derived from one seed, in which everything fails that can. */
+/**
+ * Reliability test R4: the real service in a simulated world that is derived from one seed, and in which every
+ * possible fault occurs.
+ */
 export const simulation: ReliabilityTest = {
   id: 'R4',
   name: 'simulation',
@@ -20,17 +23,17 @@ export const simulation: ReliabilityTest = {
   execute,
 };
 
-/** Every 20th seed is replayed to compare the traces. */
+/** One seed in 20 is replayed to compare the traces. */
 const REPLAY_ONE_IN = 20;
 
-/** From this count on every fault and every other counter must occur at least once. */
+/** Minimum number of seeds of a run in which each fault and each counted event must occur at least once. */
 const ALL_HIT_FROM = 200;
 
-/** Trace of a failing seed. */
+/** Returns the path of the file with the trace of a failing seed. */
 const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
 
 async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
-  // In memory if possible, since the cost of fsync does not matter here.
+  // The files are in memory if possible, because the cost of fsync does not matter here.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
   const workers = Math.min(availableParallelism(), Math.ceil(count / 20));
@@ -72,7 +75,7 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
 
 function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Without the preloaded test modules, which would keep the worker from exiting.
+    // The worker runs without the preloaded test modules, which would keep it from exiting.
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });
     worker.on('message', hear);
     worker.on('error', reject);

@@ -1,18 +1,18 @@
 import type { Clock } from '../../../src/clock.ts';
 
-/** A Thursday. The real time is never used. */
+/** Beginning of the simulated time, a Thursday. The real time is never used. */
 const EPOCH = Date.UTC(2027, 4, 6, 12);
 
 /** Distance between two times within the same millisecond, so that their order is defined. */
 const INSTANT_MS = 1e-6;
 
-/** One run of the service process. After its death everything that it was given has no effect. */
+/** One run of the service process. After its death, the ports of the process have no effect. */
 export type Life = { readonly number: number; isDead: boolean };
 
 type Timer = {
   readonly dueAt: number;
   readonly life: Life | undefined;
-  /** Fires on the way to later timers: no time step ends at it. */
+  /** True if the timer fires on the way to later timers, so that no time step ends at it. */
   readonly isTick: boolean;
   readonly run: () => void;
 };
@@ -25,18 +25,18 @@ export class Time {
   /** Changes of the wall clock, with their times. */
   readonly jumps: { readonly at: number; readonly byMs: number }[] = [];
 
-  /** Current time in milliseconds from the beginning; strictly increasing. */
+  /** Returns the current time in milliseconds from the beginning. It is strictly increasing. */
   timestamp(): number {
     this.#last = Math.max(this.#last + INSTANT_MS, this.#ms);
     return this.#last;
   }
 
-  /** Wall-clock time at a monotonic time. */
+  /** Converts a monotonic time to wall-clock time. */
   readonly wallOf = (moment: number): number =>
     this.jumps.reduce((wall, { at, byMs }) => (at <= moment ? wall + byMs : wall), EPOCH + moment);
 
   /**
-   * The clock of one life, or of the world.
+   * Returns the clock of one life, or of the world.
    *
    * @param isTick for timers that repeat so often that stepping from one to the next would make no progress
    */
@@ -93,7 +93,7 @@ export class Time {
   jump(byMs: number): void {
     this.jumps.push({ at: this.timestamp(), byMs });
     this.#ms = Math.max(this.#ms, this.#last);
-    // Ticks fire immediately after a jump: two jumps between two ticks would look like one.
+    // Ticks fire immediately after a jump. Two jumps between two ticks would otherwise look like one jump.
     for (const tick of [...this.#timers].filter(({ isTick, life }) => isTick && life?.isDead !== true)) {
       this.#timers.delete(tick);
       tick.run();

@@ -4,7 +4,7 @@ import { ProcessEnded } from './disk.ts';
 import { makeTemplate } from './seed-database.ts';
 import { runSeed } from './world.ts';
 
-/** Seeds of a worker, and how many of them are replayed. */
+/** The seeds of a worker. One seed in `replayOneIn` is replayed. */
 export type Task = {
   readonly seeds: readonly number[];
   readonly replayOneIn: number;

@@ -17,26 +17,26 @@ import type { Template } from './seed-database.ts';
 import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';
 import { Time } from './time.ts';
 
-/** After this many answers without faults every target answers 200, so that the run ends. */
+/** Number of responses after the end of the faults. From then on every target answers 200, so that the run ends. */
 const RESPONSES_UNTIL_SUCCESS = 20;
 
-/** Maximum rounds until everything pending is delivered. */
+/** Maximum number of rounds until all pending deliveries are delivered. */
 const MAX_ROUNDS = 20_000;
 
-/** The same without waiting for any timer. */
+/** Maximum number of rounds until new deliveries are delivered without waiting for any timer. */
 const MAX_ROUNDS_PER_STEP = 200;
 
-/**
- * Durations of pauses: too short to excuse a missing response, long enough to excuse it, longer than an
- * attempt may take.
- */
+/** Range of pauses that are too short to excuse a missing response. */
 const SHORT_PAUSE_MS = [0, 2_500] as const;
+/** Range of pauses that are long enough to excuse a missing response. */
 const LONG_PAUSE_MS = [3_500, 14_000] as const;
+/** Range of pauses that are longer than an attempt may take. */
 const PAST_DEADLINE_MS = [15_500, 40_000] as const;
 
+/** Minimum jump of the wall clock. */
 const MIN_JUMP_MS = 10_000;
 
-/** Longer than any retention or backoff. */
+/** Minimum time by which the clock is set far ahead: longer than any retention or backoff. */
 const FAR_MS = 100 * 24 * 3_600_000;
 
 /** Result of one seed. */
@@ -45,7 +45,7 @@ export type Outcome = {
   readonly broken: readonly string[];
   readonly hits: ReadonlyMap<FaultPoint, number>;
   readonly counts: Readonly<Record<string, number>>;
-  /** Everything that happened, one line each. */
+  /** Everything that happened in the run, in order, with one line for each event. */
   readonly trace: readonly string[];
 };
 
@@ -60,7 +60,7 @@ export async function runSeed(seed: number, template: Template, folder: string):
   }
 }
 
-/** The service on a real file, in a world in which every event is driven by the seed. */
+/** The service on a real database file, in a world in which the seed determines every event. */
 class World {
   readonly #seed: number;
   readonly #time = new Time();
@@ -74,7 +74,7 @@ class World {
   readonly #trace: string[] = [];
   readonly #broken: string[] = [];
   #answered = 0;
-  /** How far ahead the wall clock is. */
+  /** Milliseconds by which the wall clock is ahead. */
   #aheadMs = 0;
 
   constructor(seed: number, template: Template, folder: string) {
@@ -158,7 +158,7 @@ class World {
   }
 
   async #advance(): Promise<void> {
-    // By then everything that needs no time has happened.
+    // Before time advances, all work that waits for no timer is done.
     await turns(TICKS_PER_INSTANT);
     this.#time.next();
     this.#note('time goes on');
@@ -185,15 +185,15 @@ class World {
   }
 
   #jump(byMs: number): void {
-    // A jump of the wall clock looks like a suspended machine.
+    // The service cannot distinguish a jump of the wall clock from a suspended machine.
     if (byMs > 0) this.#network.onPause();
     this.#time.jump(byMs);
   }
 
-  /** Sets the clock far ahead, or corrects it if it is. */
+  /** Sets the clock far ahead, or corrects a clock that is far ahead. */
   #toggleClockFarAhead(): void {
     const isAhead = this.#aheadMs > 0;
-    // X4: Idempotency-Keys expire after a day by the clock, so an open request could then be repeated.
+    // Idempotency-Keys expire after a day by the clock, so an open request could then be repeated (X4).
     if (!isAhead && this.#host.pending > 0) return;
     const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#random.below(FAR_MS);
     if (isAhead) this.#faults.hit('clock far ahead, and corrected');
@@ -238,7 +238,7 @@ class World {
     }
   }
 
-  /** Due timers fire before the data that has arrived is read. */
+  /** Pauses the process. After the pause, due timers fire before the data that has arrived is read. */
   #pause(point: FaultPoint): void {
     const isPastDeadline = point !== 'process paused';
     if (isPastDeadline && this.#awaiting().length === 0) return;
@@ -286,13 +286,16 @@ class World {
     return calmFrom;
   }
 
-  /** Returns whether all of these are delivered within `most` rounds. */
+  /**
+   * Lets targets answer and time advance until the counting query `what` returns 0. Returns whether that took at
+   * most `maxRounds` rounds.
+   */
   async #untilDelivered(what: string, maxRounds: number, advance: () => Promise<void>): Promise<boolean> {
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
       await turns(3);
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
-        // Backoffs are measured with the wall clock; here it jumps back during one.
+        // The wall clock jumps back once, because backoffs are measured with the wall clock.
         if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
         this.#network.alwaysSucceeds = this.#answered > RESPONSES_UNTIL_SUCCESS;
         this.#answer();

@@ -25,8 +25,8 @@ export async function writeHooks({ write }: Store, targets: readonly string[]): 
 }
 
 /**
- * Waits until no live hook has pending deliveries; returns how many are left. A delivery to an unreachable
- * address stays pending: a missing route is a local error.
+ * Waits until no live hook has pending deliveries. Returns how many are left. A delivery to an unreachable address
+ * stays pending, because a missing route is a local error.
  */
 export async function stillPending({ read }: Store): Promise<number> {
   const pending = () =>
@@ -40,7 +40,7 @@ export async function stillPending({ read }: Store): Promise<number> {
   return left.length;
 }
 
-/** Outcomes of all attempts, by hook. */
+/** Returns the outcomes of all attempts, by hook. */
 export async function outcomesOf({ read }: Store): Promise<Map<number, string[]>> {
   const found = new Map<number, string[]>();
   for (const { hook_id, outcome } of await read.selectFrom('attempts').select(['hook_id', 'outcome']).execute()) {
@@ -54,12 +54,17 @@ export type Embedding = {
   readonly name: string;
   /** Expected result: that of the embedded IPv4 address, or always forbidden where the guard is stricter. */
   readonly allowed: 'as its IPv4' | 'never';
-  /** @param chaff random 128 bits for the parts that the embedding leaves open */
+  /**
+   * Embeds an IPv4 address.
+   *
+   * @param chaff 128 random bits for the parts that the embedding leaves open
+   */
   readonly embed: (ipv4: bigint, chaff: bigint) => bigint;
 };
 
+/** All bits of an IPv4 address. */
 const ALL = 0xffffffffn;
-/** A public IPv4 address, for embeddings that contain two. */
+/** A public IPv4 address, for embeddings that contain two addresses. */
 const PUBLIC = 0x08080808n;
 const bitsOf = (chaff: bigint, count: bigint) => chaff & ((1n << count) - 1n);
 /** Clears bits so that random parts never form an ISATAP identifier, which would embed another IPv4 address. */
@@ -110,7 +115,7 @@ export const embeddings: readonly Embedding[] = [
   },
 ];
 
-/** Every form of a URL whose target is forbidden. */
+/** URLs of forbidden targets, in every form. */
 export const forbiddenForms: readonly string[] = [...forbiddenTargets, ...smuggledTargets];
 export const publicForms: readonly string[] = publicTargets;
 
@@ -122,27 +127,27 @@ const resolve: Resolve = async (name) => {
 /** The guard of a service that is not on loopback, with the names of the corpus. */
 export const corpusGuard: SsrfGuard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
 
-/** Host of a form, as it is resolved. */
+/** Returns the host of a URL, as it is resolved. */
 export function hostOf(form: string): string {
   return new URL(form).hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-/** Addresses of a form. */
+/** Returns the addresses of the host of a URL. */
 export function addressesOf(form: string): readonly string[] {
   const host = hostOf(form);
   return isIP(host) === 0 ? (names[host] ?? []) : [host];
 }
 
-/** Port of a form. */
+/** Returns the port of a URL, or the default port of its protocol. */
 export function portOf(form: string): number {
   const { port, protocol } = new URL(form);
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
 }
 
-/** Whether the form is rejected before its host is resolved. */
+/** Whether a URL is rejected before its host is resolved. */
 export const isMalformed = (form: string): boolean => 'fault' in parseTarget(form);
 
-/** Checks every form with a guard: forbidden forms must be rejected, public ones allowed. */
+/** Checks URLs with a guard: forbidden forms must be rejected, and public forms allowed. */
 export async function checkForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
   const broken: string[] = [];
   const resultFor = async (form: string) => {

@@ -29,8 +29,8 @@ const late = async (reply: Reply) => {
 };
 
 /**
- * Answers of each name: `time` is 0 for the lookup when subscribing, and 1, 2, … for later ones, counted by
- * family.
+ * The DNS replies for each name. `time` is 0 for the lookup at the subscription, and 1, 2, … for later lookups,
+ * counted by address family.
  */
 const scripts: Readonly<Record<string, Script>> = {
   turns: ({ good, bad }, time) => OK(...(time === 0 ? good : bad)),
@@ -67,7 +67,7 @@ export const rebindingNames: readonly string[] = [...scripted.keys()];
 /** Whether a DNS record can contain the address: it has no zone index. */
 export const isExpressibleInDns = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
-/** Replies of the name server in the namespace, which acts as an attacker: all TTLs are 0. */
+/** Returns the replies of the name server in the namespace, which acts as an attacker. All TTLs are 0. */
 export function hostileReplies(random: SeededRandom): (question: Question) => Promise<Reply> {
   const times = new Map<string, number>();
   return async (question) => {

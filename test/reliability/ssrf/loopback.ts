@@ -73,19 +73,19 @@ export async function deliverToLoopback(
   return { counts: { 'deliveries to loopback': local.length, 'hits on loopback': hits }, broken };
 }
 
-/** The same form with another port; the host stays as it is written. */
+/** Returns the same URL with another port. The host stays as it is written. */
 function atPort(form: string, port: number): string {
   if (/[\s\\]|^http:\/?[^/]|^http:\/{3}/.test(form)) return Object.assign(new URL(form), { port: String(port) }).href;
   return form.replace(/^https?:\/\/([^/?#]*?)(:\d*)?(?=[/?#])/i, (_, host: string) => `http://${host}:${port}`);
 }
 
-/** Deliveries to each rebinding name. */
+/** Number of deliveries to each rebinding name. */
 const DELIVERIES_PER_NAME = 20;
 
 /**
- * Delivers to names that resolve to something else each time: 127.0.0.1, which stands for a public address
- * and is allowed, ::1, which is forbidden, or both. A delivery succeeds if all addresses of its one lookup
- * are allowed. ::1 is never connected to, although every response redirects there.
+ * Delivers to names that resolve differently each time: to 127.0.0.1, which stands for a public address and is
+ * allowed, to ::1, which is forbidden, or to both. A delivery must succeed if all addresses of its only lookup are
+ * allowed. No attempt may connect to ::1, although every response redirects there.
  */
 export async function rebind(
   context: Cleanup,

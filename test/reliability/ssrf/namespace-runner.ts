@@ -23,9 +23,12 @@ import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebind
 import { dial, listenEverywhere, type UniversalListener } from './loopback.ts';
 import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
 
-/** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
+/**
+ * Port of the service. The service listens on loopback, but its base URL has another host, so that loopback
+ * targets stay forbidden.
+ */
 const PORT = '7070';
-/** Deliveries to each rebinding name. */
+/** Number of deliveries to each rebinding name. */
 const DELIVERIES_PER_NAME = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
@@ -35,10 +38,10 @@ const broken: string[] = [];
 const endings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void endings.push(close) };
 const log = (line: string) => void process.stderr.write(`${line}\n`);
-// The parent process has exited: exit too, which ends the namespace.
+// This process exits when the parent process has exited, which also ends the namespace.
 process.stdin.on('end', () => process.exit(1)).resume();
 
-// Only names that a hosts file or a DNS record can express.
+// Only forms whose names a hosts file or a DNS record can express are used.
 const forms = forbiddenForms.filter(
   (form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns),
 );
@@ -111,8 +114,8 @@ for (const close of endings.reverse()) await close();
 process.stdout.write(JSON.stringify({ counts, broken }), () => process.exit(0));
 
 /**
- * Control: connects to every address without the guard. If all are reached, no forbidden connection can go
- * unnoticed.
+ * Verifies the listeners: connects to every address without the guard. If all connections arrive, no forbidden
+ * connection can go unnoticed.
  */
 async function verifyListeners(everywhere: UniversalListener): Promise<void> {
   const places = new Map(
@@ -137,7 +140,7 @@ async function verifyListeners(everywhere: UniversalListener): Promise<void> {
   everywhere.reset();
 }
 
-/** C11: every forbidden form is rejected with 400. */
+/** Checks that every forbidden form is rejected with 400 (C11). */
 async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<void> {
   let refused = 0;
   for (const target_url of forms) {
@@ -193,8 +196,8 @@ async function untilQuiet(): Promise<void> {
 }
 
 /**
- * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
- * number of attempts.
+ * Checks that each hook had at least `min` attempts, all with one of the outcomes in `words`. Returns the number
+ * of attempts.
  */
 function checkOutcomes(hooks: readonly number[], words: readonly string[], min: number): number {
   for (const hook of hooks) {

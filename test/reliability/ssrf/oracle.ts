@@ -4,7 +4,7 @@ import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './cases.ts';
 
-/** A block with a reserved purpose. */
+/** A block of addresses with a reserved purpose. */
 export type Special = {
   readonly block: string;
   /**
@@ -89,8 +89,8 @@ const special6: readonly Special[] = [
 ];
 
 /**
- * Globally reachable blocks that the guard forbids nevertheless: anycast is answered by the nearest host,
- * which may be the operator's; identifiers are no locations; Azure serves its host agent at a public address.
+ * Globally reachable blocks that the guard forbids nevertheless. An anycast address leads to the nearest host,
+ * which may belong to the operator. Identifiers are no locations. Azure serves its host agent at a public address.
  */
 export const stricter: readonly string[] = [
   '168.63.129.16/32',
@@ -116,7 +116,7 @@ export type Block = { readonly family: 4 | 6; readonly first: bigint; readonly l
 
 const width = { 4: 32n, 6: 128n } as const;
 
-/** Parses an address: `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1`, `fe80::1%lo`. */
+/** Parses an address, such as `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1` or `fe80::1%lo`. */
 export function parse(text: string): Address {
   const address = text.replace(/%.*/, '');
   const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
@@ -143,7 +143,7 @@ export function format({ family, value }: Address): string {
   return family === 4 ? all.join('.') : all.map((word) => word.toString(16)).join(':');
 }
 
-/** Parses CIDR notation. */
+/** Parses a block in CIDR notation. */
 export function block(cidr: string): Block {
   const [address = '', length = ''] = cidr.split('/');
   const { family, value } = parse(address);
@@ -161,7 +161,10 @@ const specialBlocks: readonly Block[] = rows;
 const isIn = (address: Address, { family, first, last }: Block) =>
   family === address.family && first <= address.value && address.value <= last;
 
-/** Whether the registries allow an address itself. The narrowest block decides; of equal ones, the stricter. */
+/**
+ * Whether the registries allow an address itself. The narrowest block that contains the address decides; of
+ * equally narrow blocks, the stricter one.
+ */
 function isRegisteredReachable(address: Address): boolean {
   const speaking = rows.filter((row) => isIn(address, row));
   const narrowest = speaking.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
@@ -170,20 +173,23 @@ function isRegisteredReachable(address: Address): boolean {
 
 const low = (value: bigint) => [value & 0xffffffffn];
 
-/** Blocks that only embed IPv4: packets go to the embedded address, which decides. */
+/**
+ * Blocks whose addresses only embed IPv4 addresses, and how to extract these. Packets go to the embedded address,
+ * so that address decides.
+ */
 const carriers: readonly (readonly [Block, (value: bigint) => readonly bigint[]])[] = [
-  [block('::/96'), low], // RFC 4213, 2893: tunnelled to it
-  [block('::ffff:0:0/96'), low], // RFC 4291: this machine dials it
-  [block('::ffff:0:0:0/96'), low], // RFC 2765: translated into it
-  [block('64:ff9b::/96'), low], // RFC 6052: translated into it
-  [block('2002::/16'), (value) => low(value >> 80n)], // RFC 3056: tunnelled to it
+  [block('::/96'), low], // RFC 4213, 2893: packets are tunnelled to the IPv4 address.
+  [block('::ffff:0:0/96'), low], // RFC 4291: this machine connects to the IPv4 address.
+  [block('::ffff:0:0:0/96'), low], // RFC 2765: packets are translated to IPv4.
+  [block('64:ff9b::/96'), low], // RFC 6052: packets are translated to IPv4.
+  [block('2002::/16'), (value) => low(value >> 80n)], // RFC 3056: packets are tunnelled to the IPv4 address.
   // RFC 4380: addresses of the server, and of the client with inverted bits.
   [block('2001::/32'), (value) => [...low(value >> 64n), ...low(~value & 0xffffffffn)]],
 ];
 
 /**
- * RFC 5214, 6.1: `0:5efe` in the interface identifier, with the u and g bits ignored, is followed by an IPv4
- * address.
+ * Returns the IPv4 address that follows `0:5efe` in an interface identifier, with the u and g bits ignored (RFC
+ * 5214, 6.1).
  */
 function isatap(value: bigint): readonly bigint[] {
   const identifier = (value >> 32n) & 0xffffffffn;
@@ -191,8 +197,8 @@ function isatap(value: bigint): readonly bigint[] {
 }
 
 /**
- * Whether a target at this address is allowed. Written only from the registries and RFCs, to be compared with
- * the guard: it shares no code and no library with it.
+ * Whether a target at this address is allowed. This function is written only from the registries and RFCs, and
+ * shares no code and no library with the guard that it is compared with.
  */
 export function reachable(address: Address): boolean {
   if (address.family === 4) return isRegisteredReachable(address);
@@ -202,7 +208,7 @@ export function reachable(address: Address): boolean {
   return itself && carried.every((value) => isRegisteredReachable({ family: 4, value }));
 }
 
-/** The address that the kernel connects to: for a mapped address the IPv4 address. */
+/** Returns the address that the kernel connects to, which for a mapped address is the IPv4 address. */
 export const connectedAddress = ({ value }: Address): bigint =>
   value >> 32n === 0xffffn ? value & 0xffffffffn : value;
 
@@ -216,7 +222,7 @@ export function isUnconnectable(address: Address): boolean {
 /** Whether a target at this address is allowed. */
 export type TargetCheck = (address: string) => Promise<boolean>;
 
-/** Asks the guard about a literal address, and about a name that resolves to it. */
+/** Checks of the guard: with a literal address, and with a name that resolves to the address. */
 export const guardChecks = {
   'written out': (address: string) => isAllowed(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
   'behind a name': (address: string) => isAllowed('http://target.example/', address),
@@ -229,8 +235,8 @@ async function isAllowed(target: string, address: string): Promise<boolean> {
 }
 
 /**
- * Compares the guard with the oracle: at the edges of every block, in every embedding of these, and at random
- * addresses.
+ * Compares the guard with the oracle: at the edges of every block, in every embedding of these edges, and at
+ * random addresses.
  */
 export async function compareWithOracle(
   checks: Readonly<Record<string, TargetCheck>>,
@@ -271,7 +277,10 @@ export async function checkEmbeddings(check: TargetCheck, seed: number, many: nu
 
 const END = { 4: 1n << 32n, 6: 1n << 128n } as const;
 
-/** The first and last address of every block and their neighbors; those of IPv4 also in every embedding. */
+/**
+ * Returns the first and last address of every block and their neighbors. IPv4 addresses are also returned in every
+ * embedding.
+ */
 function edges(): Address[] {
   const plain = specialBlocks.flatMap(({ family, first, last }) =>
     [first - 1n, first, first + 1n, last - 1n, last, last + 1n]
@@ -285,7 +294,7 @@ function edges(): Address[] {
   return [...plain, ...written];
 }
 
-/** Random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
+/** Generates random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
 function randomAddresses(random: SeededRandom, many: number): Address[] {
   const bits = (count: number): bigint =>
     count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);

@@ -9,12 +9,15 @@ import { hostOf, publicForms } from './cases.ts';
 
 const inside = fileURLToPath(new URL('./namespace-runner.ts', import.meta.url));
 
-/** Own network, mounts and processes; the namespace ends with its first process. */
+/**
+ * Arguments of `unshare` for a namespace with its own network, mounts and processes. The namespace ends with its
+ * first process.
+ */
 const namespace = ['--map-root-user', '--net', '--mount', '--pid', '--fork', '--kill-child'];
 
 /**
- * Inside the namespace all addresses of both families are local, so that every connection reaches a listener.
- * Names are resolved by the name server inside.
+ * Shell commands that make all addresses of both families local inside the namespace, so that every connection
+ * reaches a listener.
  */
 const EVERYWHERE = `
 ip link set lo up
@@ -22,13 +25,14 @@ ip route del table local broadcast 127.255.255.255 dev lo
 ip route add local 0.0.0.0/0 dev lo
 ip -6 route add local ::/0 dev lo
 `;
+/** Shell commands that set up the namespace, with a hosts file and a name server of its own, and then run a command. */
 const SETUP = `${EVERYWHERE}
 mount --bind "$FOLDER/resolv.conf" /etc/resolv.conf
 mount --bind "$FOLDER/hosts" /etc/hosts
 exec "$@"
 `;
 
-/** Returns what this machine lacks for a namespace, as a sentence; undefined if nothing. */
+/** Returns a sentence that names what this machine lacks for a namespace, or undefined if it lacks nothing. */
 export function lacksForNamespace(): string | undefined {
   const missing = ['unshare', 'ip', 'mount', 'openssl'].filter(
     (tool) => spawnSync(tool, ['--help'], { stdio: 'ignore' }).error !== undefined,
@@ -38,7 +42,7 @@ export function lacksForNamespace(): string | undefined {
   return status === 0 ? undefined : 'it needs root, or user namespaces, and IPv6';
 }
 
-/** Runs `namespace-runner.ts` in the namespace. */
+/** Runs `namespace-runner.ts` in the namespace and returns its result. */
 export async function inNamespace(seed: number, log: (line: string) => void): Promise<RunResult> {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-ssrf-'));
   try {

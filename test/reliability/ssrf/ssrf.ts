@@ -5,13 +5,14 @@ import { deliverToLoopback, rebind } from './loopback.ts';
 import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
 
-/** Random addresses, embeddings and rebinding names, in a smoke run and in a full run. */
+/** Numbers of random addresses, embeddings and rebinding names in a smoke run. */
 const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
+/** Numbers of random addresses, embeddings and rebinding names in a full run. */
 const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 
 /**
- * R8: no notification goes to a forbidden address. The full run uses the whole corpus, and a service in a
- * namespace with listeners on every address; shorter runs need no namespace.
+ * Reliability test R8: no notification goes to a forbidden address. The full run uses the whole corpus, and a
+ * service in a namespace with listeners on every address. Shorter runs need no namespace.
  */
 export const ssrf: ReliabilityTest = {
   id: 'R8',
@@ -46,7 +47,7 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   };
 }
 
-/** A random sample without repetition. */
+/** Returns a random sample without repetition. */
 function sample<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
   const left = [...of];
   return Array.from({ length: Math.min(count, of.length) }, () => left.splice(below(left.length), 1)).flat();

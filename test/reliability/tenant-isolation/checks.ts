@@ -33,7 +33,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'body subtask_id': 'shared',
   'body users': 'shared',
   'body teams': 'shared',
-  // Rejected before the user is looked up.
+  // The request is rejected before the user is looked up.
   'body user_id': 'refused',
   'query client_id': 'shared',
   'query project_id': 'shared',
@@ -48,21 +48,21 @@ const rules: Readonly<Record<string, Rule>> = {
   'header last-event-id': 'shared',
 };
 
-/** Routes for which a place has another rule. */
+/** Rules of places in single routes, which replace the general rules. */
 const exceptions: Readonly<Record<string, Rule>> = {
-  // X1: 404 if it is not an ended hook of the caller.
+  // The response is 404 if the hook is not an ended hook of the caller (X1).
   'POST /hooks/{hook_id}/restore path hook_id': 'hidden',
-  // The hook is checked first.
+  // Access to the hook is checked before anything else.
   'GET /activity query hook_id': 'refused',
-  // Filters by assigned users, which are visible to all.
+  // These parameters filter by assigned users, whom all users can see.
   'GET /subtasks query user_id': 'shared',
   'GET /time_entries query user_id': 'shared',
-  // Filters within the list that the caller may see.
+  // These parameters filter within the list that the caller may see.
   'GET /keys query user_id': 'hidden',
   'GET /calendars query user_id': 'hidden',
 };
 
-/** Undefined if no rule is defined yet. */
+/** Returns the rule for a place in a route, or undefined if no rule is defined yet. */
 export function ruleFor({ method, path }: Route, { where, name }: Place): Rule | undefined {
   return exceptions[`${method} ${path} ${where} ${name}`] ?? rules[`${where} ${name}`];
 }
@@ -70,7 +70,7 @@ export function ruleFor({ method, path }: Route, { where, name }: Place): Rule |
 /** Headers that differ between any two responses. */
 const varyingHeaders = ['date', 'x-request-id'];
 
-/** Everything that a caller can compare of two responses. */
+/** Returns everything in a response that a caller can compare with another response. */
 export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
   const comparable = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
   return JSON.stringify([status, comparable, text]);
@@ -82,7 +82,10 @@ export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'head
  */
 const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
-/** Structure of a response without new values: status, header names, member names, and the values of `stableMembers`. */
+/**
+ * Returns the structure of a response without new values: status, header names, member names, and the values of
+ * `stableMembers`.
+ */
 function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
@@ -94,30 +97,36 @@ function outline(value: unknown, name: string): unknown {
   return stableMembers.includes(name) ? value : typeof value;
 }
 
-/** Returns what a response reveals; undefined if nothing. */
+/**
+ * Compares the responses for a foreign and for an unknown value. Returns what the first response reveals, or
+ * undefined if it reveals nothing.
+ */
 export type ResponseCheck = (foreign: Answer, unknown: Answer) => string | undefined;
 
 const describe = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
 
-/** The response must equal that for an id that was never issued, byte for byte. */
+/** Checks that the response equals the response for an id that was never issued, byte for byte. */
 export const hidden: ResponseCheck = (foreign, unknown) =>
   bytesOf(foreign) === bytesOf(unknown)
     ? undefined
     : `got ${describe(foreign)}, and for an unknown id ${describe(unknown)}`;
 
-/** The response must have the same structure as for a value that was never used. */
+/** Checks that the response has the same structure as for a value that was never used. */
 export const looksUnused: ResponseCheck = (foreign, unknown) =>
   outlineOf(foreign) === outlineOf(unknown)
     ? undefined
     : `got ${describe(foreign)}, and for an unused value ${describe(unknown)}`;
 
-/** C13, C14: the response is 401 not_permitted, since the record belongs to another user of the account. */
+/**
+ * Checks that the response is 401 not_permitted, because the record belongs to another user of the account (C13,
+ * C14).
+ */
 export const notPermitted: ResponseCheck = (foreign) =>
   foreign.status === 401 && (foreign.text === '' || foreign.json.code === 'not_permitted')
     ? undefined
     : `got ${describe(foreign)}, not 401 not_permitted`;
 
-/** C2: every user of the account can read the record. */
+/** Checks that the response is 200, because every user of the account can read the record (C2). */
 export const shared: ResponseCheck = (foreign) =>
   foreign.status === 200 ? undefined : `got ${describe(foreign)}, not 200`;
 
@@ -126,7 +135,7 @@ export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' |
   return text.includes(mark) || [...headers].some(([, value]) => value.includes(mark));
 }
 
-/** Expiry time of expired sessions. */
+/** Value of `expires_at` in sessions that the test lets expire. */
 export const EXPIRED = 1;
 
 /** Columns that change on reads or between nodes. */
@@ -134,7 +143,10 @@ const varyingColumns = ['last_used', 'lease_owner'];
 
 const everyTable: readonly AccountTable[] = [...tables, ...tablesNotExported];
 
-/** All rows of an account, one line each, without values that change on reads or over time. */
+/**
+ * Returns all rows of an account, one line each, without values that change on reads or over time. Tables in
+ * `excludedTables` are left out.
+ */
 export async function rowsOf(
   { store }: Pick<TestService, 'store'>,
   domain: string,
@@ -152,19 +164,19 @@ export async function rowsOf(
       .selectAll()
       .where('account_id', '=', account_id)
       .execute();
-    // Expired rows are deleted by retention.
+    // Expired rows are left out, because retention deletes them.
     for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED)))
       lines.add(`${table} ${JSON.stringify(row, (name, value) => (varyingColumns.includes(name) ? null : value))}`);
   }
   return lines;
 }
 
-/** Lines of `before` that are missing in `after`. */
+/** Returns the lines of `before` that are missing in `after`. */
 export function missing(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
   return [...before].filter((line) => !after.has(line));
 }
 
-/** Differences: `- ` for removed lines, `+ ` for added ones. */
+/** Returns the differences: removed lines with the prefix `- `, and added lines with the prefix `+ `. */
 export function changes(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
   return [...missing(before, after).map((line) => `- ${line}`), ...missing(after, before).map((line) => `+ ${line}`)];
 }

@@ -48,15 +48,15 @@ async function streamed({ baseUrl }: TestService, { owner }: Tenant): Promise<st
   return text;
 }
 
-/** C2: lists that every user of an account shares, and the position of the feed. */
+/** Matches the paths of lists that all users of an account share (C2), and the position of the feed in a body. */
 const sharedLists =
   /^\/(clients|comments|contacts|projects|tasks|subtasks|teams|time_entries|events|users|company)$|"next":"\d+"/;
 
 const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
 
 /**
- * Watches a user without any records: nothing they read may change because of others, except timestamps.
- * Reads everything now; the returned function reads again and reports differences.
+ * Observes a user without any records. Nothing that this user reads may change because of other users, except
+ * timestamps. Reads everything now; the returned function reads everything again and returns the differences.
  *
  * @param hasOwnAccount whether the account has no other user
  */
@@ -83,7 +83,10 @@ export async function watchBystander(
   };
 }
 
-/** Notifications that do not belong to the account of their hook: each must be in the feed of that account. */
+/**
+ * Returns the notifications that hooks received from another account. Every notification must be in the feed of
+ * the account of its hook.
+ */
 export async function foreignNotifications(
   tenants: readonly Tenant[],
   received: readonly Notification[],
@@ -107,9 +110,10 @@ type CheckResult = { readonly description: string; readonly violation: string | 
 const accountIndependent =
   /^(?:GET|HEAD|OPTIONS) (?:\/|\/\*|\/healthz|\/readyz|\/openapi\.json|\/docs|\/llms\.txt|\/metrics|\/bell\.svg|\/assets\/[\w.-]+|\/problems\/:code)$/;
 
+/** A token that was never issued. */
 const UNKNOWN = 'x'.repeat(43);
 
-/** Public routes that take a secret: called with one of the tenant, and with an unknown one. */
+/** Two responses of a public route that takes a secret: for a secret of the tenant, and for an unknown secret. */
 type Probe = readonly [description: string, own: Answer, unknown: Answer];
 
 const probes: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Probe[]>>> = {
@@ -135,7 +139,7 @@ const home = { 'sec-fetch-site': 'same-origin' };
 const post = (carillon: TestService, path: string, body: object) =>
   carillon.call({ headers: home }, 'POST', path, body);
 
-/** An invitation link that was replaced by a newer one. */
+/** Calls a route with an invitation link that was replaced by a newer link. */
 async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Probe[]> {
   const old = await carillon.link(owner);
   await carillon.link(owner);
@@ -149,7 +153,7 @@ async function withToken(carillon: TestService, { calendars }: Tenant, method: s
   return [['an address that was revoked', await ask(new URL(calendars.revoked).pathname), unknown]];
 }
 
-/** Tests every other mounted route; `untested` lists those without a test. */
+/** Tests every mounted route that is not a known operation. `untested` lists the routes without a test. */
 export async function checkPublicRoutes(
   carillon: TestService,
   tenant: Tenant,

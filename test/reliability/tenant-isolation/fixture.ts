@@ -14,32 +14,34 @@ import { EXPIRED } from './checks.ts';
 import { doors, placesOf, properties, type Request } from './operations.ts';
 
 /**
- * An account with at least one record of every resource, created through the routes. Every text in it
+ * An account with at least one record of every resource, created through the routes. Every text in the account
  * contains its mark.
  */
 export type Tenant = {
   readonly mark: string;
   readonly owner: Person;
   readonly session: SignedIn;
-  /** Ids by parameter name: first an existing record, then deleted, ended or revoked ones. */
+  /** Ids by parameter name: first the id of an existing record, then ids of deleted, ended or revoked records. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   /** Requests that were sent with an Idempotency-Key, by route. */
   readonly sentRequests: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
   /** ETag of a record, by the path of its route. */
   readonly etags: ReadonlyMap<string, string>;
-  /** E-mail addresses of its users, one for each operation that takes one. */
+  /** Email addresses of users of the account, one for each operation that takes an address. */
   readonly emails: readonly string[];
   /** URLs of a live and of a revoked calendar. */
   readonly calendars: { readonly live: string; readonly revoked: string };
-  /** A valid request of a route, with ids of this tenant. */
+  /** Builds a valid request of a route, with ids of this tenant. */
   requestFor(row: Route): Request;
 };
 
 const consoleOnly = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
 
 /**
- * @param mark part of every text of this tenant, and of no other
- * @param busy additional changes, to advance its cursors
+ * Creates a tenant with its records.
+ *
+ * @param mark part of every text of this tenant, and of no other tenant
+ * @param busy number of additional changes, which advance the cursors of the tenant
  * @param first runs while the account has only its owner
  */
 export async function createTenant(
@@ -159,7 +161,7 @@ export async function createTenant(
   };
 }
 
-/** Name of the path parameter for a record of a collection. */
+/** Returns the name of the path parameter for a record of a collection. */
 function keyOf(collection: string): string | undefined {
   const [single] = doors['/console/api'].filter(
     ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
@@ -173,7 +175,7 @@ function neededBy(row: Route | undefined): string[] {
   return [...(row === undefined ? [] : idNames(row.path)), ...named];
 }
 
-/** The key in `ids` for a parameter or field. */
+/** Returns the key in `ids` for a parameter or field. */
 export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
 /** Valid values for fields whose schema is not specific enough. */
@@ -234,7 +236,10 @@ export type Caller = { readonly description: string; readonly headers: Readonly<
 
 const unknown = 'x'.repeat(43);
 
-/** Callers that must be rejected, by route group: missing, wrong, revoked and expired credentials of a tenant. */
+/**
+ * Creates callers that must be rejected, by route group: with missing, wrong, revoked and expired credentials of a
+ * tenant.
+ */
 export async function unauthenticatedCallers(
   carillon: TestService,
   tenant: Tenant,
@@ -293,7 +298,10 @@ export async function unauthenticatedCallers(
   };
 }
 
-/** Keys of the tenant's owner that lack exactly one permission, by that permission. */
+/**
+ * Creates keys of the owner of a tenant that lack exactly one permission. Returns each key by the permission that
+ * it lacks.
+ */
 export async function restrictedKeys(
   carillon: TestService,
   { owner }: Tenant,

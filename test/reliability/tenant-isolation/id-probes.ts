@@ -2,7 +2,7 @@ import { hidden, looksUnused, type ResponseCheck } from './checks.ts';
 import { idName, type Tenant } from './fixture.ts';
 import { type Operation, type Place, placesOf, properties, type Request } from './operations.ts';
 
-/** The same request twice: with a value of another tenant, and with one that was never issued. */
+/** Two versions of a request: with a value of another tenant, and with a value that was never issued. */
 export type Pair = {
   readonly description: string;
   readonly check: ResponseCheck;
@@ -10,11 +10,11 @@ export type Pair = {
   readonly unknown: Request;
 };
 
-/** An id and cursor that was never issued. */
+/** A value that was never issued as an id or as a cursor. */
 export const NEVER_ISSUED = '9007199254740991';
 const UNKNOWN_ETAG = `"${'A'.repeat(22)}"`;
 
-/** Pairs with ids of the other tenant, for every place of an operation. */
+/** Returns request pairs with ids of the other tenant, for every place in an operation that accepts an id. */
 export function idPairs(operation: Operation, ours: Tenant, foreign: Tenant): Pair[] {
   return placesOf(operation).flatMap((place) =>
     idsFor(operation, place, foreign).map((id) => {
@@ -31,7 +31,10 @@ export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, tenant: Te
   return ids;
 }
 
-/** X5: preconditions on a record of the other tenant, and its ETag on an own record. */
+/**
+ * Returns request pairs with preconditions (X5): on a record of the other tenant, and on an own record with the
+ * ETag of that record.
+ */
 export function conditionPairs({ row, method }: Operation, ours: Tenant, foreign: Tenant): Pair[] {
   const tag = foreign.etags.get(row.path);
   if (!row.conditional || tag === undefined) return [];
@@ -62,15 +65,18 @@ export function conditionPairs({ row, method }: Operation, ours: Tenant, foreign
   return method === 'HEAD' ? [onOurs] : [onOurs, ...onTheirs];
 }
 
-/** C12: the specification lets a response reveal that a target is in use, but not where or by whom. */
+/**
+ * Checks that a response reveals only that a target is in use, but not where or by whom. The specification allows
+ * this (C12).
+ */
 const revealsOnlyTaken: ResponseCheck = ({ status, json }) =>
   json?.code === 'target_taken' || json?.data?.verdict === 'taken'
     ? undefined
     : `got ${status} ${JSON.stringify(json)}, not that the target is taken`;
 
-/** Changes a value so that it belongs to the other tenant, but does not contain its mark. */
+/** Functions that replace a value with a value of the other tenant that does not contain the mark of that tenant. */
 const foreignValues: Readonly<Record<string, (written: string, foreign: Tenant, operation: Operation) => string>> = {
-  // Each operation needs its own address, since the first one takes it.
+  // Each operation needs its own address, because the first operation with an address takes it.
   email: (_written, { emails }, { door, method }) =>
     (emails[(door === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
   ics: (written, foreign, { door }) => {
@@ -86,12 +92,15 @@ function requestedValue({ sentRequests: all }: Tenant, name: string): string | u
   return found === undefined ? undefined : String(found);
 }
 
-/** Pairs with texts of the other tenant that the service looks up: filters, and values that must be unique. */
+/**
+ * Returns request pairs with texts of the other tenant that the service looks up: filters, and values that must be
+ * unique.
+ */
 export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): Pair[] {
   const { row, method } = operation;
   const searched = Object.entries(row.parameters)
     .filter(([, { schema }]) => schema.type === 'string' && schema.pattern === undefined && schema.enum === undefined)
-    // `after` looks nothing up: it is a position among the records that the caller may see.
+    // `after` is not looked up: it is a position among the records that the caller may see.
     .filter(([name]) => name !== 'after')
     .map(([name]): Pair => {
       const word = requestedValue(foreign, name);
@@ -105,7 +114,7 @@ export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): 
       };
     });
   if (method === 'HEAD') return searched.filter(({ check }) => check === hidden);
-  // Only addresses of users must be unique; clients may have any.
+  // Only email addresses of users must be unique. Clients may have any address.
   const names = properties(row).filter(
     ([name]) => name in foreignValues && (name !== 'email' || row.path.startsWith('/users')),
   );
@@ -123,8 +132,8 @@ export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): 
 }
 
 /**
- * X4: an Idempotency-Key belongs to one API key. The other tenant's key is used with an own request, and with
- * the request it was used for.
+ * Returns request pairs with an Idempotency-Key of the other tenant: on an own request, and on the request for
+ * which the other tenant used it. An Idempotency-Key belongs to one API key (X4).
  */
 export function idempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tenant): Pair[] {
   const made = foreign.sentRequests.get(row);
@@ -145,6 +154,7 @@ export function idempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tena
     foreign: under(made.request, made.word),
     unknown: under(made.request, `${never}.theirs`),
   };
-  // The other tenant's request comes first: afterwards the Idempotency-Key is in use here, too.
+  // The request of the other tenant is sent first. After the second pair, this tenant has used the Idempotency-Key as
+  // well.
   return ours === foreign ? [very] : [very, own];
 }

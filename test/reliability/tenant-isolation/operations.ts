@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
 import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
 
-/** A route in a route group with its method: a GET route also answers HEAD. */
+/** A route in a route group, with one of its methods. A GET route also answers HEAD. */
 export type Operation = { readonly door: string; readonly method: string; readonly row: Route };
 
 export const nameOf = ({ door, method, row }: Operation) => `${method} ${door}${row.path}`;
@@ -12,7 +12,7 @@ export const nameOf = ({ door, method, row }: Operation) => `${method} ${door}${
 /** The routes of each route group. */
 export const doors = { '/v2': apiRoutes, '/console/api': [...apiRoutes, ...consoleRows] } as const;
 
-/** Runs `start` and returns every route that was mounted meanwhile: `GET /v2/events/:event_id`. */
+/** Runs `start`. Returns every route that was mounted meanwhile, such as `GET /v2/events/:event_id`. */
 export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: T; mounted: readonly string[] }> {
   const mounted: string[] = [];
   const note = ({ method, url }: RouteOptions) => void mounted.push(...[method].flat().map((one) => `${one} ${url}`));
@@ -25,7 +25,7 @@ export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: 
   }
 }
 
-/** Splits mounted routes into known operations and others. */
+/** Splits mounted routes into known operations and other routes. */
 export function sorted(mounted: readonly string[]): { operations: Operation[]; others: string[] } {
   const known = new Map<string, Operation>();
   for (const [door, rows] of Object.entries(doors)) {
@@ -50,7 +50,7 @@ export type Request = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** A place in a request that can identify a record; `name` tells of which resource. */
+/** A place in a request that can identify a record. `name` is the name of a parameter or field, such as `client_id`. */
 export type Place = {
   readonly where: 'path' | 'query' | 'body' | 'header';
   readonly name: string;
@@ -62,7 +62,7 @@ export type Place = {
 const takesId = ({ schema }: Route['parameters'][string]) =>
   schema.pattern !== undefined && new RegExp(String(schema.pattern)).test('17');
 
-/** Every place of an operation that accepts an id or a cursor. */
+/** Returns every place in an operation that accepts an id or a cursor. */
 export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
   const inPath = idNames(row.path).map((name) =>
     place('path', name, (request, id) => ({ ...request, ids: { ...request.ids, [name]: id } })),
@@ -107,7 +107,7 @@ export function properties(row: Route): [string, JsonSchema][] {
   return Object.entries((row.body?.properties ?? {}) as Record<string, JsonSchema>);
 }
 
-/** Parameters and fields that are named like an id, but are no place: they would not be tested. */
+/** Returns the parameters and fields that are named like an id but are not places, and so would not be tested. */
 export function untestedIds(row: Route): string[] {
   const places = new Set(placesOf({ row }).map(({ name }) => name));
   const named = [...Object.keys(row.parameters), ...properties(row).map(([name]) => name)];

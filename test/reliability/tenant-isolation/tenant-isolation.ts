@@ -10,12 +10,12 @@ import { type Caller, createTenant, restrictedKeys, send, type Tenant, unauthent
 import { conditionPairs, idempotencyPairs, idPairs, idsFor, NEVER_ISSUED, type Pair, textPairs } from './id-probes.ts';
 import { mountedBy, nameOf, type Operation, placesOf, type Request, sorted, untestedIds } from './operations.ts';
 
-/** R10: every operation, every place for an id, every kind of caller who may not use it. */
+/** Reliability test R10: every operation, every place for an id, and every kind of caller who may not use it. */
 export const tenants: ReliabilityTest = {
   id: 'R10',
   name: 'tenants',
-  title: 'C1 C2 C3 C13 every place for an id in every operation, requested by every caller who may not',
-  promise: 'the response is byte for byte that for an unknown id; nothing is read, changed or delivered',
+  title: 'C1 C2 C3 C13 every id parameter of every operation, with ids that the caller may not access',
+  promise: 'the response equals that for an unknown id, byte for byte; nothing is read, changed or delivered',
   unit: 'matrix on each database',
   smoke: 1,
   full: 1,
@@ -26,7 +26,7 @@ async function execute({ count, stores, context, log }: Run): Promise<RunResult>
   const broken: string[] = [];
   const counts: Record<string, number> = {};
   for (let turn = 0; turn < count; turn += 1) {
-    // Sequential start, since each records all routes mounted meanwhile.
+    // The services start sequentially, because each matrix records all routes that are mounted meanwhile.
     const matrices: (readonly [TestStore, Matrix])[] = [];
     for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
     await Promise.all(matrices.map(([, matrix]) => matrix.run()));
@@ -42,12 +42,13 @@ async function execute({ count, stores, context, log }: Run): Promise<RunResult>
 /** A response that does not end within this time is an event stream. */
 const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** Additional feed entries of the other tenant, so that its cursors are unknown to ours. */
+/** Number of additional feed entries of the other tenant, so that its cursors are unknown in the feed of our tenant. */
 const CURSORS_AHEAD = 40;
 
 /** Tables whose rows belong to one user of an account. */
 const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'finalized_deliveries', 'attempts'];
 
+/** Calls every operation of one service, as every kind of caller, with values of another tenant or user. */
 class Matrix {
   readonly broken: string[] = [];
   readonly counted = new Map<string, number>();
@@ -87,7 +88,7 @@ class Matrix {
     const narrow = await restrictedKeys(carillon, foreign);
 
     await this.#unchanged(foreign, [], () => this.#otherAccount(ours, foreign));
-    // The audit log records rejected keys of the account and replaced links.
+    // Rejected keys and replaced links change the audit log and the invitations, so these tables are not compared.
     await this.#unchanged(foreign, ['audit', 'invitations'], async () => {
       await this.#unauthenticated(unauthenticated, foreign);
       for (const operation of this.#operations.filter(({ door }) => door === '/v2')) {
@@ -103,7 +104,7 @@ class Matrix {
     this.broken.push(...(await foreignNotifications([foreign, ours, common], this.#target.received)));
   }
 
-  /** Calls with a valid key and session of another account. */
+  /** Makes calls with a valid key and session of another account. */
   async #otherAccount(ours: Tenant, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const pairs = [
@@ -113,13 +114,13 @@ class Matrix {
       ];
       for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
     }
-    // Last, because these requests create records.
+    // These requests come last, because they create records.
     for (const operation of this.#operations.filter(isIdempotencyKeyUsed))
       for (const pair of idempotencyPairs(operation, ours, foreign))
         await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
   }
 
-  /** Calls without valid credentials. */
+  /** Makes calls without valid credentials. */
   async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
@@ -127,8 +128,8 @@ class Matrix {
       const expected = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
       const request = foreign.requestFor(operation.row);
       const places = placesOf(operation);
-      // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
-      // all places.
+      // The requests are a normal request of the tenant, requests with an id of the tenant in each place, and a
+      // request with unknown ids in all places.
       const asked: (readonly [string, Request])[] = [['what stands in it', request]];
       for (const place of places.filter(
         ({ where, description }) => where !== 'path' && !description.endsWith(': [id]'),
@@ -144,7 +145,7 @@ class Matrix {
     }
   }
 
-  /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
+  /** Makes calls with a key that lacks the permission of the route. The response must be the same for every id. */
   async #restrictedKey(operation: Operation, caller: Caller, foreign: Tenant): Promise<void> {
     const request = foreign.requestFor(operation.row);
     const expected = await this.#ask(operation, caller, request);
@@ -156,7 +157,7 @@ class Matrix {
       }
   }
 
-  /** Calls as a member, about records of the owner. */
+  /** Makes calls as a member, about records of the owner. */
   async #otherUser(tenant: Tenant): Promise<void> {
     const member = await this.#carillon.user(tenant.owner, 'member');
     const session = await this.#carillon.signIn(member);
@@ -183,13 +184,14 @@ class Matrix {
       const rule = mayNot ? 'refused' : ruleFor(row, place);
       if (rule === undefined)
         this.broken.push(`${nameOf(operation)}: ownership.ts has no rule for ${place.description}`);
-      // C2: with the permission, every user may change every shared record. Streams do not end.
+      // With the permission, every user may change every shared record (C2). Event streams are left out, because they
+      // do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
       const check = { hidden, refused: notPermitted, shared }[rule];
       const caller = { ...callerAt(operation, member), description: 'another user' };
       const request = tenant.requestFor(row);
       const [usual = '', ...others] = idsFor(operation, place, tenant);
-      // Deleted records are hidden from all; setting the present user changes nothing.
+      // Deleted records are hidden from all users, and a record may keep its present user, so these ids are left out.
       const ids =
         rule === 'shared' ? [usual] : place.description === 'user_id in the body' ? others : [usual, ...others];
       for (const id of ids) {
@@ -204,7 +206,7 @@ class Matrix {
     }
   }
 
-  /** Calls the public routes. */
+  /** Makes calls to the public routes. */
   async #publicRoutes(foreign: Tenant): Promise<void> {
     const { results, untested } = await checkPublicRoutes(this.#carillon, foreign, this.#others);
     for (const name of untested) this.broken.push(`${name} is mounted, but not tested`);
@@ -279,10 +281,10 @@ class Matrix {
   }
 }
 
-/** X4: Idempotency-Keys apply to POST with an API key. */
+/** Whether an operation accepts an Idempotency-Key, which is a POST with an API key (X4). */
 const isIdempotencyKeyUsed = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
 
-/** The owner of a tenant, with the credentials of the route group. */
+/** Returns the owner of a tenant as a caller, with the credentials of the route group. */
 function callerAt({ door }: Operation, { owner, session }: Pick<Tenant, 'owner' | 'session'>): Caller {
   return { description: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
 }

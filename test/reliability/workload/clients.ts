@@ -5,7 +5,7 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { Call } from '../checker/history.ts';
 
-/** A request without a response after this time is given up, for example because the process is paused. */
+/** A request without a response after this time is aborted, for example while the process is paused. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** Maximum time without any acknowledgement. */
@@ -14,11 +14,14 @@ const SILENCE_TIMEOUT_MS = 30_000;
 /** Base URL and credentials of a caller. */
 export type Endpoint = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Result of a request: a response; no response, so that only the database shows the effect; or no connection. */
+/**
+ * Result of a request: a response, no response, or no connection. Without a response, only the database shows the
+ * effect.
+ */
 export type Reply = Response | Silence | 'not taken';
 type Response = { readonly status: number; readonly data: Record<string, string> } & ConnectionInfo;
 
-/** No response, and the error. */
+/** The reason for which a request got no response. */
 export type Silence = { readonly why: string } & ConnectionInfo;
 
 /** Whether the request used a kept-alive connection, which may have been closed while the request was sent. */
@@ -26,7 +29,7 @@ type ConnectionInfo = { readonly onReusedConnection: boolean };
 
 export const isResponse = (reply: Reply): reply is Response => reply !== 'not taken' && 'status' in reply;
 
-/** Sends one request, over a kept-alive connection if there is an agent. */
+/** Sends one request. With an agent, the request uses a kept-alive connection. */
 export function send(
   { baseUrl, headers }: Endpoint,
   [method, path]: readonly [method: string, path: string],
@@ -55,22 +58,22 @@ async function read(response: IncomingMessage): Promise<Omit<Response, 'onReused
     const json = JSON.parse(body);
     return { status, data: json.data ?? json };
   } catch {
-    // Still a response; fields that are missing are found where they are needed.
+    // This is still a response. Code that needs a missing field will report it.
     return { status, data: { body } };
   }
 }
 
-/** A request without a response, with the base URL it was sent to. */
+/** A request without a response, with the base URL to which it was sent. */
 export type Unanswered = Silence & { readonly call: Call; readonly at: string };
 
 /** Counters of the requests, in addition to the calls in the history. */
 export type Tally = {
   acknowledged: number;
-  /** The connection broke before the response. */
+  /** Requests whose connection broke before the response. */
   readonly unanswered: Unanswered[];
-  /** By base URL: when the last request was sent that opened its own connection and was answered. */
+  /** Time of the last request that opened its own connection and was answered, by base URL. */
   readonly newcomerAt: Map<string, number>;
-  /** Responses with 503. */
+  /** Number of responses with 503. */
   refused: number;
   /** Unexpected responses. */
   readonly others: string[];
@@ -79,15 +82,15 @@ export type Tally = {
 export type Clients = {
   readonly calls: readonly Call[];
   readonly tally: Readonly<Tally>;
-  /** Sends all further requests to these endpoints; without any, clients wait. */
+  /** Sends all further requests to these endpoints. Without an endpoint, clients wait. */
   routeTo(...endpoints: readonly Endpoint[]): void;
   /** Resolves after `more` further acknowledgements. */
   untilAcknowledged(more: number, withinMs?: number): Promise<void>;
   /** Waits for open requests and starts no new ones. */
   stop(): Promise<void>;
-  /** Creates that many events concurrently, in addition to the other load. */
+  /** Creates `count` events concurrently, in addition to the other load. */
   burst(endpoint: Endpoint, count: number): Promise<void>;
-  /** Adds a call of somebody else to the history. */
+  /** Adds a call to the history that was not made by these clients. */
   record(call: Call): void;
 };
 
@@ -99,8 +102,9 @@ type PlannedCall = {
 };
 
 /**
- * Clients that make one change after the other, each on its own kept-alive connection: mostly new events,
- * some clients, and now and then the deletion of an event. Each record contains a unique word.
+ * Starts clients that make one change after the other, each on its own kept-alive connection. They mostly create
+ * events, sometimes records of the type `client`, and occasionally delete an event. Each record contains a unique
+ * word.
  *
  * @param at returns the address of a record in the history, by its path
  * @param restMs maximum time between two requests of one client
@@ -112,7 +116,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
   let opened = Promise.withResolvers<void>();
   let stopped = false;
 
-  /** Counts a reply. Returns its data, or undefined if only the database shows what was done. */
+  /** Counts a reply. Returns its data, or undefined if only the database shows the effect. */
   function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
     if (!isResponse(reply)) return undefined;
     if (reply.status === 200 || reply.status === 201) {
@@ -123,7 +127,10 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     return undefined;
   }
 
-  /** Retries until a connection is accepted; a request that was never accepted is not recorded. */
+  /**
+   * Makes a planned call, and retries until a connection is accepted. A request that was never accepted is not
+   * recorded.
+   */
   async function make({ how, body, entry }: PlannedCall, own: WriterState): Promise<void> {
     while (!stopped) {
       await opened.promise;

@@ -8,13 +8,16 @@ import type { Crash, Database } from '../checker/history.ts';
 type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
 
-/** Maximum time that the last statements of a dead process keep running in the database. */
+/** Maximum time for which the last statements of a dead process may keep running in the database. */
 const AFTERMATH_TIMEOUT_MS = 10_000;
 
-/** Maximum time without progress in deliveries, once the load has stopped. */
+/** Maximum time without progress in deliveries after the load has stopped. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** Reads a database in one snapshot, without the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
+/**
+ * Runs `work` with a function that queries one snapshot of a database, without the service. `address` is a value
+ * of `--database`: `sqlite:…` or `postgres:…`.
+ */
 export async function withSnapshot<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
   if (address.startsWith('sqlite:')) {
     const database = new DatabaseSync(address.slice('sqlite:'.length), { readOnly: true });
@@ -35,10 +38,11 @@ export async function withSnapshot<T>(address: string, work: (query: Query) => P
   }
 }
 
+/** Counts the pending deliveries of live hooks. */
 const COUNT_PENDING =
   'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
 
-/** Final content of the database, for the checker. Records are identified by their address at `base`. */
+/** Reads the final content of a database, for the checker. Records are identified by their address below `base`. */
 export function readDatabase(address: string, base: string): Promise<Database> {
   return withSnapshot(address, async (query) => {
     const records = await query(`
@@ -66,8 +70,8 @@ export function readDatabase(address: string, base: string): Promise<Database> {
 }
 
 /**
- * State that a dead process left: pending deliveries, and the status of all hooks or of those with matching
- * paths.
+ * Reads the state that a dead process left: the pending deliveries, and the status of all hooks or of those with
+ * matching paths.
  */
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
   return withSnapshot(address, async (query) => {
@@ -81,7 +85,10 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
   });
 }
 
-/** Waits until nothing is pending or deliveries make no progress any more; the checker reports what is left. */
+/**
+ * Waits until nothing is pending, or until deliveries make no more progress. The checker reports deliveries that
+ * are left.
+ */
 export async function untilDelivered(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
   for (
@@ -97,10 +104,10 @@ export async function untilDelivered(address: string): Promise<void> {
 }
 
 /**
- * Resolves when no statement of a dead or paused process runs in its database any more: PostgreSQL completes
- * what it received last. SQLite has no server.
+ * Resolves when no statement of a dead or paused process runs in its database any more. PostgreSQL completes the
+ * last statement that it received. SQLite has no server to wait for.
  *
- * @param name `application_name` of its connections; all connections if left out
+ * @param name `application_name` of the connections of the process; all connections if left out
  */
 export async function untilQuiet(address: string, name?: string): Promise<void> {
   if (address.startsWith('sqlite:')) return;

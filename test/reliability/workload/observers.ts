@@ -16,12 +16,14 @@ export {
 } from './database.ts';
 export type { ReceivedArrival } from './receiver.ts';
 
-/** Base of every record address in the history, whichever node created or delivered it. */
+/** Base of every record address in the history, for all nodes. */
 export const BASE = 'http://carillon';
 
-/** Options of a service under test: its backoffs are longer than a response can be delayed. */
+/** Options of a service under test. Its backoffs are longer than the maximum delay of a result. */
 export const WATCHED = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
+/** The backoffs of a service under test, in milliseconds. */
 const WAITS_MS = [2_000, 2_200];
+/** Maximum time between a response and the time at which the service knows the response. */
 const MAX_RESULT_DELAY_MS = 1_700;
 
 /** A result is committed within this time after its response, even on a busy machine. */
@@ -32,17 +34,17 @@ export type Observers = Omit<Clients, 'record'> &
   Pick<Receiver, 'arrivals' | 'whenBusy' | 'holdResponses' | 'failAll' | 'recover'> & {
     /** Announces a node that may deliver before any client calls it, and may die before that. */
     expectOrigin(origin: string): void;
-    /** Creates a hook whose target is this path of the receiver; returns its id. */
+    /** Creates a hook whose target is this path of the receiver. Returns the id of the hook. */
     subscribe(endpoint: Endpoint, path: string, kind: Kind): Promise<string>;
-    /** Deletes a hook; resolves with the time of its 200, after which nothing may arrive. */
+    /** Deletes a hook. Resolves with the time of the 200, after which nothing may arrive. */
     unsubscribe(endpoint: Endpoint, path: string, id: string): Promise<number>;
     /**
-     * A delivering process has died or is paused: records the state of its database, read once it no longer
+     * Records the state that a dead or paused process left. `read` reads the database when the state no longer
      * changes.
      */
     recordCrash(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
     /**
-     * The complete history, at the end of a run.
+     * Returns the complete history at the end of a run.
      *
      * @param before calls of earlier rounds on the same database
      */
@@ -56,7 +58,7 @@ export type ObserverOptions = {
   readonly restMs?: number;
   readonly responseDelayMs?: readonly [number, number];
   readonly userId?: string;
-  /** Prefix of the words in its records: other observers may write to the same database. */
+  /** Prefix of the words in the records, because other observers may write to the same database. */
   readonly words?: string;
 };
 
@@ -71,7 +73,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
     responseDelayMs,
     maxResultDelayMs: MAX_RESULT_DELAY_MS,
     async fetchStatus(resourceUrl) {
-      // The first reachable node is queried; without one the status stays unknown.
+      // The first endpoint is queried. Without an endpoint the status stays unknown.
       const [endpoint] = endpoints;
       if (endpoint === undefined) return undefined;
       const reply = await send(endpoint, ['GET', new URL(resourceUrl).pathname]);
@@ -104,7 +106,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
       const askedAt = performance.now();
       const reply = await send(endpoint, ['DELETE', `/v2/hooks/${id}`]);
       if (!isResponse(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
-      // Connections accepted before the response arrived were started before it.
+      // Connections that are accepted up to this time were started before the response arrived.
       const answeredAt = await receiver.catchUp();
       clients.record({ did: 'unsubscribe', path, askedAt, answeredAt });
       return answeredAt;

@@ -7,8 +7,9 @@ import type { SeededRandom } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 
-/** One response in 60 is a failure; after a failure, one in 3. */
+/** One response in 60 is a failure. */
 const FAILS_ONE_IN = 60;
+/** One response in 3 after a failure is another failure. */
 const FAILS_AGAIN_ONE_IN = 3;
 
 /** Maximum time without a notification. */
@@ -17,7 +18,7 @@ const SILENCE_TIMEOUT_MS = 30_000;
 /** One record in 4 is fetched before the response. */
 const FETCHES_ONE_IN = 4;
 
-/** A failure with a status, for cases in which a reset would not count as one. */
+/** A failure with a status, for cases in which a reset would not count as a failure. */
 const EXPLICIT_FAILURE = 503;
 
 const failures = [500, 503, 410, 204, 302, 'reset'] as const;
@@ -27,19 +28,19 @@ export type ReceivedArrival = Arrival & { readonly from: string };
 
 export type Receiver = {
   readonly arrivals: readonly ReceivedArrival[];
-  /** Target URL of the hook with this path. */
+  /** Returns the target URL of the hook with this path. */
   at(path: string): string;
-  /** Resolves when every connection accepted so far is recorded, with that time. */
+  /** Waits until every connection that was accepted so far is recorded. Resolves with that time. */
   catchUp(): Promise<number>;
-  /** Resolves while a notification is unanswered: on any path, or on each of these that did not fail. */
+  /** Resolves when a notification is unanswered: on any path, or on each of `paths` that has not failed. */
   whenBusy(paths?: readonly string[]): Promise<void>;
-  /** Holds all responses until the returned function is called; its promise resolves when they are sent. */
+  /** Holds all responses until the returned function is called. Its promise resolves when the responses are sent. */
   holdResponses(): () => Promise<void>;
   /** Takes over the failure counts that a crash left, so that the number of further allowed failures is right. */
   onCrash(at: number, fates: ReadonlyMap<string, HookStatus>): void;
   /** Fails every unanswered notification on these paths. */
   failAll(isMeant: (path: string) => boolean): void;
-  /** From now on no random failures. */
+  /** Stops random failures. */
   recover(): void;
 };
 
@@ -47,22 +48,28 @@ export type ReceiverOptions = {
   readonly random: SeededRandom;
   /** Minimum and maximum delay of a response, so that some deliveries are always in flight at a kill. */
   readonly responseDelayMs: readonly [number, number];
-  /** Maximum time after a failure in which attempts may arrive that started before the service knew of it. */
+  /** Maximum time after a failure in which attempts may arrive that started before the service knew of the failure. */
   readonly maxResultDelayMs: number;
   /** Returns the status of a GET of the record; undefined if no node answered. */
   readonly fetchStatus: (resourceUrl: string) => Promise<number | undefined>;
 };
 
-/** A receiver that records everything and answers at random, but never so that a hook has to end. */
+/**
+ * Starts a receiver that records all notifications. It answers at random, but never fails so often that a hook has
+ * to end.
+ */
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
   const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
   const arrivals: ReceivedArrival[] = [];
   const beginnings = new ConnectionTimes();
-  /** By path: maximum number of failures in a row that the service may know of, and the time of the last response. */
+  /**
+   * For each path, the maximum number of failures in a row that the service may know of, and the time of the last
+   * failure.
+   */
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
-  /** Notifications without a response so far. */
+  /** Notifications that have no response yet. */
   const answering = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
   let held = Promise.resolve();
 
@@ -74,8 +81,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return random.one(failures);
     }
-    // An attempt that started before the failure was known, or was lost with its sender, does not reset the
-    // count.
+    // A 200 resets the count, unless its attempt started before the failure was known or was lost with its sender.
     if (at > crashedAt && at > before.at + maxResultDelayMs) failing.delete(path);
     return 200;
   }
@@ -99,8 +105,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       await held;
       const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const decided = decide(arrival.path, at, one.mustFail);
-      // If a reused connection is reset, the service repeats the same attempt on a new one, so that would be
-      // no failure.
+      // If a reused connection is reset, the service repeats the same attempt on a new connection. A reset would then
+      // not be a failure.
       const answer = await give(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
       const answered = { answeredAt: performance.now(), answer };
       arrivals.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });

@@ -1,5 +1,5 @@
-// The values that each field accepts, by its meaning, written by hand from the contract. Every other value must
-// be rejected. The product's schemas are under test, so nothing here is derived from them.
+// Lists the values that each field accepts, by the meaning of the field, written by hand from the contract. Every other
+// value must be rejected. The product's schemas are under test, so nothing here is derived from them.
 
 const list = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const object = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
@@ -82,8 +82,8 @@ export const values = {
 export type Value = keyof typeof values;
 
 /**
- * The values that a field accepts. `unknown` are valid ids of no record, answered with 404. All others are 400
- * and name the field.
+ * The values that a field accepts. `unknownIds` are valid ids of no record, with the response 404. All other values get
+ * a 400 that names the field.
  */
 export type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
 

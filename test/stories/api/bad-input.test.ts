@@ -11,8 +11,8 @@ import { stores } from '../../kit/service/stores.ts';
 import { bodies, type Meaning, meanings, type Value, values } from './bad-input.table.ts';
 
 for (const { test, testService } of stores) {
-  // Every value in every field of every route is either accepted or a 4xx problem that names the field, never a
-  // 5xx. Rejected requests write nothing.
+  // Every value in every field of every route is either accepted or rejected with a 4xx problem that names the field,
+  // never with a 5xx. Rejected requests write nothing.
 
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
@@ -23,7 +23,8 @@ for (const { test, testService } of stores) {
   const nameOf = (row: Route) => `${row.method} ${row.path}`;
   const withBody = rows.filter((row) => row.body !== undefined);
   const valueNames = Object.keys(values) as Value[];
-  // A body has at most 20,000 values. A value is shortest in nested lists: two bytes.
+  // Returns in how many fields of one body the value fits: a body has at most 20,000 values, and the shortest value
+  // that counts, a nested list, has two bytes.
   const roomFor = (value: Value) => Math.floor(39_000 / values[value].length);
 
   const carillon = await testService({ after });
@@ -33,7 +34,7 @@ for (const { test, testService } of stores) {
     return json.replaceAll('{n}', String(number));
   };
 
-  // The ids 1 to 10 belong to another account: to this account they do not exist.
+  // The ids 1 to 10 belong to another account, so they do not exist for the tested account.
   const otherOwner = await carillon.account('other.test');
   // The target responds with 200, so that the hooks stay live.
   const target = await startTarget({ after });
@@ -41,7 +42,7 @@ for (const { test, testService } of stores) {
   await Promise.all(Array.from({ length: 10 }, furnishOther));
   const owner = await carillon.account('acme.test');
   const ids = await furnish(owner, carillon, () => target.at(numbered('/own/{n}')));
-  // A late due date, so that every tried start date is before it.
+  // Set a late due date, so that every start date that is tried is before it.
   await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
   assert.ok(Object.values(ids).every((id) => Number(id) > 7));
 
@@ -51,7 +52,7 @@ for (const { test, testService } of stores) {
     return carillon.call(who, row.method, pathOf(row), body);
   }
 
-  /** A minimal body of a route in which some fields have one value, or are left out when it is undefined. */
+  /** Returns a minimal body of a route, in which `fields` have `value`, or are missing if `value` is undefined. */
   function bodyWith(row: Route, fields: readonly string[], value: Value | undefined): string {
     const least = Object.entries(bodies[nameOf(row)]?.least ?? {}).filter(([name]) => !fields.includes(name));
     const parts = least.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`);
@@ -82,7 +83,7 @@ for (const { test, testService } of stores) {
     return { counts, assignments, positions: await read.selectFrom('positions').selectAll().execute() };
   }
 
-  /** The current record that the route updates. */
+  /** Reads the record that the route updates; undefined for a route that creates. */
   async function recordOf(row: Route): Promise<unknown> {
     return row.method === 'PUT' ? (await carillon.call(owner, 'GET', pathOf(row))).json : undefined;
   }
@@ -126,8 +127,8 @@ for (const { test, testService } of stores) {
           assert.deepEqual([status, json?.code], [404, 'not_found'], `${field}: ${value}`);
         }
         const wrong = names.filter((name) => !takes(name, value) && !isUnknown(name, value));
-        // Send as many fields in one body as fit. Fields that are checked only when all others are valid are
-        // sent alone.
+        // Send as many fields in one body as fit. Fields that are only checked when all other fields are valid are sent
+        // alone.
         const named: string[] = [];
         for (let batchSize = roomFor(value), at = 0; at < wrong.length; at += batchSize) {
           const some = wrong.slice(at, at + batchSize);
@@ -146,7 +147,7 @@ for (const { test, testService } of stores) {
     test(`C4 ${nameOf(row)} accepts every valid value of its fields`, async () => {
       for (const value of new Set(names.flatMap((name) => meaningOf(name).takes))) {
         const fit = names.filter((name) => takes(name, value));
-        // Send all fields in one body; if they exclude each other, send each alone.
+        // Send all fields in one body. If they exclude each other, send each field alone.
         if ((await send(row, bodyWith(row, fit, value))).status === row.status) continue;
         for (const field of fit) {
           const { status, text } = await send(row, bodyWith(row, [field], value));
@@ -189,9 +190,10 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService } of stores) {
-  // Every value of every parameter of every list is either accepted or a 400 that names the parameter, never a 5xx.
+  // Every value of every parameter of every list is either accepted or rejected with a 400 that names the parameter,
+  // never with a 5xx.
 
-  /** Every value that is tried, percent-encoded. The lone surrogate is the three bytes that UTF-8 would have for it. */
+  /** Every value that is tried, percent-encoded. The lone surrogate is encoded as the three bytes UTF-8 would have. */
   const values = {
     empty: '',
     blank: '%20',
@@ -237,8 +239,8 @@ for (const { test, testService } of stores) {
   ];
 
   /**
-   * The values that a parameter accepts, by its meaning, written by hand from the contract. All others must be
-   * rejected.
+   * The values that a parameter accepts, by the meaning of the parameter, written by hand from the contract. All other
+   * values must be rejected.
    */
   const meanings = {
     limit: numbers,
@@ -253,7 +255,8 @@ for (const { test, testService } of stores) {
     'status of projects': ['a word of every status'],
     'status of tasks': ['a word of every status', 'a word of subtasks'],
     'status of subtasks': ['a word of every status', 'a word of subtasks'],
-    // Valid cursors wait or are expired: feed tests cover them.
+    // Other valid cursors are covered by feed tests, because a request with such a cursor waits, or the cursor is
+    // expired.
     cursor: ['zero', 'one', 'a day', 'an invalid day', 'latest'],
     seconds: ['zero', ...numbers],
     flag: ['zero', 'one'],

@@ -22,7 +22,7 @@ for (const { test, testService } of stores) {
     hooks += 1;
     return target.at(`/${hooks}`);
   });
-  // The hook test has finished: nothing changes in the background from here on.
+  // Wait until the hook test has finished, so that nothing changes in the background afterwards.
   await eventually(
     () => owner.carillon.deliveries.get(ids.delivery_id),
     ({ state }) => state !== 'pending',

@@ -79,10 +79,10 @@ for (const { test, name, testService, database } of stores) {
     assert.deepEqual([await signOutStatus(oldSession), await signOutStatus(colleague)], [401, 200]);
   });
 
-  /** A request whose body is incomplete. Its caller was authenticated. */
+  /** Begins a request with an incomplete body. Its caller has been authenticated. */
   async function begin(who: SignedIn, path: string, body: string) {
     const { hostname, port } = new URL(carillon.baseUrl);
-    // A request fills the caller cache, so that the next one is authenticated before its body arrives.
+    // This request fills the caller cache, so that the next request is authenticated before its body arrives.
     await who.console.user.get();
     const socket = connect(Number(port), hostname);
     const closed = once(socket, 'close');
@@ -206,7 +206,7 @@ for (const { test, database, testService } of shared) {
       assert.equal((await there.console.user.get()).user_id, owner.userId);
       await here.console.signOut();
       await assert.rejects(here.console.user.get(), { code: 'signed_out' });
-      // Writes never; reads for less than the second for which a node caches callers.
+      // The other node rejects writes at once, and reads within the second for which it caches callers.
       await assert.rejects(there.console.clients.create({ client_name: 'Late' }), { code: 'signed_out' });
       await eventually(
         () =>

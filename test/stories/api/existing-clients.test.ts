@@ -52,7 +52,7 @@ for (const { test, testService } of stores) {
       for (const [field, value] of Object.entries(record)) {
         if (UNKNOWN[resourceType]?.includes(field)) continue;
         assert.ok(field in serialized, field);
-        // The existing service has null where this one has an empty text or number.
+        // The existing service has null where Carillon has an empty text or a number.
         if (value !== null || field.startsWith('file')) assert.equal(formOf(serialized[field]), formOf(value), field);
       }
     });

@@ -198,7 +198,7 @@ for (const { test, testService } of stores) {
     return counts;
   }
 
-  /** Their responses contain a secret, which is not stored. */
+  /** Routes whose responses contain a secret, which is not stored. */
   const SHOWN_ONCE = ['POST /keys', 'POST /calendars', 'POST /hooks/{hook_id}/secret'];
 
   test('X4 every POST of the API is executed once', async () => {
@@ -324,7 +324,7 @@ for (const { test, testService } of stores) {
     const service = await testService(t);
     const owner = await service.account('atomic.test');
     assert.equal((await post(owner, '/events', EVENT, 'first', service)).status, 201);
-    // From here on no second response with this status can be stored.
+    // With this index, no second response with the same status can be stored.
     await service.store.write(({ queries }) =>
       sql`create unique index in_the_way on idempotency (status)`.execute(queries),
     );

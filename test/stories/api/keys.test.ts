@@ -34,10 +34,10 @@ for (const { test, testService, database } of shared) {
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
-  /** A request whose body is incomplete. Its caller was authenticated. */
+  /** A request with an incomplete body. Its caller has been authenticated. */
   type Slow = { finish(): Promise<{ status: number; body: string }> };
 
-  /** A valid body for each of these paths. */
+  /** Valid bodies of the requests that are tested, by path. */
   const bodies: Readonly<Record<string, object>> = {
     '/v2/keys': { label: 'survivor' },
     '/v2/events': { event_name: 'Launch', start_date: '20270101', due_date: '20270102' },
@@ -47,7 +47,7 @@ for (const { test, testService } of stores) {
   async function begin(who: Person, path: string): Promise<Slow> {
     const { hostname, port } = new URL(carillon.baseUrl);
     const body = JSON.stringify(bodies[path]);
-    // A request fills the caller cache, so that the next one is authenticated before its body arrives.
+    // This request fills the caller cache, so that the next request is authenticated before its body arrives.
     await carillon.call(who, 'GET', '/v2/user');
     const socket = connect(Number(port), hostname);
     const closed = once(socket, 'close');
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     };
   }
 
-  /** Begins a request to each path as `who`, runs `meanwhile`, and asserts that each is rejected and writes nothing. */
+  /** Begins a request to each path, runs `meanwhile`, and asserts that all requests are rejected and write nothing. */
   async function assertRejectedAfter(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
     const slow = await Promise.all(Object.keys(bodies).map((path) => begin(who, path)));
     await meanwhile();
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('acme.test');
     for (let round = 1; round <= 25; round += 1) {
       const member = await carillon.user(owner, 'member');
-      // A request fills the caller cache, so that only the check in the transaction can reject.
+      // This request fills the caller cache, so that only the check in the transaction can reject the next request.
       await member.carillon.user.get();
       const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
       const [, created] = await Promise.allSettled([
@@ -191,7 +191,8 @@ test('C1 above a limit per address, wrong keys are delayed before the same 401; 
     () => carillon.store.read.selectFrom('audit').select('action').where('action', 'like', 'denied%').execute(),
     (rows) => rows.length > 0,
   );
-  // A good key that is not cached, from the same address; no key; and a wrong key from another address.
+  // Not delayed: a valid key from the same address, cached or not, a request without a key, and a wrong key from
+  // another address.
   for (const one of [owner, await carillon.key(owner, {})])
     assert.equal((await carillon.call(from('2001:db8::3', one.key), 'GET', '/v2/user')).status, 200);
   const keyless = { headers: { 'x-forwarded-for': '2001:db8::3' } };

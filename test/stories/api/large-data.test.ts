@@ -13,12 +13,13 @@ import { positionOf, type RecordedOccurrence, recordOccurrences } from '../../ki
 import type { Json, Person } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
-// No page of a list exceeds the byte limit, however large its records are, and Link leads to all of them.
+// No page of a list exceeds the byte limit, however large its records are, and the Link headers lead to all records.
 
 const MAX_PAGE_BYTES = 8 * 2 ** 20;
 
-/** Maximum data read in one event-loop iteration. On SQLite it blocks all other requests for a few milliseconds. */
+/** Maximum number of characters read in one event-loop iteration. On SQLite, this blocks other requests for some ms. */
 const MAX_CHARACTERS_PER_ITERATION = 3 * 2 ** 20;
+/** Maximum number of rows read in one event-loop iteration. */
 const MAX_ROWS_PER_ITERATION = 6_000;
 
 const lists = [...apiRoutes, ...consoleRows].filter(isList);
@@ -27,7 +28,7 @@ plainTest('C7 there are records of maximum size for every list', () => {
   assert.deepEqual(Object.keys(fillings).sort(), lists.map(({ path }) => path).sort());
 });
 
-/** The id of a record. */
+/** Returns the id of a record in the list at `path`. */
 const identityOf = (path: string, record: Json): string => {
   if (path === '/hours') return `${record.hook_id} ${record.hour}`;
   const own = path === '/time_entries' ? 'entry_id' : `${path.slice(1, -1)}_id`;
@@ -51,7 +52,7 @@ for (const { test, testService } of stores) {
     return { owner, place };
   }
 
-  /** Follows Link from the first page to the last. */
+  /** Reads all pages of a list by following their Link headers. */
   async function pagesOf(who: Pick<Person, 'headers'>, path: string) {
     const pages: { readonly bytes: number; readonly json: Json }[] = [];
     for (let next: string | undefined = path; next !== undefined; ) {
@@ -65,7 +66,7 @@ for (const { test, testService } of stores) {
     return pages;
   }
 
-  /** Reads the first page as the service does, and returns the maximum read in one event-loop iteration. */
+  /** Reads the first page like the service, and returns the maximum that one event-loop iteration has read. */
   async function measureFirstPage(row: Route, { accountId, userId, now }: FillContext) {
     const counter = new ReadCounter();
     const view = new AccountView(counter.over(carillon.store.read), accountId, now);
@@ -98,7 +99,7 @@ for (const { test, testService } of stores) {
       for (const [index, { bytes, json }] of pages.entries()) {
         const { data, paging } = json;
         assert.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes in page ${index} with ${data.length} records`);
-        // A page that ends early has its number of records as the limit, so that offset pagination also
+        // A page that ends early reports its number of records as the limit, so that pagination by offset also
         // continues correctly.
         const limit = index < pages.length - 1 ? data.length : 1_000;
         assert.deepEqual(paging, { offset, limit, total_records: ids.length });
@@ -230,7 +231,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
   });
 
-  // The tests above have run.
+  // The service of the tests above has recorded the size of each statement.
   test('no statement of theirs has read or changed more than a thousand records', () => {
     assert.ok(largest.rows <= 1_000, `${largest.rows} rows in one statement`);
   });
@@ -250,7 +251,7 @@ for (const { test, testService } of stores) {
     assert.equal(rows.length, MANY);
     assert.deepEqual(
       [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
-      // The deletion of the user is recorded by the commit and is pending for no hook.
+      // The last occurrence is the deletion of the user, which the commit records and which is pending for no hook.
       [`user_deleted 2 ${position - 1}`],
     );
   });

@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('C22 twenty hanging targets do not delay a healthy one, and no hook queue exceeds the concurrency that it has earned', async (t) => {
-    // Longer than this test may take: hanging attempts hang throughout.
+    // The timeout is longer than this test may take, so that hanging attempts hang throughout.
     const carillon = await testService(t, { options: { attemptTimeout: '60s' } });
     const owner = await carillon.account('acme.test');
     const open = new Map<string, number>();
@@ -73,7 +73,7 @@ for (const { test, testService } of stores) {
     const delivered = async () =>
       (await owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' })).paging.total_records;
     await target.arrived(1);
-    // One response at a time: each frees a slot and adds one, up to eight.
+    // Respond to one attempt at a time: each 200 frees a slot and adds a slot, up to eight.
     for (let answered = 1; answered <= 20; answered += 1) {
       open.shift()?.end();
       await eventually(delivered, (count) => count === answered);
@@ -181,7 +181,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     await api.carillon.events.create(event);
     const again = await startSecondNode(t, api, { CARILLON_ROLE: 'delivery' });
     await target.arrived(1);
-    // Sent by the delivery node that started last: there was none before.
+    // The delivery node that started last has sent the notification, because no delivery node ran before.
     assert.equal(target.received.length, 1);
     assert.deepEqual(await Promise.all([api.stop('SIGTERM'), again.stop('SIGTERM')]), [0, 0]);
   });

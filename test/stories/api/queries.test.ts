@@ -50,7 +50,7 @@ for (const { test, testService } of shared) {
 }
 
 for (const { test, testService, database: newDatabase } of shared) {
-  /** Much longer than sending a few statements takes, so that statements sent without waiting are one burst. */
+  /** Delay of the proxy in each direction. Sending a few statements is much faster, so they arrive as one burst. */
   const ONE_WAY_MS = 25;
   const MAX_ROUND_TRIPS = 3;
   const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
@@ -60,12 +60,12 @@ for (const { test, testService, database: newDatabase } of shared) {
     const near = await testService(t, { database, options: { role: 'api' } });
     const owner = await near.account('acme.test');
     const proxy = await startProxy(t, database, ONE_WAY_MS);
-    // An API-only node, so that only the request is counted.
+    // Use an API-only node, so that only statements of the request are counted.
     const far = await testService(t, { database: proxy.database, options: { role: 'api' } });
     const { carillon } = personAt(far, owner);
     const target = await startTarget(t);
 
-    /** The bursts of the transaction of one call. */
+    /** Returns the bursts of the transaction of one call. Each burst is a round trip to the database. */
     async function transactionOf(call: () => Promise<unknown>): Promise<string[]> {
       // Fill the caller cache and prepare the statements on the connections.
       await call();
@@ -75,7 +75,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       const sent = proxy.passages.map((passage) =>
         passage.bursts.slice(known.get(passage) ?? 0).map(({ text }) => text),
       );
-      // The node also stores last_used of keys from time to time.
+      // Leave out the transactions that store `last_used` of keys from time to time.
       const transactions = sent.filter((bursts) => bursts.some((text) => text.includes('begin;')));
       const [bursts = [], ...more] = transactions.filter((one) => !one.some((text) => text.includes('last_used')));
       assert.equal(more.length, 0);
@@ -92,7 +92,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       return ids[next] ?? '';
     };
     const counts = new Map<string, number>();
-    // A busy machine may split a burst, but never merges two. The minimum is the true number.
+    // A busy machine may split a burst, but never merges two bursts. The minimum is the true number.
     const count = async (what: string, call: () => Promise<unknown>) => {
       let minimum = Number.POSITIVE_INFINITY;
       for (let tries = 0; tries < 3 && minimum > MAX_ROUND_TRIPS; tries += 1) {

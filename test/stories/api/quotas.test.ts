@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
       'each request is stored completely or not at all',
     );
 
-    // A test of the hook is allowed, but only one.
+    // One hook test is allowed, but a second one is not.
     const testHook = () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/test`);
     assert.equal((await testHook()).status, 202);
     const again = await testHook();
@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'GET', '/v2/events')).status, 200);
     assert.equal((await create(other)).status, 201);
 
-    // An ended hook has no pending deliveries. When restored, it has those that it missed.
+    // An ended hook has no pending deliveries. After its restore, the missed deliveries are pending.
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${hookId}`)).status, 200);
     await eventually(
       () => create(),

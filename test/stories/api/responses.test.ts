@@ -13,7 +13,7 @@ import { type doors, mountedBy, type Operation, sorted } from '../../reliability
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  /** Starts a TCP target that writes raw bytes. `closed` resolves with the bytes written, for each connection. */
+  /** Starts a TCP target that writes raw bytes. For each connection, `closed` has the promise of its written bytes. */
   async function rawTarget(t: TestContext, write: (socket: Socket) => void) {
     const closed: Promise<number>[] = [];
     const server = createServer((socket) => {
@@ -238,7 +238,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-/** Paths of no route, and methods of no route. */
+/** Requests with a path or a method that no route has. */
 const UNKNOWN = ['POST /nothing', 'PUT /v2/nothing', 'POST /console/nothing', 'POST /', 'POST /healthz', 'PATCH /v2/x'];
 
 /** Timeouts that make the service wait for a missing body until the end of the test. */
@@ -250,7 +250,7 @@ type TestRequest = { readonly name: string; readonly headers: Headers; readonly 
 for (const { test, testService } of stores) {
   test('C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives', async (t) => {
     const { started: carillon, mounted } = await mountedBy(() =>
-      // With a single slot, a request that occupies it is noticed.
+      // With a single slot, a request that occupies a slot is noticed.
       testService(t, { options: { maxRequests: '1' }, ports: { timeouts: LONG_TIMEOUTS } }),
     );
     const owner = await carillon.account('acme.test');
@@ -282,7 +282,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
     const early = waiting.filter(({ status }) => status() !== undefined).map(({ name, status }) => [name, status()]);
     assert.deepEqual(early, []);
-    // The request with its body continues without waiting for the others.
+    // The first request gets its body and continues without waiting for the other requests.
     const [first] = waiting;
     first?.socket.write('{"a":"b"}');
     await eventually(
@@ -292,7 +292,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-/** The request line of an operation, with never-issued ids in its path. */
+/** Returns the method and path of an operation, with never-issued ids in the path. */
 function nameOf({ door, method, row }: Operation): string {
   return `${method} ${door}${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
 }

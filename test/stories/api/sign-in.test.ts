@@ -17,7 +17,7 @@ for (const { test, testService } of stores) {
   const open = (path: string, body?: unknown, headers: Record<string, string> = {}, at: TestService = carillon) =>
     at.call({ headers: { ...HOME, ...headers } }, body === undefined ? 'DELETE' : 'POST', `/console/${path}`, body);
 
-  /** The cookie of a response, as the browser would send it. */
+  /** Returns the cookie of a response, as the browser would send it. */
   const cookieIn = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? '';
 
   /** Sets a passphrase through a link and returns the response. */
@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
     return open('welcome', { token: tokenOf(await at.link(who)), passphrase }, {}, at);
   }
 
-  /** The audit entries about sign-ins of an account. */
+  /** Returns the audit entries about sign-ins of an account. */
   async function auditEntries({ domain }: Person, at = carillon): Promise<string[]> {
     const rows = await at.store.read
       .selectFrom('audit')
@@ -182,7 +182,7 @@ for (const { test, testService } of stores) {
       responseTexts.add(text);
     }
     assert.equal(responseTexts.size, 1, 'byte for byte the same');
-    // Hashing takes a large part of a second: a skipped hash would be noticed.
+    // Hashing takes a large part of a second, so the time would show that a response skips it.
     const minMs = Math.min(...tookMs);
     assert.ok(minMs > 50, `${minMs} ms`);
     assert.equal((await open('session', good, {}, shipped)).status, 200);
@@ -277,7 +277,7 @@ for (const { test, testService } of stores) {
     assert.equal((await from('192.0.2.1', good)).status, 200);
     for (let count = 0; count < 4; count += 1) assert.equal((await from('192.0.2.1', wrong)).status, 401);
 
-    // Unknown users are slowed down in the same way.
+    // Sign-ins of unknown users are delayed in the same way.
     const unknownUser = { ...good, email: 'nobody@slow.test' };
     for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', unknownUser)).status, 401);
     assert.equal((await from('192.0.2.1', unknownUser)).status, 429);

@@ -9,7 +9,7 @@ import { stores } from '../../kit/service/stores.ts';
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  /** More hanging targets than slots. */
+  /** Number of hanging targets: more than there are slots for attempts. */
   const TARGETS = 2_100;
   const ACCOUNT_LIMIT = 500;
   /** Concurrency limit of all unproven targets together. */
@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
   const SUCCESS: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
 
-  /** Replaces the network: hostile targets hang until released, all others respond. */
+  /** Replaces the network: hostile targets hang until they are released, all other targets respond. */
   function hangingTargets() {
     const hanging = new Map<string, (outcome: Outcome) => void>();
     const started: string[] = [];
@@ -214,7 +214,7 @@ for (const { test, testService } of stores) {
       () => targets.hanging.size,
       (size) => size === ACCOUNT_LIMIT,
     );
-    // The first ten waiting queues.
+    // Delete the hooks of the first ten waiting queues.
     const waiting = hookIds.filter((_, number) => !targets.started.includes(`http://hostile.test/${number}`));
     for (const id of waiting.slice(0, 10)) await hostile.carillon.hooks.delete(String(id));
     targets.release(1);
@@ -241,7 +241,7 @@ for (const { test, testService } of stores) {
     for (const name of ['a', 'b', 'c', 'd']) {
       const one = await carillon.account(`${name}.test`);
       people.push(one);
-      // All hooks have the same host.
+      // The hooks of all four accounts have the same host.
       await subscribe(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
     }
     const healthy = await carillon.account('healthy.test');
@@ -258,7 +258,7 @@ for (const { test, testService } of stores) {
       (delivered) => delivered,
     );
     assert.equal(targets.hanging.size, 10, 'exactly its concurrency limit');
-    // A second occurrence for each: queues that have been served line up behind the others.
+    // Create a second event for each account: queues that have already been served wait behind the other queues.
     for (const one of people) await one.carillon.events.create(event);
     await eventually(
       () => {
@@ -269,7 +269,7 @@ for (const { test, testService } of stores) {
       20_000,
     );
     const hostile = targets.started.filter((target) => target.includes('hostile'));
-    // The ten that started first were waiting again before the other accounts.
+    // The ten queues that started first may start twice, because they waited again before other queues were served.
     assert.equal(new Set(hostile.slice(0, 90)).size, 80, 'each hook once before any is served a third time');
     await eventually(
       () => {

@@ -107,13 +107,13 @@ for (const { name, test, testService } of stores) {
     await owner.carillon.hooks.delete(ended.id);
     await first.stop();
 
-    /** Starts the service this long after the end and waits for its retention run. */
+    /** Starts the service this long after the hook has ended, and waits for its retention run. */
     async function after(milliseconds: number) {
       const clock = testClock(TEST_EPOCH + milliseconds);
       const service = await testService(t, { database: first.database, options, ports: { clock } });
       await trustUntil(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
-      // The run has finished when the next one is scheduled.
+      // The retention run has finished when the next run is scheduled.
       await eventually(
         () => clock.pending,
         (pending) => pending.includes(HOUR_MS),
@@ -136,7 +136,7 @@ for (const { name, test, testService } of stores) {
     await before.stop();
     const later = await after(30 * DAY_MS + SECOND_MS);
     const dropped = { ended: 404, live: 200, endedPending: 0, livePending: 1, delivered: 0 };
-    // PostgreSQL drops expired rows by weekly partition.
+    // PostgreSQL drops expired rows by weekly partition, so up to a week later.
     const inWeeks = name === 'PostgreSQL';
     assert.deepEqual(await later.read(), inWeeks ? { ...dropped, delivered: 1 } : dropped);
     await later.stop();

@@ -251,7 +251,7 @@ for (const { test, testService } of stores) {
     socket.on('error', () => undefined);
     await once(socket, 'data');
     socket.pause();
-    // Its slot is free again.
+    // The slot of the disconnected reader is free again.
     const { status } = await stepByStep(
       () => clock.advance(500),
       () => carillon.call(owner, 'GET', `${FEED}?limit=1&wait=1`),

@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
     const carillon = await testService(t, { ports: { clock }, options });
     const owner = await carillon.account('acme.test');
     const poll = (who: Person, query: string) => carillon.call(who, 'GET', `${FEED}?${query}`);
-    /** The number of requests that wait, by their maximum wait in milliseconds. */
+    /** Returns the number of waiting requests whose maximum wait is `waitMs`. */
     const waiting = (waitMs: number) => clock.pending.filter((pending) => pending === waitMs).length;
     const waits = (count: number, waitMs = 30_000) =>
       eventually(
@@ -101,7 +101,7 @@ for (const { test, testService } of stores) {
     const { clock, owner, poll, waits, carillon } = await startFixture(t, { maxRequests: '5' });
     const WAITING = 200;
     const responses: Promise<Answer>[] = [];
-    // In small groups: until it waits, each request occupies a slot.
+    // Send the requests in small groups, because each request occupies a slot until it waits.
     for (let count = 1; count <= WAITING; count += 1) {
       responses.push(poll(owner, 'wait=30'));
       if (count % 5 === 0) await waits(count);
@@ -109,7 +109,7 @@ for (const { test, testService } of stores) {
     for (let count = 1; count <= 20; count += 1) {
       assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200);
     }
-    // Longer than the usual request timeout: no request is aborted.
+    // Advance by more than the usual request timeout, which must not abort a waiting request.
     await clock.advance(29_000);
     await owner.carillon.clients.create({ client_name: 'ACME' });
     for (const response of await Promise.all(responses))
@@ -192,7 +192,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const people = nodes.map((node) => personAt(node, owner));
     const total = NODES * WRITERS * EVENTS;
 
-    // Each follower reads small pages with a wait while others write.
+    // Each follower reads small pages with a wait while the writers create events.
     const following = people.map(async ({ carillon }) => {
       const seen: number[] = [];
       for (let after = '0'; seen.length < total; ) {
@@ -240,7 +240,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const owner = await first.account('acme.test');
     const people = nodes.map((node) => personAt(node, owner));
     const { event_id: doomed } = await owner.carillon.events.create(event);
-    // Exactly one of these succeeds. The others find no record after their transaction has begun.
+    // Exactly one of these deletions succeeds. The other deletions find no record after their transaction has begun.
     const deleted = await Promise.all(
       [...people, ...people, ...people].map(({ carillon }) =>
         carillon.events.delete(doomed).then(

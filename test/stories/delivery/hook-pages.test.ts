@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  /** A hook in its first wait. The test clock stands still, so the wait does not end. */
+  /** Creates a hook in its first wait. The test clock stands still, so the wait does not end. */
   async function waitingHook(t: TestContext, ...replies: Reply[]) {
     const clock: TestClock = testClock();
     const carillon: TestService = await testService(t, { ports: { clock } });

@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
   const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
   const localError = (code: LocalErrorCode): Outcome => ({ kind: 'local_error', code, ms: 1 });
 
-  /** Starts a service whose attempts have scripted outcomes, and 200 after the script. */
+  /** Starts a service whose attempts have scripted outcomes, and the outcome 200 after the script. */
   async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
     const clock = testClock();
     const started: { at: number; deliveryId: string }[] = [];
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
     await started.promise;
-    // Later than any write that the start of an attempt could have caused.
+    // This write commits later than any write that the start of the attempt could have caused.
     await owner.carillon.events.create(event);
     const { failures } = await carillon.store.read.selectFrom('hooks').select('failures').executeTakeFirstOrThrow();
     result.resolve(ok);
@@ -190,10 +190,10 @@ for (const { test, testService } of stores) {
 const HOOKS = 20;
 const BURST = 100;
 
-/** PostgreSQL plans the first five executions for their values, then keeps a generic plan. */
+/** With this execution of a statement, PostgreSQL keeps a generic plan: it plans the first five for their values. */
 const CUSTOM_PLANS = 6;
 
-/** The number of sequential scans and of index scans of a table. */
+/** Returns the number of sequential scans and of index scans of a table. */
 async function scansOf(store: Store, table: string) {
   const { rows } = await sql<{ whole: number; led: number }>`
     select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = ${table}`.execute(
@@ -222,7 +222,7 @@ for (const { test, testService } of shared) {
     };
     const scans = () => scansOf(store, 'pending_deliveries');
     await createAndAwait(1);
-    // Autovacuum in a quiet time has this effect: the statistics are empty, and every statement is planned again.
+    // Autovacuum does this in a quiet time: the statistics show an empty table, and every statement is planned again.
     await sql`vacuum analyze pending_deliveries`.execute(store.read);
     for (let turn = 0; turn < CUSTOM_PLANS; turn += 1) await createAndAwait(1);
     const before = await scans();

@@ -86,7 +86,7 @@ for (const { test, testService } of stores) {
     const options = { baseUrl: 'https://calendar.example.com/bells', allowTargets: '127.0.0.0/8' };
     const elsewhere = await testService(t, { options });
     const owner = await elsewhere.account('acme.test');
-    // The client uses the listening address. Only URLs written by the service begin with the base URL.
+    // The client calls the listening address. Only URLs that the service writes begin with the base URL.
     const target = await startTarget(t);
     const call = (path: string, body: unknown) =>
       fetch(`${elsewhere.service.url}${path}`, {

@@ -31,7 +31,7 @@ async function make({ carillon }: Person, wanted: readonly string[]): Promise<vo
 
 const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
 
-/** Process start-up is slow on a busy machine. */
+/** Timeout for the start of a process, which is slow on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 
 const isSubscribed = (who: Person) =>
@@ -106,7 +106,7 @@ for (const { test, testService } of stores) {
     await eventually(() => isDelivered(owner), Boolean, 10_000);
   });
 
-  /** A receiver in this process that can be stopped and started at the same address. */
+  /** Prepares a receiver in this process that can be stopped and started at the same address. */
   async function switchable(t: TestContext, who: Person, receiverOptions: Partial<ReceiverOptions>) {
     const port = await freePort();
     const at = `http://127.0.0.1:${port}/bell-d41d`;
@@ -204,8 +204,8 @@ for (const { test, testService } of stores) {
     const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
     assert.deepEqual(queries, wantedQueries);
 
-    // The feed omits kinds that the key may not read. The receiver must not move its cursor past them, and
-    // reports the reason.
+    // The feed omits kinds that the key may not read. The receiver must not move its cursor past omitted occurrences,
+    // and must report the reason.
     const narrowKey = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
     const state = memoryState();
     await state.save((await owner.carillon.notifications.list()).next);
@@ -246,7 +246,7 @@ for (const { test, testService } of stores) {
 
 const PATH = '/bell-d7c1';
 
-/** Listens on a free port and returns it. */
+/** Starts a server with the receiver on a free port, and returns the port. */
 type Listen = (receiver: Receiver, t: TestContext) => Promise<number>;
 
 function portOf(server: Pick<Server, 'address'>): number {
@@ -269,7 +269,7 @@ function listenFetchStyle(t: TestContext, fetch: (request: Request) => Response 
   });
 }
 
-/** The examples of docs/receiving.md. */
+/** Web frameworks with a receiver, as in the examples of docs/receiving.md. */
 const frameworks: Readonly<Record<string, Listen>> = {
   'node:http': ({ node }, t) => listening(t, createServer(node)),
   Express: ({ node }, t) => listening(t, createServer(express().post(PATH, node))),

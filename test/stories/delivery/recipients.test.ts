@@ -7,7 +7,7 @@ import type { Person } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
-  // The recipients are decided when something happens, so pending deliveries show them. All attempts fail here.
+  // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
   const attempt: Attempt = async () => ({ kind: 'failed', cause: 'refused', ms: 0 });
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, ports: { attempt } });
   const owner = await carillon.account('acme.test');
@@ -17,7 +17,7 @@ for (const { test, testService } of stores) {
   const otherOwner = await carillon.account('other.test');
   const people = { owner, admin, member, other, otherOwner };
 
-  /** A hook of every user for every kind. */
+  /** The hooks of every user for every kind, by hook id. */
   const hooks = new Map<string, { who: string; kind: Kind }>();
   before(async () => {
     for (const [who, person] of Object.entries(people)) {
@@ -29,7 +29,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  /** The deliveries that became pending while `happen` ran, as "user kind". */
+  /** Runs `happen`, and returns its result and the deliveries that became pending meanwhile, as "user kind". */
   async function notifiedBy<T>(happen: () => Promise<T>): Promise<{ notified: string[]; result: T }> {
     const pending = () =>
       carillon.store.read.selectFrom('pending_deliveries').selectAll().orderBy('delivery_id').execute();
@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService } of stores) {
-  // C14: only admins may name another creator or change user_id. Members are rejected before the user is looked
+  // Only admins may name another creator or change user_id (C14). Members are rejected before the user is looked
   // up, so that they cannot find out which users exist.
 
   const carillon = await testService({ after });

@@ -27,7 +27,7 @@ for (const { test, testService } of stores) {
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const other = await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
     const hook = () => owner.carillon.hooks.get(id);
-    /** Each event is also delivered to a healthy hook. Wait for that before the clock advances. */
+    /** Creates an event, and waits until it is delivered to the healthy hook, so that the clock may advance. */
     async function create() {
       const created = await owner.carillon.events.create(event);
       await eventually(
@@ -45,11 +45,11 @@ for (const { test, testService } of stores) {
       id,
       hook,
       create,
-      /** The hook, once it has this number of failures. */
+      /** Waits until the hook has this number of failures, and returns the hook. */
       failed: (failures: number) => eventually(hook, (one) => one.failures === String(failures)),
       /**
        * Asserts the number of notifications. The delivery of a later event to the healthy hook shows that no
-       * more are in transit.
+       * further notification is in transit.
        */
       async assertReceived(count: number) {
         await create();

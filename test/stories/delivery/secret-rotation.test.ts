@@ -16,10 +16,10 @@ const MAX_EVENTS = 150;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-/** The secret of a hook from a response on; undefined when signing is off. */
+/** The secret of a hook since a response; `secret` is undefined if signing is off. */
 type SigningState = { readonly secret: string | undefined; readonly respondedAt: number };
 
-/** An attempt with its signature. */
+/** A recorded attempt. Its headers contain the signature, if there is one. */
 type SignedAttempt = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ type SignedAttempt = {
   dialledAt: number | undefined;
 };
 
-/** The real HTTP attempt, with a record of all attempts. */
+/** Returns the real HTTP attempt, and the list in which it records all attempts. */
 function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: readonly SignedAttempt[] } {
   const { attempt: real } = tracedAttempt();
   const attempts: SignedAttempt[] = [];
@@ -50,7 +50,7 @@ function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: rea
   };
 }
 
-/** The index of the newest state that matches the signature of an attempt; -1 for none. */
+/** Returns the index of the newest state that matches the signature of an attempt; -1 if none matches. */
 function stateOf(states: readonly SigningState[], one: SignedAttempt): number {
   const isSigned = one.headers['webhook-signature'] !== undefined;
   return states.findLastIndex(({ secret }) => (secret === undefined ? !isSigned : isSigned && isAccepted(secret, one)));

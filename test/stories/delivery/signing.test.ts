@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
     const id = await hookOf(owner);
     const one = await owner.carillon.hooks.createSecret(id);
     const two = await owner.carillon.hooks.createSecret(id, { overlap: HOUR });
-    // The response may have been lost: a receiver with the first secret still accepts notifications.
+    // Rotate again: the last response may have been lost, so a receiver with the first secret must still be served.
     const three = await owner.carillon.hooks.createSecret(id);
     assert.equal((await owner.carillon.hooks.get(id)).secret_previous_until, three.previous_until);
     const takes = async () => {
@@ -184,7 +184,7 @@ const owner = await carillon.account('acme.test');
 const account = { baseUrl: carillon.baseUrl, domain: owner.domain, key: owner.key };
 const body = JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/events/1` });
 
-/** Signs as the Standard Webhooks library does. */
+/** Returns the headers of a notification that the Standard Webhooks library has signed. */
 function signed(secret: string, { ageS = 0, id = 'd-1', text = body } = {}): Record<string, string> {
   const at = new Date(Date.now() - ageS * 1_000);
   return {

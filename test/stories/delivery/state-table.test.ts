@@ -5,7 +5,7 @@ import { type Reply, startTarget } from '../../kit/network/target.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
-  // The state table of the specification (section 3), row by row, on a running service.
+  // Tests the state table of the specification (section 3), row by row, on a running service.
 
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');

@@ -10,7 +10,7 @@ import type { Json, Person } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
-  /** A fixed resolver: no DNS query leaves this machine. */
+  /** A resolver with fixed results, so that no DNS query is sent. */
   const resolve: Resolve = async (name) => {
     if (name === 'public.test') return { addresses: ['93.184.215.14'] };
     if (name === 'inside.test') return { addresses: ['93.184.215.14', '10.1.2.3'] };

@@ -10,7 +10,7 @@ import type { Store, Tx } from '../../../src/store/store.ts';
 import { openAt } from '../../kit/database/database.ts';
 import { stores } from '../../kit/service/stores.ts';
 
-/** Makes inserts of pending deliveries fail. */
+/** Statements that make inserts of pending deliveries fail, by database. */
 const REJECT_PENDING = {
   SQLite: "create trigger refuses before insert on pending_deliveries begin select raise(abort, 'full'); end",
   PostgreSQL: 'alter table pending_deliveries add constraint refuses check (account_id < 0) not valid',
@@ -35,7 +35,7 @@ const clientsIn = async ({ read }: Store) => (await read.selectFrom('clients').s
 for (const { name, test, database } of stores) {
   const NOW = Date.UTC(2025, 4, 1, 12);
 
-  /** Opens a store with an account whose owner (user 1) has a hook for new clients and one for new events. */
+  /** Opens a store with an account whose owner (user 1) has a hook for new clients and a hook for new events. */
   async function openWithHooks(t: TestContext) {
     const store = await openAt(t, await database(t));
     t.after(() => store.close());
@@ -134,7 +134,7 @@ for (const { name, test, database } of stores) {
     );
     const { position, occurrences, pending } = await stored();
     assert.equal(position, 2);
-    // The order of two concurrent commits is undefined.
+    // The assertion allows both orders, because the order of two concurrent commits is undefined.
     const rows = occurrences.map((one) => [one.position, one.record_id]);
     assert.deepEqual(
       rows.map(([first]) => first),

@@ -8,12 +8,12 @@ export type Stage = { readonly owner: Person; readonly ids: Ids; readonly target
 /** One way to call a route successfully. */
 export type Scenario = {
   readonly description: string;
-  /** The recorded occurrences, in order. */
+  /** The occurrences that the call records, in order. */
   readonly records: readonly string[];
   readonly body?: (stage: Stage) => Record<string, unknown>;
-  /** Prepares the account. */
+  /** Prepares the account before the call. */
   readonly before?: (stage: Stage) => Promise<unknown>;
-  /** Permissions that the key needs in addition to the one of the route. */
+  /** Permissions that the key needs in addition to the permission of the route. */
   readonly also?: readonly Permission[];
 };
 

@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
   const checkResponse = responseValidator((await carillon.call(undefined, 'GET', '/openapi.json')).json);
   let hooks = 0;
   let accounts = 0;
-  /** The observed statuses of each route. */
+  /** The statuses with which each route has responded so far. */
   const observed = new Map<string, Set<number>>();
 
   /** Returns a new target URL. */
@@ -44,7 +44,7 @@ for (const { test, testService } of stores) {
     accounts += 1;
     const owner = await carillon.account(`walk-${accounts}.test`);
     const ids = await furnish(owner, carillon, targets);
-    // The hook test has finished: nothing changes in the background from here on.
+    // Wait until the hook test has finished, so that nothing changes in the background afterwards.
     await eventually(
       () => owner.carillon.deliveries.get(ids.delivery_id),
       ({ state }) => state !== 'pending',
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
     return account_id;
   }
 
-  /** The occurrences of an account after a position, in order, and its current position. */
+  /** Returns the occurrences of an account after a position, in order, and its current position. */
   async function recordedAfter(who: Person, position: number) {
     const accountId = await accountOf(who);
     const occurrences = await carillon.store.read
@@ -118,7 +118,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(documented.sort(), rows.map((row) => `${row.method} /v2${shapeOf(row.path)}`).sort());
   });
 
-  /** An invalid body and query: neither is read before the key is checked. */
+  /** Returns an invalid body. The tests send it with an invalid query: neither is read before the key is checked. */
   const bodyFor = (row: Route) => (row.body === undefined ? undefined : '{');
 
   test('C2 every route with a permission returns 401 not_permitted to a key without it', async () => {
@@ -161,7 +161,7 @@ for (const { test, testService } of stores) {
     const fixture = await newFixture();
     await scenario.before?.(fixture);
     const { position: before } = await recordedAfter(fixture.owner, 0);
-    // A key with exactly the permissions that the route states: no more may be needed.
+    // The key has exactly the permissions that the route states, because the call must not need any other permission.
     const needed = [...(row.permission === undefined ? [] : [row.permission]), ...(scenario.also ?? [])];
     const caller = await carillon.key(fixture.owner, { permissions: needed });
     const response = await callRoute(row, caller, { ...fixture.ids }, scenario.body?.(fixture));

@@ -32,9 +32,9 @@ async function startFixture(t: TestContext): Promise<Fixture> {
   const commands = {
     carillon: 'exec node "$ROOT/src/main.ts" "$@"',
     npx: 'if [ "$1" = carillon ]; then shift; exec carillon "$@"; fi; echo "npx $*" >&2; exit 64',
-    // A reader runs this in the clone. Here the folder of the page contains data/.
+    // A reader runs npm in the clone, where data/ is. The test runs it in the folder of the page, which contains data/.
     npm: 'if [ "$1 $2 $3 $4" = "run -s carillon --" ]; then shift 4; exec carillon "$@"; fi; echo "npm $*" >&2; exit 64',
-    // An error response fails the test.
+    // With `--fail-with-body`, an error response fails the test.
     curl: 'exec "$CURL" --fail-with-body -sS "$@"',
   };
   for (const [name, script] of Object.entries(commands)) {
@@ -108,7 +108,7 @@ const isTested = ({ way }: Commands) => way === '' || way === 'stopped' || way =
 for (const [path, blocks] of Map.groupBy(all.filter(isTested), (block) => block.path)) {
   test(`the commands of ${path} succeed one after the other, unchanged`, async (t) => {
     const fixture = await startFixture(t);
-    // The pages use this account. A page that creates an account does not need it.
+    // The commands use the account acme.test, except on pages that create an account themselves.
     if (!blocks.some(({ script }) => script.includes('accounts create'))) await addAccount(fixture, 'acme.test');
     for (const block of blocks) await runBlock(t, fixture, block);
   });
@@ -131,7 +131,7 @@ test('every block of commands is marked with how it is tested, and untested ones
 
 const program = await programOf(() => true);
 
-/** The unknown commands of a command line, and the unknown flags of its last command. */
+/** Returns the unknown commands of a command line, and the unknown flags of its last command. */
 function unknownIn(line: string): string[] {
   const words = line.split(/ (?:[|<>]|#) /)[0]?.split(/[ =]+/) ?? [];
   let command = program;

@@ -53,7 +53,7 @@ test('X6 /llms.txt has every route, and its links work', async (t) => {
     assert.equal((await fetch(address)).status, 200, address);
 });
 
-/** Creates the records that examples refer to, new for each example: one deletes what another needs. */
+/** Creates the records that an example refers to. Examples share no records, because some delete them. */
 async function createRecords(service: TestService, domain: string) {
   const owner = await service.account(domain);
   return { owner, ids: await furnish(owner, service, () => `https://app.example/${domain}`) };
@@ -94,7 +94,7 @@ test('X6 /docs has an opaque origin, runs no scripts and is accessible', async (
     await page.goto(`${service.baseUrl}/docs`);
     assert.equal(await page.evaluate('self.origin'), 'null');
     await assert.rejects(page.evaluate('document.cookie'));
-    // The sandbox also blocks axe, so axe checks the same page without it.
+    // The sandbox also blocks axe, so axe checks the same page without the sandbox.
     await page.goto('about:blank');
     await page.setContent(await (await fetch(`${service.baseUrl}/docs`)).text());
     assert.deepEqual(await axeFindings(page, look.colorScheme), []);
@@ -122,7 +122,7 @@ function storyOf(page: string, values: Readonly<Record<string, string>>): string
   return text;
 }
 
-/** Runs a story and returns its output. Background processes end with it, even after an error. */
+/** Runs a story and returns its output. Its background processes are ended with it, even after an error. */
 async function runStory(story: string, cwd: string): Promise<string> {
   const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${story}`;
   const env = { ...inherited, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
@@ -137,7 +137,7 @@ async function runStory(story: string, cwd: string): Promise<string> {
 test('the receiver in the README, unchanged: it receives events, is stopped, and has missed none', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
-  // A copy of the clone with an empty data folder.
+  // Run the commands in a copy of the clone with an empty data folder.
   const clone = temporaryFolder(t);
   mkdirSync(join(clone, 'data'));
   for (const name of ['src', 'packages', 'node_modules', 'package.json'])
@@ -151,7 +151,7 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
   await runStory(storyOf(readme, values), clone);
 
   assert.equal(readFileSync(join(clone, 'data/received.txt'), 'utf8'), 'Launch\nWhile it was down\n');
-  // The second start found the hook of the first.
+  // The second start of the receiver has reused the hook of the first start.
   const { data: hooks } = await owner.carillon.hooks.list();
   assert.deepEqual(
     hooks.map(({ event }) => event),

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
-/** Packed and installed into an empty folder without a registry. commander is packed from this clone. */
+/** The package is packed, and installed into an empty folder without a registry, with commander from this clone. */
 const { tarball: chaosTarball, paths: chaosPaths } = await pack(join(root, 'packages/chaos-receiver'), folder);
 const commander = await pack(join(root, 'node_modules/commander'), folder);
 const place = join(folder, 'newcomer');

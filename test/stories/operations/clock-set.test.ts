@@ -17,7 +17,7 @@ const event = { event_name: 'Launch', start_date: '20270101', due_date: '2027010
 const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
 const broken: Outcome = { kind: 'answered', status: 500, ms: 1 };
 
-/** Counts the rows of all tables, except those of the service that belong to no account. */
+/** Counts the rows of all tables, except tables of the service that belong to no account. */
 async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of Object.keys(columns) as (keyof Tables)[]) {
@@ -31,7 +31,7 @@ async function countRows({ read }: { readonly read: Queries }): Promise<Record<s
   return counts;
 }
 
-/** Tables whose rows are dropped by age. */
+/** Tables from which retention deletes old rows. */
 const EXPIRING_TABLES = [
   'attempts',
   'finalized_deliveries',
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     clock.jump(-FAR_MS);
     await clock.advance(61 * SECOND_MS);
     await attempts(carillon, 2);
-    // The second wait, by the corrected clock, has its full length.
+    // The second wait begins with the corrected clock and has its full length.
     await clock.advance(HOUR_MS);
     assert.equal((await hook()).failures, '2');
     await clock.advance(HOUR_MS + 61 * SECOND_MS);
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
   test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock', async (t) => {
     const clock = testClock();
     const attempt: Attempt = async ({ target }) => ({ ...ok, status: target.endsWith('/gone') ? 401 : 200 });
-    // No mail server listens there.
+    // No mail server listens at this address, so mails stay in the queue.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
     const setup = { options, ports: { clock, attempt } };
     const first = await testService(t, setup);

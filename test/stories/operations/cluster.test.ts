@@ -28,7 +28,7 @@ import { copySource } from '../../reliability/mutations.ts';
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const HOOKS = 6;
 
-  /** Time until an unresponsive node is evicted. A clean stop must be far faster. */
+  /** Time until an unresponsive node is evicted. A clean stop must hand over hook queues far faster. */
   const EVICTION_MS = 8_000;
 
   test('C20 C22 when one of two nodes is stopped, the other takes its hook queues immediately, even while the first waits for a hanging target', async (t) => {
@@ -54,7 +54,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       (owners) => ids.every((id) => owners.get(id) === leaving),
     );
     await hangs.arrived(1);
-    // Started only now, so that it cannot have claimed the hook queues.
+    // Start the second node only now, so that it cannot have claimed the hook queues before.
     const stays = await startSecondNode(t, stops);
     const load = startLoad(t, [stays.carillon], 2);
     load.resume();
@@ -187,13 +187,13 @@ for (const { test, testService, database: newDatabase } of shared) {
       () => ownersOf(store),
       (owners) => ids.every((id) => owners.get(id) === lost),
     );
-    // Started only now, so that it cannot have claimed the hook queues.
+    // Start the second node only now, so that it cannot have claimed the hook queues before.
     const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
     const owner = personAt(stays, there);
     const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
     otherCalls.push(...(await createRecords(there.carillon, 'new_event', backlog)));
 
-    // The second attempt needs no database when it comes due.
+    // The retry of this hook comes due while the database is unreachable. It could begin without a query.
     const fails = await startTarget(t, 500, 200);
     await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
     otherCalls.push(...(await createRecords(there.carillon, 'new_client', ['Second chance'])));
@@ -236,7 +236,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       10_000,
     );
     assert.notEqual(back, lost, 'it rejoins as a new node');
-    // Either node may claim a hook queue first. Repeat until this one does.
+    // Either node may claim a new hook queue first. Create hooks until the node that is back claims one.
     let round = 0;
     const claimed = await eventually(
       async () => {
@@ -263,7 +263,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
     const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
     assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
-    // Results that the node could not store may be delivered again.
+    // Deliveries whose results the node could not store may be sent again.
     const crashes = [{ at: cutAt + LEASE_TTL_MS, pending: inFlight, fates: new Map() }];
     const history = { calls: [...otherCalls, ...load.calls] };
     assert.deepEqual(await compareLedgers(database, history, target, { paths: paths.slice(1), crashes }), []);
@@ -304,7 +304,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const store = await openAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const paths = await hooksFor(old, target.at);
-    // Enough concurrency that every connection of the older node has prepared its statements.
+    // With twelve writers, every connection of the older node has prepared its statements.
     const load = startLoad(t, [old.carillon], 12, 0);
     load.resume();
     await eventually(
@@ -357,7 +357,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
 
   test('C20 when all connections of a node are terminated under load, repeatedly, callers get 2xx or 503, the node recovers and nothing is lost', async (t) => {
     const database = await newDatabase(t);
-    // Gives each node its own name in pg_stat_activity.
+    // Give the connections of the node a name in pg_stat_activity.
     const withName = (name: string) => `${database}?application_name=${name}`;
     const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
     await startSecondNode(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
@@ -401,7 +401,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       [],
       'unexpected responses',
     );
-    // The reserved connection of the heartbeat.
+    // The node has opened the reserved connection of its heartbeat again.
     await eventually(connections, (all) => all.some(({ query }) => /^(listen|update "nodes"|select)/i.test(query)));
 
     // The LISTEN connection is back: an event created by another node is delivered immediately, before the next poll.
@@ -418,7 +418,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       10_000,
     );
     const faults = await compareLedgers(database, load, target, { paths: ['/'] });
-    // A node that is cut off for long loses its leases, and its attempts in flight are sent again.
+    // A node that is cut off for a long time loses its leases, and its deliveries in flight are sent again.
     const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
       what === 'unexplained duplicate' ? 'again' : 'other',
     );

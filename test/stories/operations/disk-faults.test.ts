@@ -46,7 +46,7 @@ test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing ac
   assert.deepEqual(listed.sort(), [...acknowledged].sort(), 'exactly what was acknowledged');
   assert.equal((await carillon.call(owner, 'GET', `/v2/events/${acknowledged[0]}`)).status, 200);
   assert.equal((await carillon.call(undefined, 'GET', '/healthz')).status, 200);
-  // X6: free space for one page is not enough for a write.
+  // Free space for one page is not enough for a write, so the service is not ready (X6).
   const ready = await carillon.call(undefined, 'GET', '/readyz');
   assert.deepEqual([ready.status, ready.json.code], [503, 'storage_unavailable']);
 

@@ -43,7 +43,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
   await create('first');
   await arrived(1);
 
-  // Killed while the application handles the second event. Whether it was handled is unknown.
+  // Kill the listener while the application handles the second event: whether it was handled is unknown.
   await eventually(
     () => listening.heard().length,
     (count) => count === 1,
@@ -59,7 +59,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
   expected.splice(1, 0, expected[1] ?? '');
   assert.equal(app.received[1]?.id, app.received[2]?.id, 'the same Webhook-Id, so that a receiver knows it again');
 
-  // The service is killed and restarted at the same address.
+  // Kill the service, and restart it at the same address.
   await service.stop('SIGKILL');
   await eventually(listening.said, (text) => text.includes('does not answer'));
   const again = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: new URL(baseUrl).port });
@@ -68,7 +68,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
   await arrived(5);
   assert.match(listening.said(), /answers again/);
 
-  // The application is down, then fails, then works again.
+  // Stop the application, then let it fail, then let it work again.
   await app.stop();
   await create('fifth');
   await create('sixth');
@@ -99,7 +99,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
   for (const { kind, forwarded } of heard) assert.deepEqual([kind, forwarded.status], ['new_event', 200]);
   assert.ok(heard[3].forwarded.attempts > 2);
 
-  // Ctrl-C ends it, and forwarded events are not forwarded again.
+  // Ctrl-C ends the listener, and the next listener does not forward the same events again.
   assert.equal(await listening.end('SIGINT'), 0);
   listening = await listen();
   await create('seventh');

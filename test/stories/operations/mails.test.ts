@@ -22,7 +22,7 @@ const CONVERSATION_MS = 25 * SECOND_MS;
 
 type MailClock = TestClock & { readonly conversations: () => number };
 
-/** A test clock that does not advance while an SMTP session, which takes real time, is open. */
+/** A test clock that counts open SMTP sessions. They take real time, so the tests do not advance it meanwhile. */
 function mailClock(epoch = TEST_EPOCH): MailClock {
   const clock = testClock(epoch);
   const open = new Set<() => void>();
@@ -47,14 +47,14 @@ function mailClock(epoch = TEST_EPOCH): MailClock {
   };
 }
 
-/** Advances in steps that are shorter than the timeout of an SMTP session. */
+/** Advances the clock in steps that are shorter than the timeout of an SMTP session, until a session begins. */
 async function pass(clock: MailClock, milliseconds: number): Promise<void> {
   for (let left = milliseconds; left > 0 && clock.conversations() === 0; left -= 10 * SECOND_MS) {
     await clock.advance(Math.min(left, 10 * SECOND_MS));
   }
 }
 
-/** Advances the clock until the value is as wanted. */
+/** Advances the clock until `wanted` accepts the value. */
 function passUntil<T>(
   clock: MailClock,
   read: () => T | Promise<T>,
@@ -85,14 +85,18 @@ async function subscribe(who: Person, target: { at(path: string): string }, coun
   return (await Promise.all(made)).map(({ id }) => id);
 }
 
-/** An attempt takes real time, too: wait until it is stored before the clock advances. */
+/** Waits until `count` deliveries are stored, because attempts take real time, before the clock advances. */
 const delivered = (who: Person, hook_id: string, count: number) =>
   eventually(
     () => who.carillon.deliveries.list({ hook_id, state: 'delivered' }),
     ({ paging }) => paging.total_records === count,
   );
 
-/** @param step runs before each poll to bring about the state; without it the test only waits */
+/**
+ * Waits until hooks are in a state.
+ *
+ * @param step runs before each poll, such as advancing the clock
+ */
 async function inState(who: Person, ids: readonly string[], state: string, step?: () => Promise<void>) {
   const found = async () => (await who.carillon.hooks.list({ state: state as 'ended' })).data.map(({ id }) => id);
   const areThere = (there: readonly string[]) => ids.every((id) => there.includes(id));
@@ -146,7 +150,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
         assert.ok(!form.includes('secret='), 'the path of a target may contain a secret');
     }
 
-    // As the reader of the mail would do.
+    // Run the command in the mail, as its reader would.
     const [, call = ''] = /curl -X POST (\S+) -H 'domain: acme\.test' -H 'key: …'/.exec(ended?.text ?? '') ?? [];
     target.answers(200);
     const before = target.received.length;
@@ -259,7 +263,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     for (const id of ids) assert.ok(late?.text.includes(`Hook ${id} has ended`), 'later alerts are in the same mail');
     assert.equal(box.seen.length, 1);
 
-    // A permanently rejected mail is given up without blocking others. A mail that hung is sent again unchanged.
+    // A permanently rejected mail is given up without blocking other mails. A mail that hung is sent again unchanged.
     const emails = await carillon.store.read.selectFrom('users').select(['user_id', 'email']).execute();
     const emailOf = ({ userId }: Person) => emails.find(({ user_id }) => String(user_id) === userId)?.email;
     box.toRecipient = (address) => (address === emailOf(rejected) ? 550 : 'take');
@@ -295,7 +299,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
       [76, 0],
       [77, 1],
     ] as const) {
-      // The clock is a year later. Only the number of tries counts for giving up.
+      // The clock is a year later, but only the number of tries decides whether a mail is given up.
       const later = mailClock(clock.now() + 8_760 * HOUR_MS);
       const options = mailOptions(first);
       const service = await testService(t, { database: carillon.database, options, ports: { clock: later } });
@@ -380,7 +384,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await owner.carillon.hooks.delete(deleted);
     await inState(owner, ids, 'ended');
     assert.deepEqual([await rowsOf(carillon, 'hook_alerts'), await rowsOf(carillon, 'mails')], [[], []]);
-    // Alerts left from a time with a mail server do not count as pending.
+    // Alerts that are left from a time with a mail server do not count as pending.
     await carillon.store.write((tx) => enqueueAlerts(tx, 'failing', ids.map(Number), 0));
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
     for (const line of ['carillon_hook_alerts_pending 0', 'carillon_oldest_hook_alert_seconds 0'])
@@ -393,7 +397,7 @@ for (const { test, testService, database } of shared) {
     const box = await startMailBox(t);
     const options = mailOptions(box);
     const address = await database(t);
-    // In the past, so that the mail is due as soon as a node starts.
+    // This clock is in the past, so that the mail is due as soon as another node starts.
     const past = mailClock(Date.now() - HOUR_MS);
     const maker = await testService(t, { database: address, options, ports: { clock: past } });
     const owner = await maker.account('acme.test');

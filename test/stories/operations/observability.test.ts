@@ -107,7 +107,7 @@ for (const { test, testService } of stores) {
       ],
     );
     for (const [index, line] of lines.entries()) {
-      // The caller can quote the id of their request.
+      // The response has the same request id, which the caller can quote.
       assert.equal(line.request_id, responses[index]?.headers.get('x-request-id'));
       assert.equal(line.from, '127.0.0.1');
       assert.equal(typeof line.ms, 'number');
@@ -147,7 +147,7 @@ for (const { test, testService } of stores) {
     assert.ok(Number(lines[0]?.wait_ms) >= 50);
   });
 
-  /** Makes all mistakes that a caller can make with a key and a target URL. */
+  /** Sends requests with all mistakes that a caller can make with a key and a target URL. */
   async function provoke(carillon: TestService, t: TestContext): Promise<{ secrets: string[]; responses: Answer[] }> {
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500, 401);
@@ -213,11 +213,11 @@ for (const { test, testService } of stores) {
   });
 }
 
-/** Every way to clear the screen, start a new line or column, add a link, or change the text direction. */
+/** A text with every way to clear the screen, start a new line or column, add a link, or change the text direction. */
 const HOSTILE =
   'x\u001b[2J\u001b]8;;http://evil.test\u0007\r\n7\towner@acme.test\tforged\u009b31m\u0085\u2028\u2029\u202e\u2066\u007fy';
 
-/** Characters that must not reach a terminal. Tabs and line feeds come from the commands themselves. */
+/** Characters that must not reach a terminal. Tabs and line feeds are allowed, because the commands write them. */
 const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
 function assertSafe({ stdout, faults }: Ended, what: string) {
@@ -264,7 +264,7 @@ for (const { test, database } of stores) {
   });
 }
 
-/** Starts a service whose every text is hostile: its records, errors and headers. */
+/** Starts a service in which every text is hostile: in records, errors and headers. */
 async function hostileService(t: TestContext): Promise<string> {
   const record = {
     id: '7',
@@ -334,7 +334,7 @@ plainTest(
       ['events', 'show', HOSTILE],
       [`--${HOSTILE}`],
     ];
-    // In small groups, because each command is a process.
+    // Run the commands in small groups, because each command is a process.
     for (let first = 0; first < commands.length; first += 3) {
       const few = commands.slice(first, first + 3).map(async (words) => {
         const ended = await carillon(words, { environment, input: '' });

@@ -24,11 +24,11 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const ignore = readFileSync(join(root, '.dockerignore'), 'utf8');
 
-/** An unprivileged user id for the service if the test runs as root. */
+/** The user id of the service if the test runs as root; an unprivileged user. */
 const NOBODY_UID = 65_534;
 const owner = process.getuid?.() === 0 ? NOBODY_UID : undefined;
 
-/** The environment of the image: no binaries of this repository or of the npm that runs this test. */
+/** The environment of the image. Its PATH has no binaries of this repository or of the npm that runs this test. */
 const environment = {
   ...inherited,
   PATH: [join(process.execPath, '..'), ...(process.env.PATH ?? '').split(delimiter)]
@@ -50,7 +50,7 @@ test('the steps of the Dockerfile make a service that runs as an unprivileged us
   for (const absent of ['node_modules/typescript', 'node_modules/.bin/node', 'test', 'src', 'console/src'])
     assert.ok(!filesBelow(join(image.root, 'app')).includes(absent), absent);
 
-  // A copy of Node: the unprivileged user may have no access to the original.
+  // Copy Node, because the unprivileged user may have no access to the original.
   const node = join(folder, 'node');
   copyFileSync(process.execPath, node);
   chmodSync(node, 0o755);
@@ -104,7 +104,7 @@ test('only files that the build needs are sent to the builder', () => {
 const folder = temporaryFolder({ after });
 const run = promisify(execFile);
 
-/** The environment of a new user: no binaries of this repository or of the npm that runs this test. */
+/** The environment of a new user. Its PATH has no binaries of this repository or of the npm that runs this test. */
 const npmEnvironment = {
   ...inherited,
   PATH: (process.env.PATH ?? '')
@@ -159,7 +159,7 @@ test('without the tools that build the console, an install succeeds and packing 
   await assert.rejects(build('--must'), { code: 1 });
 });
 
-/** Starts `npx carillon serve` in the folder, in its own process group so that all its processes end together. */
+/** Starts `npx carillon serve` in the folder, in its own process group, so that all its processes end together. */
 function serveThere() {
   const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
     cwd: folder,
@@ -192,7 +192,7 @@ test('installed from its tarball into an empty folder, the service starts with n
   const page = await fetch(baseUrl, { headers: { accept: 'text/html' } });
   assert.match(await page.text(), /<div id="app">/);
 
-  // A worker process reads the file. It starts from a file of the package that no other file imports.
+  // A child process parses the calendar. It starts from a file of the package that no other file imports.
   writeFileSync(
     join(folder, 'bells.ics'),
     'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1@bells\r\nDTSTAMP:20270101T000000Z\r\nDTSTART:20270131T090000Z\r\nDTEND:20270131T100000Z\r\nSUMMARY:Casting\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n',

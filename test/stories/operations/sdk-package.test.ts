@@ -16,14 +16,14 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
-/** Packed, then installed into an empty folder without a registry. */
+/** The SDK is packed, and installed into an empty folder without a registry. */
 const { tarball, paths } = await pack(join(root, 'packages/sdk'), folder);
 const place = join(folder, 'newcomer');
 mkdirSync(place);
 writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
 await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: place });
 
-/** The oldest installed Node that the SDK supports; otherwise the one that runs this test. */
+/** Returns the oldest installed Node that the SDK supports; if there is none, the Node that runs this test. */
 function oldestNode(): string {
   const versionOf = (node: string) =>
     execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1).split('.').map(Number);

@@ -122,7 +122,7 @@ for (const { test, serviceProcess } of stores) {
   test('a signal during the start stops the service as soon as it has started: exit code 0, and the key was printed', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const path = join(temporaryFolder(t), 'carillon.db');
-      // An unknown variable is reported at the very beginning: from then on the start is in progress.
+      // The service reports the unknown variable CARILLON_PROT at its very beginning. Then the start is in progress.
       const environment = {
         ...process.env,
         CARILLON_DATABASE: `sqlite:${path}`,
@@ -156,7 +156,7 @@ test('C20 npm start on SIGTERM leaves no process behind and releases the databas
   const path = join(temporaryFolder(t), 'carillon.db');
   const npm = spawn('npm', ['start'], {
     cwd: root,
-    // A process group, so that remaining processes can be ended with the test.
+    // npm gets its own process group, so that remaining processes can be ended with the test.
     detached: true,
     env: {
       ...inherited,
@@ -181,7 +181,7 @@ test('C20 npm start on SIGTERM leaves no process behind and releases the databas
   npm.kill('SIGTERM');
   await exited;
   await assert.rejects(fetch(`${baseUrl}/healthz`), 'the port is closed');
-  // The file lock is held while any process of the service lives.
+  // The store can be opened only after all processes of the service have exited, because they hold the file lock.
   const next = await openStore(openingOf(`sqlite:${path}`));
   assert.equal((await next.read.selectFrom('accounts').selectAll().execute()).length, 1);
   await next.close();
@@ -196,7 +196,7 @@ function endGroup(pid: number | undefined): void {
   if (pid !== undefined) signalled(pid, 'SIGKILL');
 }
 
-/** Whether the process group had a member to signal. */
+/** Sends a signal to a process group, and returns whether the group has a process. */
 function signalled(pid: number, signal: 'SIGKILL' | 0): boolean {
   try {
     process.kill(-pid, signal);

@@ -19,13 +19,13 @@ import { stores } from '../../kit/service/stores.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Columns that later versions dropped or changed. All others must keep their values. */
+/** Columns that later versions dropped or changed, by table. All other columns must keep their values. */
 const CHANGED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['lease_owner', 'leased_until'],
   ...{ tasks: ['recurring'], subtasks: ['recurring'] },
 };
 
-/** Tables and columns that later versions renamed. */
+/** New names of the tables and columns that later versions renamed. */
 const RENAMED: Readonly<Record<string, string>> = {
   owed: 'pending_deliveries',
   settled: 'finalized_deliveries',
@@ -45,7 +45,9 @@ function everyRow(path: string): Map<string, Row[]> {
   return new Map(rows);
 }
 
-/** A clock that starts one hour after the release stopped: no row has expired, and every wait is over. */
+/**
+ * Returns a clock that starts an hour after the service of the release stopped: no row has expired, all waits are over.
+ */
 function hourAfter(path: string): Clock {
   const last = Number(everyRow(path).get('attempts')?.at(-1)?.attempted_at);
   const startedAt = systemClock.monotonic();
@@ -113,7 +115,8 @@ for (const release of releases) {
     await assert.rejects(as('revoked').user.get(), { code: 'unauthorized' });
     await assert.rejects(as('other.test').user.get(), { code: 'unauthorized' });
 
-    // Pending for the hook that waited after a failure, and for the hook whose attempt was interrupted by a kill.
+    // Deliveries are pending for hook 2, which waited after a failure, and for hook 4, whose attempt a kill
+    // interrupted.
     const pending = (before.get('owed') ?? []).filter(({ hook_id }) => [2, 4].includes(Number(hook_id)));
     assert.ok(pending.length >= 4, 'two tasks, a client, a test');
     await eventually(
@@ -136,7 +139,7 @@ for (const release of releases) {
     assert.equal((await owner.hooks.get(release.hooks.deleted?.id ?? '')).ended_reason, 'deleted');
     await owner.hooks.restore(refusing);
     const missed = () => target.received.filter((one) => one.path === '/refusing');
-    // The delivery that was answered with 401, and the completion that was missed while the hook was ended.
+    // The restored hook gets the delivery that failed with 401, and the completion that it missed while it was ended.
     await eventually(missed, (all) => all.length === 2);
 
     const last = Number((before.get('sqlite_sequence') ?? []).find(({ name }) => name === 'events')?.seq);

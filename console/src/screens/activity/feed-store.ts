@@ -4,13 +4,13 @@ import type { Notification } from '../../../../packages/sdk/src/notifications.ts
 import { parseTimestamp } from '../../components/timestamp.tsx';
 import { readStatusOf } from '../../delivery/delivery-badges.tsx';
 
-/** A delivery without a read receipt is polled often for this long after it was sent, then slowly. */
+/** A delivered notification without a read receipt is polled often during this time after delivery, then slowly. */
 const FAST_READ_POLL_MS = 30_000;
 
-/** A delivery without a read receipt is not polled any more after this. */
+/** A delivered notification without a read receipt is not polled any more after this time. */
 const READ_POLL_TIMEOUT_MS = 3_600_000;
 
-/** Pending for longer than this means that the hook is failing. */
+/** A delivery that is pending for longer than this is polled slowly, because its hook is failing. */
 const FAST_PENDING_POLL_MS = 20_000;
 
 /** An occurrence with its deliveries; `deliveries` is undefined until loaded. */
@@ -18,21 +18,24 @@ export type Entry = Notification & { readonly deliveries?: readonly HookDelivery
 
 const isHookKind = (kind: string) => kinds.some((one) => one === kind);
 
-/** Converts a feed item. A kind that hooks cannot subscribe to has no deliveries: there is nothing to load. */
+/**
+ * Converts a feed item to an entry. An item of a kind that hooks cannot subscribe to has no deliveries, so none have
+ * to be loaded.
+ */
 export function entryOf(one: Notification): Entry {
   return isHookKind(one.kind) ? one : { ...one, deliveries: [] };
 }
 
-/** Polling priority of an entry: often, slowly, or not any more because its deliveries are final. */
+/** Returns whether to poll an entry often, slowly, or not any more because its deliveries are final. */
 export function pollUrgency({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
   const age = (moment: string) => now - (parseTimestamp(moment)?.getTime() ?? 0);
-  // Pending for longer: its hook is failing and backs off, poll slowly.
+  // A delivery that is pending for a longer time belongs to a failing hook and is polled slowly (see below).
   if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < FAST_PENDING_POLL_MS))
     return 'soon';
   const isUnread = (delivery: HookDelivery, maxAgeMs: number) =>
     readStatusOf(delivery) === 'never read' && age(delivery.date_finalized) < maxAgeMs;
-  // A receiver that fetches records usually does so within seconds.
+  // A receiver that fetches the record usually does so within seconds of the delivery.
   if (deliveries.some((told) => isUnread(told, FAST_READ_POLL_MS))) return 'soon';
   return deliveries.some((told) => told.state === 'pending' || isUnread(told, READ_POLL_TIMEOUT_MS))
     ? 'later'
@@ -40,8 +43,8 @@ export function pollUrgency({ deliveries }: Entry, now: number): 'soon' | 'later
 }
 
 /**
- * Updates entries with loaded deliveries. Unchanged entries keep their identity, so that their rows are not
- * rendered.
+ * Updates entries with loaded deliveries. Unchanged entries keep their identity, so that their rows are not rendered
+ * again.
  */
 export function merged(entries: readonly Entry[], found: readonly Occurrence[]): readonly Entry[] {
   const byCursor = new Map(found.map((one) => [one.cursor, one]));
@@ -55,7 +58,7 @@ export function merged(entries: readonly Entry[], found: readonly Occurrence[]):
   return hasChanged ? next : entries;
 }
 
-/** Cursor after an entry: used as `before`, it includes the entry itself. */
+/** Returns the cursor after an entry. A list request with this cursor as `before` includes the entry itself. */
 export function cursorAfter(cursor: string): string {
   return String(Number(cursor) + 1);
 }

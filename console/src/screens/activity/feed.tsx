@@ -13,10 +13,13 @@ import { type FeedFilters, LiveFeed, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type P
 import { Row } from './row.tsx';
 import './activity.css';
 
-/** Scrolled further than this, new entries are held back: inserting them would move the text being read. */
+/**
+ * While the list is scrolled further than this, new entries are held back, because inserting them would move the
+ * entries that the user is reading.
+ */
 const HOLD_BELOW_PX = 160;
 
-/** User names by id. Members see only their own activity and need none. */
+/** Returns user names by id; empty for members, who see only their own activity. */
 function useNames(isAccount: boolean): ReadonlyMap<string, string> {
   const { data } = useQuery(
     async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
@@ -25,7 +28,7 @@ function useNames(isAccount: boolean): ReadonlyMap<string, string> {
   return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, nameOf(user)])), [data]);
 }
 
-/** Live view of the feed. */
+/** Screen with a live view of the feed. */
 export default function ActivityFeed() {
   const filters = filtersFromQuery(currentRoute.value.query);
   const key = JSON.stringify(filters);
@@ -112,7 +115,7 @@ function State({ phase }: { readonly phase: Phase }) {
   return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
 }
 
-/** The scroll container. */
+/** Returns the scroll container of an element. */
 const scroller = (element: Element | null) => element?.closest('main') ?? document.querySelector('main');
 
 function toTop(element: Element | null): void {
@@ -140,7 +143,7 @@ function cursorsInView(list: HTMLUListElement | null): ReadonlySet<string> {
   return cursors;
 }
 
-/** Button that shows the entries held back while paused or scrolled. */
+/** Button that shows the entries that were held back while the feed is paused or scrolled. */
 function HeldBackEntries({
   live,
   isHeld,
@@ -161,7 +164,7 @@ function HeldBackEntries({
   );
 }
 
-/** Infinite scroll to older entries, with a button as fallback. */
+/** End of the list: loads older entries when it is scrolled into view, or by a button. */
 function Older({ live }: { readonly live: LiveFeed }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -17,7 +17,7 @@ const feedKinds: readonly FeedKind[] = [
   ]),
 ];
 
-/** Filters of the feed from the query of the route. */
+/** Reads the filters of the feed from the query of the route. */
 export function filtersFromQuery(query: URLSearchParams): FeedFilters {
   const kind = feedKinds.find((one) => one === query.get('kind'));
   return {
@@ -28,7 +28,7 @@ export function filtersFromQuery(query: URLSearchParams): FeedFilters {
   };
 }
 
-/** Filters by kind and hook; for admins also by user: everybody or only themselves. */
+/** Filter controls of the feed: kind and hook; for admins also everybody's activity or only their own. */
 export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hooks = (data?.data ?? []).map((hook) => ({
@@ -72,7 +72,7 @@ export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
   );
 }
 
-/** Explains the delivery states. */
+/** Explains the delivery states to the user. */
 export function Legend() {
   return (
     <details class="legend small">

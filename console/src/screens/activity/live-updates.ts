@@ -6,24 +6,24 @@ import { client } from '../../app/client.ts';
 import { errorMessage } from '../../app/use-query.ts';
 import { cursorAfter, type Entry, entryOf, merged, pollUrgency } from './feed-store.ts';
 
-/** Maximum number of entries while new ones arrive. */
+/** Maximum number of displayed entries after new entries were added; older entries are dropped. */
 export const MAX_KEPT_ENTRIES = 300;
-/** Maximum number of entries after scrolling back. */
+/** Maximum number of displayed entries after older entries were loaded by scrolling. */
 export const MAX_SHOWN_ENTRIES = 600;
 
 /** New entries are rendered in batches, at most four times a second under any load. */
 const RENDER_INTERVAL_MS = 250;
 
-/** Polling of deliveries that are not final yet. */
+/** Interval for polling deliveries that are not final yet. */
 const POLL_INTERVAL_MS = 1_000;
-/** Polling of deliveries that may stay pending or unread for hours. */
+/** Interval for polling deliveries that may stay pending or unread for hours. */
 const SLOW_POLL_INTERVAL_MS = 5_000;
 const MAX_POLLED_ENTRIES = 100;
 
 const RECONNECT_DELAY_MS = 5_000;
 const PAGE_SIZE = 50;
 
-/** Filters of the feed. */
+/** Filters of the activity feed. */
 export type FeedFilters = {
   readonly kind?: FeedKind;
   readonly hookId?: string;
@@ -40,30 +40,34 @@ function isFinal(error: unknown): boolean {
 }
 
 /**
- * Live feed, newest first: follows the feed by long polling, renders batches, and polls the deliveries of entries in
- * view until they are final. Memory and request rate are bounded.
+ * Live feed, newest first. It follows the feed by long polling, renders new entries in batches, and polls the
+ * deliveries of entries in view until they are final. Memory and request rate are bounded.
  */
 export class LiveFeed {
   readonly entries = signal<readonly Entry[]>([]);
-  /** Number of entries held back. */
+  /** Number of new entries that are held back. */
   readonly waiting = signal(0);
   readonly phase = signal<Phase>('loading');
   readonly fault = signal<string | undefined>(undefined);
   readonly isEnd = signal(false);
   readonly isFetchingOlder = signal(false);
-  /** Held: new entries are counted and shown later. Paused: deliveries are not polled either. */
+  /** Returns whether new entries are held back: they are counted, and shown later. */
   isHeld: () => boolean = () => false;
+  /** Returns whether the feed is paused: deliveries are not polled either. */
   isPaused: () => boolean = () => false;
-  /** Cursors of the entries in the viewport. */
+  /** Returns the cursors of the entries in the viewport. */
   inView: () => ReadonlySet<string> = () => new Set();
 
   readonly #filters: FeedFilters;
   #arrived: Entry[] = [];
-  /** More entries arrived than are kept: the displayed ones are not adjacent to the new ones and will be dropped. */
+  /**
+   * Whether more entries have arrived than are kept. The displayed entries are then not adjacent to the new entries
+   * and will be dropped.
+   */
   #hasGap = false;
   /**
-   * With a hook filter the feed is only a wake-up: it has no hook filter, so the matching entries must be
-   * loaded.
+   * Whether new entries must be loaded from the activity list. The feed cannot filter by hook: with a hook filter, a
+   * feed item is only a signal that there may be new entries.
    */
   #mustLoadNew = false;
   #newestCursor: string | undefined;
@@ -89,7 +93,7 @@ export class LiveFeed {
     this.#abortController?.abort();
   }
 
-  /** Shows the entries held back. */
+  /** Shows the entries that were held back. */
   release(): void {
     if (this.#arrived.length === 0) return;
     const arrived = this.#arrived.toReversed();
@@ -135,7 +139,7 @@ export class LiveFeed {
 
   readonly #onVisibility = () => {
     if (document.hidden) this.#abortController?.abort();
-    // Back in a visible tab: continue at the cursor if entries are held, otherwise reload from the newest.
+    // When the tab becomes visible again, continue at the cursor if entries are held back, otherwise reload.
     else this.#open(!this.isHeld());
   };
 
@@ -176,7 +180,8 @@ export class LiveFeed {
     let last: string | undefined;
     if (data.length === 0) {
       last = await this.#lastOfAll(signal);
-      // List again: an entry created between the two requests would be in neither.
+      // List again: an entry that was created between the two requests is not in the first list, and the feed would
+      // be followed only after it.
       ({ data, next } = await list());
     }
     this.entries.value = data;
@@ -188,7 +193,10 @@ export class LiveFeed {
     this.#newestCursor = data[0]?.cursor ?? last;
   }
 
-  /** Newest cursor of the account. With no matching entry, follow from here instead of scanning the whole feed. */
+  /**
+   * Returns the newest cursor without the filters for kind and hook. When no entry matches the filters, the feed is
+   * followed from this cursor instead of being scanned from its beginning.
+   */
   async #lastOfAll(signal: AbortSignal): Promise<string | undefined> {
     const { scope } = this.#filters;
     return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
@@ -226,7 +234,7 @@ export class LiveFeed {
     });
   }
 
-  /** Range of entries in the viewport whose deliveries are due for polling. */
+  /** Returns the range of entries in the viewport whose deliveries are due for polling; undefined for none. */
   #rangeToPoll(now: number): { before: string; limit: number } | undefined {
     const isSlowPollDue = now - this.#polledAt >= SLOW_POLL_INTERVAL_MS;
     const entries = this.entries.value;
@@ -240,7 +248,8 @@ export class LiveFeed {
     const newest = entries[first];
     if (newest === undefined) return undefined;
     const count = entries.findLastIndex(isDue) - first + 1;
-    // With a hook filter the server skips entries without a delivery, so the count does not limit the range.
+    // The server applies the limit before it drops occurrences without a delivery to the hook: with a hook filter,
+    // `count` would be too small.
     const limit = this.#filters.hookId === undefined ? Math.min(count, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
     return { before: cursorAfter(newest.cursor), limit };
   }

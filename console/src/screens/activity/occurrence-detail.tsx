@@ -16,10 +16,13 @@ import { cursorAfter, pollUrgency } from './feed-store.ts';
 const FAST_POLL_INTERVAL_MS = 1_000;
 const SLOW_POLL_INTERVAL_MS = 5_000;
 
-/** Pending this long without an attempt: it is queued behind an earlier delivery of a failing hook. */
+/**
+ * A delivery that is pending for longer than this without an attempt is queued behind an earlier delivery of a
+ * failing hook.
+ */
 const QUEUED_AFTER_MS = 20_000;
 
-/** Number of deliveries whose attempts are loaded; one occurrence may have thousands. */
+/** Maximum number of deliveries whose attempts are loaded; an occurrence may have thousands of deliveries. */
 const MAX_HOOKS = 20;
 
 type OccurrenceWithAttempts = {
@@ -41,7 +44,7 @@ async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWith
   return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
 }
 
-/** Timeline of one occurrence: commit, attempts, delivery, read receipt. */
+/** Page with the timeline of one occurrence: commit, attempts, delivery and read receipt. */
 export default function OneOccurrence({ id: cursor }: RecordProps) {
   const { data, fault, isLoading, reload } = useQuery((signal) => load(cursor, signal), [cursor]);
   const urgency = data === undefined ? 'never' : pollUrgency(data.occurrence, Date.now());
@@ -169,7 +172,7 @@ function DeliveryTimeline({
   );
 }
 
-/** Current state of a delivery, as the last step of the timeline. */
+/** Last step of the timeline: the current state of a delivery. */
 function Last({ delivery }: { readonly delivery: HookDelivery }) {
   if (delivery.state === 'pending') {
     const isWaiting =

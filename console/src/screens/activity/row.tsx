@@ -10,7 +10,7 @@ import type { Entry } from './feed-store.ts';
 
 type RowProps = { readonly entry: Entry; readonly by: string | undefined };
 
-/** One occurrence. The page shows hundreds, so a row is rendered only when its entry has changed. */
+/** Row of one occurrence. The page shows hundreds of rows, so a row is rendered only when its entry has changed. */
 export class Row extends Component<RowProps> {
   override shouldComponentUpdate({ entry, by }: RowProps): boolean {
     return entry !== this.props.entry || by !== this.props.by;
@@ -39,10 +39,10 @@ export class Row extends Component<RowProps> {
   }
 }
 
-/** Deliveries shown individually; more than this are summarized. */
+/** Maximum number of deliveries that are shown individually; if there are more, they are summarized. */
 const MAX_SINGLE = 3;
 
-/** State of one delivery. */
+/** Badge with the state of one delivery. */
 export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: HookDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = delivery;
   if (state === 'delivered') return <Badge tone="good">delivered in {durationText(Number(milliseconds))}</Badge>;
@@ -51,7 +51,7 @@ export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: HookDeli
   return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
 }
 
-/** States of all deliveries of an occurrence. */
+/** Shows the states of all deliveries of an occurrence. */
 export function Outcome({ entry }: { readonly entry: Entry }) {
   const { deliveries, kind } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;

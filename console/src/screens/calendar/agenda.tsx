@@ -8,7 +8,7 @@ import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
 import { type Day, type Days, everyDay } from './time-math.ts';
 import './agenda.css';
 
-/** Rows rendered at first, and added by "Show more". */
+/** Number of rows that are rendered at first, and that the button below the list adds. */
 const BATCH_SIZE = 300;
 
 type Props = {
@@ -18,7 +18,7 @@ type Props = {
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
 };
 
-/** List view: the days of a month that have entries. */
+/** List view of the calendar: the days of a month that have entries. */
 export function Agenda({ days, entries, onOpen, onKey }: Props) {
   const [max, setMax] = useState(BATCH_SIZE);
   const byDay = everyDay(days)
@@ -56,7 +56,7 @@ export function Agenda({ days, entries, onOpen, onKey }: Props) {
   );
 }
 
-/** One entry in a list; supports the same keyboard shortcuts as the grid. */
+/** Row of one entry in a list; it supports the same keyboard shortcuts as an entry in the grid. */
 export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKey'> & { entry: Entry }) {
   const { task, title, projectName, colour } = entry;
   return (
@@ -77,7 +77,10 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
   );
 }
 
-/** An entry that lasts several days is listed on its first visible day, and again on today. */
+/**
+ * Returns the entries to list on a day. An entry that lasts several days is listed on its first visible day, and
+ * again on the current day.
+ */
 function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonly Entry[] {
   return entries.filter((entry) => {
     const first = entry.days.from < from ? from : entry.days.from;
@@ -85,7 +88,7 @@ function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonl
   });
 }
 
-/** Time column of an entry: times, or last day. */
+/** Returns the text of the time column: the times of an entry, or the last day of an entry of several days. */
 function whenOf({ days, event }: Entry): string {
   if (event === undefined) return 'due';
   if (days.from !== days.to) return `until ${shortDay(days.to)}`;

@@ -15,7 +15,7 @@ const list = (path: string, sdk: string, description: string, filters: Record<st
   };
 };
 
-/** API calls of the calendar: its queries, and examples of its changes. */
+/** Returns the API calls of the calendar: its queries, and example requests that create, move and delete events. */
 export function callsFor(
   { from, to }: Days,
   { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },

@@ -5,7 +5,7 @@ import { errorMessage } from '../../app/use-query.ts';
 import { showToast } from '../../components/toast.tsx';
 import { RangeCache } from './range-cache.ts';
 
-/** The events that the calendar has loaded. */
+/** Cache of the events that the calendar has loaded. */
 export const windows = new RangeCache();
 
 const quotedName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
@@ -24,12 +24,12 @@ export async function createEvent(input: EventInput): Promise<CalendarEvent> {
   return event;
 }
 
-/** Progress and cancellation of a series. */
+/** Reports the progress of creating a series of events, and aborts it. */
 export type Series = { readonly onDone: (count: number) => void; readonly signal: AbortSignal };
 
 /**
- * Creates events one by one until done or aborted. Events created before an abort or error remain; Undo deletes
- * them.
+ * Creates events one by one, until all are created or the signal aborts. Events that were created before an abort or
+ * error remain; Undo deletes them.
  */
 export async function createEvents(inputs: readonly EventInput[], { onDone, signal }: Series): Promise<void> {
   const events: CalendarEvent[] = [];
@@ -61,7 +61,10 @@ async function undoCreate(events: readonly CalendarEvent[]): Promise<void> {
   }
 }
 
-/** Changes an event as an optimistic update, with Undo. Rejects after the displayed event has been rolled back. */
+/**
+ * Changes an event as an optimistic update, with Undo. If the request fails, the displayed event is rolled back
+ * before the promise rejects.
+ */
 export async function changeEvent(before: CalendarEvent, changes: EventChanges, done = 'saved'): Promise<void> {
   const optimistic = { ...before, ...changes } as CalendarEvent;
   let after = optimistic;

@@ -5,7 +5,10 @@ import { type Day, plusDays, plusMonths } from './time-math.ts';
 
 type Props = GridState & {
   readonly callbacks: GridCallbacks;
-  /** `isPage` (Page Up, Page Down): show the other month, even if the day is visible in the current one. */
+  /**
+   * Called when the cursor moves to a day. `isPage` (Page Up, Page Down): show the month of that day, even if the day
+   * is already visible.
+   */
   readonly onCursor: (day: Day, isPage?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
   /** Whether a dialog is open; when it closes, the selected days are cleared. */
@@ -18,7 +21,7 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
   const grid = useRef<CalendarGrid>(undefined);
   const latest = useRef(callbacks);
   latest.current = callbacks;
-  // A ref, because key repeat is faster than rendering.
+  // The cursor is a ref, because repeated key events arrive faster than the grid is rendered.
   const cursor = useRef(state.cursor);
   cursor.current = state.cursor;
   useLayoutEffect(() => {
@@ -50,7 +53,7 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
     event.preventDefault();
     const first = grid.current?.entriesOn(cursor.current)[0];
     if (first === undefined) callbacks.pickOn(wholeDay(cursor.current));
-    // The entry is hidden for lack of space: open the dialog of the day.
+    // If the entry is hidden because the day has too many entries, open the dialog of the day.
     else if (grid.current?.focusEntry(first.id) !== true) callbacks.openDay(cursor.current);
   };
   const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
@@ -84,7 +87,7 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
 
 const wholeDay = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
 
-/** The day that a navigation key moves to. */
+/** Returns the day that a navigation key moves to; undefined for any other key. */
 function dayAfterKey(key: string, from: Day): Day | undefined {
   const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
   if (days !== undefined) return plusDays(from, days);

@@ -47,13 +47,13 @@ const VIEWS = [
 
 type View = (typeof VIEWS)[number]['value'];
 
-/** The open dialog. */
+/** The dialog that is open; undefined for none. */
 type Open = { readonly draft: Draft } | { readonly day: Day } | 'help' | 'exchange' | undefined;
 
 const DAY_S = 86_400;
 const NARROW = '(max-width: 760px)';
 
-/** View, day and filters from the query of the route. */
+/** Reads the view, the day and the filters from the query of the route. */
 function readQuery() {
   const { query } = currentRoute.value;
   const view = VIEWS.find(({ value }) => value === query.get('view'))?.value ?? 'month';
@@ -186,21 +186,21 @@ export default function Calendar() {
   );
 }
 
-/** Loads the code of the dialog on demand. */
+/** Loads the code of the dialog for import and subscription on demand. */
 function Exchange(props: ComponentProps<typeof import('./import-export.tsx').default>) {
   const { data } = useQuery(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
 
-/** Loads the visible events and the projects, and keeps them current by live updates. */
+/** Loads the visible events and the projects, and keeps both current by live updates. */
 function useCalendar(view: View, day: Day, hasTasks: boolean) {
   const loaded = useQuery((signal) => wholePage(client.projects, { order: 'projectname' }, signal), []);
   const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
   useEffect(() => {
     const controller = new AbortController();
     const scope = isAdmin() ? 'account' : 'own';
-    // Members receive only their own changes in the feed, so cached days may be stale and are loaded again when
-    // shown.
+    // The feed of a member contains only the member's own changes, so cached days may be stale. They are loaded
+    // again when they are shown.
     windows.isFollowed = scope === 'account';
     void follow(scope, { windows: () => windows.reload(), projects: async () => loaded.reload() }, controller.signal);
     const reloadIfVisible = () => !document.hidden && void windows.reload();
@@ -225,7 +225,7 @@ function emptyDraft(drawn: TimeSpan, chosen: readonly string[]): Draft {
   return { ...filledFrom(dated(drawn)), name: '', projectId: others.length === 0 ? projectId : '0' };
 }
 
-/** Keyboard shortcuts of a focused entry. */
+/** Handles the keyboard shortcuts of a focused entry. */
 function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Entry) => void): void {
   const { event } = entry;
   const action = ((): (() => void) | undefined => {
@@ -246,7 +246,7 @@ function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Ent
   action();
 }
 
-/** Status line: error, loading, truncated or empty. */
+/** Status line of the calendar: error, loading, too many events, or no events. */
 function State({ held, isFiltered, count }: { held: RangeData | undefined; isFiltered: boolean; count: number }) {
   const fault = windows.fault.value;
   if (fault !== undefined) {

@@ -6,17 +6,17 @@ import { at, type Day, dayOf, daysOf, plusDays, timeSpanOf } from './time-math.t
 
 /** An entry of the calendar: an event, or the due date of a task. */
 export type Entry = GridEntry & {
-  /** Color of its project; undefined without a project. */
+  /** Color of the entry's project; undefined without a project. */
   readonly colour: string | undefined;
   readonly projectName: string;
 } & ({ readonly event: CalendarEvent; readonly task?: never } | { readonly task: Task; readonly event?: never });
 
 export type Projects = ReadonlyMap<string, Project>;
 
-/** Golden angle: gives consecutive ids clearly different hues. */
+/** The golden angle: as a step between hues, it gives consecutive ids clearly different colors. */
 const GOLDEN_DEGREES = 137.508;
 
-/** Color of a project: its own, or one derived from its id. */
+/** Returns the color of a project: the color that is set for it, or a color derived from its id. */
 export function colourOfProject(projectId: string, projects: Projects): string | undefined {
   if (projectId === '0') return undefined;
   const own = projects.get(projectId)?.color ?? '';
@@ -29,7 +29,7 @@ export function colourOfProject(projectId: string, projects: Projects): string |
 export const projectNameOf = (projectId: string, projects: Projects) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
-/** Filters: project ids (empty means all), and a case-insensitive substring of the name. */
+/** Filters of calendar entries: project ids (empty means all), and a case-insensitive substring of the name. */
 export type EntryFilter = { readonly projectIds: readonly string[]; readonly text: string };
 
 export function entriesOf(

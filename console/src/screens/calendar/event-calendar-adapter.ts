@@ -15,19 +15,19 @@ import { at, type Day, type Days, dayOf, daysFrom, everyDay, plusSeconds, type T
 
 export type GridView = 'month' | 'week' | 'day';
 
-/** Callbacks for user actions, whether by pointer or keyboard. */
+/** Callbacks for user actions in the grid, by pointer or keyboard. */
 export type GridCallbacks = {
   open(entry: Entry): void;
   /** Opens the dialog with all entries of a day. */
   openDay(day: Day): void;
   createOn(drawn: TimeSpan): void;
-  /** Click or tap on a day or time slot. */
+  /** Called after a click or tap on a day or time slot. */
   pickOn(drawn: TimeSpan): void;
   move(entry: Entry, seconds: number): void;
   resize(entry: Entry, seconds: { readonly start: number; readonly end: number }): void;
 };
 
-/** State to render. */
+/** The state that the grid renders. */
 export type GridState = {
   readonly view: GridView;
   readonly days: Days;
@@ -41,19 +41,20 @@ export type GridState = {
 const VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
 
 const GAP_PX = 2;
-/** Rows for all-day entries above the hours of the week and day view. */
+/** Number of rows for all-day entries above the hours of the week and day view. */
 const ALL_DAY_ROWS = 5;
 
-/** Entries up to this duration show name and time on one line. */
+/** Maximum duration of an entry that shows its name and time on one line. */
 const SHORT_S = 30 * 60;
 
-/** Rounds up to whole days: the library reports resizes of all-day entries in snap steps. */
+/** Rounds up to whole days, because the library reports the resize of an all-day entry in snap steps. */
 const wholeDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
 
 const secondsOf = ({ days, seconds }: Delta) => days * 86_400 + seconds;
 
-/** Conversion between API timestamps and ISO timestamps of the library. */
+/** Converts an API timestamp to the ISO timestamp that the library expects. */
 const toGrid = (text: string) => text.replace(' ', 'T');
+/** Converts an ISO timestamp of the library to an API timestamp. */
 const fromGrid = (text: string) => text.slice(0, 19).replace('T', ' ');
 
 function element(tag: string, className: string, text = ''): HTMLElement {
@@ -63,7 +64,7 @@ function element(tag: string, className: string, text = ''): HTMLElement {
   return created;
 }
 
-/** Icon of a task: a checkbox, checked when completed. */
+/** Creates the icon of a task: a checkbox, which is checked when the task is completed. */
 function taskSign(isDone: boolean): Element {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 16 16');
@@ -74,7 +75,7 @@ function taskSign(isDone: boolean): Element {
   return svg;
 }
 
-/** Screen reader text of an entry: type, time and project. */
+/** Returns the text of an entry for screen readers: type, time and project. */
 export function entryLabel({ task, event, start, projectName }: Entry): string {
   const when = event === undefined ? `due ${longDay(dayOf(start))}` : spanName(event);
   const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
@@ -82,9 +83,9 @@ export function entryLabel({ task, event, start, projectName }: Entry): string {
 }
 
 /**
- * Adapter for the @event-calendar library. Passes only entries that fit, and dates as strings; reads only drag
- * distances back, because `Date` objects depend on the time zone. Adds accessible names and keyboard focus to
- * the days and entries.
+ * Adapter for the @event-calendar library. It passes only the entries that fit to the library. It exchanges dates as
+ * strings and drag distances with the library, because `Date` objects depend on the time zone. It adds accessible
+ * names and keyboard focus to days and entries.
  */
 export class CalendarGrid {
   readonly #target: HTMLElement;
@@ -118,7 +119,7 @@ export class CalendarGrid {
       eventGap: GAP_PX,
       slotEventOverlap: false,
       longPressDelay: 350,
-      // An element, because the library inserts strings as HTML.
+      // Pass an element, because the library inserts a string as HTML.
       allDayContent: { domNodes: [element('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
@@ -142,7 +143,7 @@ export class CalendarGrid {
     });
   }
 
-  /** Renders only the differences to the previous scene. */
+  /** Renders a new state; unchanged parts are not rendered again. */
   show(scene: GridState): void {
     const before = this.#state;
     this.#state = scene;
@@ -162,7 +163,7 @@ export class CalendarGrid {
     this.#nameDays();
   }
 
-  /** Recomputes how many rows fit. */
+  /** Computes again how many rows fit, after the size has changed. */
   resize(): void {
     this.show(this.#state);
   }
@@ -222,7 +223,7 @@ export class CalendarGrid {
     const events = [...shown, ...timed].map((entry) => this.#eventOf(entry));
     this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#moreOn(day, count))]);
     if (focused === undefined) return;
-    // Restore the focus after the library has rendered, but before the next key event.
+    // Restore the focus after the library has rendered the entries, but before the next key event.
     queueMicrotask(() => {
       if (document.activeElement === document.body && !this.focusEntry(focused)) this.focusDay();
     });
@@ -244,8 +245,8 @@ export class CalendarGrid {
   }
 
   /**
-   * The "3 more" entry in the last row of a day. In the month view its time is 23:59:58, so that it is sorted
-   * last.
+   * Returns the "3 more" entry for the last row of a day. In the month view its time is 23:59:58, so that the library
+   * sorts it last.
    */
   #moreOn(day: Day, count: number) {
     const isMonth = this.#state.view === 'month';
@@ -282,7 +283,7 @@ export class CalendarGrid {
   #nameEntry({ id }: RenderedEvent, element: HTMLElement): void {
     if (id.startsWith('{')) return;
     element.dataset.id = id;
-    // Roving tabindex: reached from its day by arrow keys, not by Tab.
+    // Roving tabindex: arrow keys move the focus from a day to its entries; Tab skips the entries.
     element.tabIndex = -1;
   }
 
@@ -293,7 +294,8 @@ export class CalendarGrid {
       const root = this.#target.firstElementChild;
       root?.setAttribute('role', 'group');
       root?.setAttribute('aria-label', periodName(view, day, days));
-      // The library sets row and cell roles without a table. Remove them: each day has its own accessible name.
+      // The library sets the roles of rows and cells, but not of a table. Override these roles: each day has its own
+      // accessible name.
       for (const one of this.#target.querySelectorAll(
         '[role=row], [role=columnheader], [role=rowgroup], [role=cell]',
       )) {
@@ -324,7 +326,7 @@ export class CalendarGrid {
   }
 }
 
-/** Duration of an event created by a click: one hour, or the whole day. */
+/** Returns the time span of an event that a click creates: one hour, or the whole day. */
 function clickedRange(start: string, isAllDay: boolean): TimeSpan {
   const end = isAllDay ? at(dayOf(plusSeconds(at(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
   return { start, end, isAllDay };

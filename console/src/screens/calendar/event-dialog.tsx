@@ -11,7 +11,7 @@ import { daysName } from './locale.ts';
 import { MAX_REPEATS, offsets, type RepeatRule, repeatDates, rhythms } from './repeat.ts';
 import { datedFrom, daysFrom, type FormDates, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
-/** Form values; `event` is set when an existing event is edited. */
+/** Values of the event form; `event` is set when an existing event is edited. */
 export type Draft = FormDates & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };
 
 export const draftOf = (event: CalendarEvent): Draft => {
@@ -28,7 +28,7 @@ type Props = {
 
 const DAY_S = 86_400;
 
-/** Dialog to create, edit, repeat, duplicate and delete an event. */
+/** Dialog that creates, edits, repeats, duplicates and deletes an event. */
 export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [values, setValues] = useState(draft);
   const [rhythm, setRhythm] = useState<RepeatRule | ''>('');
@@ -36,7 +36,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
   const [createdCount, setCreatedCount] = useState<number>();
   const [controller] = useState(() => new AbortController());
-  // Base of the edit: the event as opened, or the current version after an edit conflict.
+  // The event that the edit is based on: as it was opened, or its current version after an edit conflict.
   const [event, setEvent] = useState(draft.event);
   const set = (change: Partial<Draft>) => setValues({ ...values, ...change });
   const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeatDates(values.startDay, rhythm, until);
@@ -140,7 +140,7 @@ type WhenProps = {
   readonly set: (change: Partial<Draft>) => void;
 };
 
-/** Start and end; changing the start day moves the end. */
+/** Fields for start and end of an event. When the start day changes, the end moves by as many days. */
 function When({ values, invalidField, fields, set }: WhenProps) {
   const isAllDay = values.startTime === '' && values.dueTime === '';
   const begin = (startDay: string) => {
@@ -231,7 +231,7 @@ function projectOptions(projects: readonly Project[], chosen: string) {
   ];
 }
 
-/** The first invalid field of a draft. */
+/** Returns the first invalid field of a draft; undefined if all fields are valid. */
 function invalidFieldOf({ name, startDay, dueDay, startTime, dueTime }: Draft): 'name' | 'start' | 'due' | undefined {
   if (name.trim() === '') return 'name';
   if (!isDay(startDay)) return 'start';
@@ -244,7 +244,7 @@ function inputOf(draft: Draft): EventInput {
   return { event_name: draft.name.trim(), ...datedFrom(draft), project_id: draft.projectId };
 }
 
-/** Inputs for a repeated event, one per day. */
+/** Returns the inputs for a repeated event, one per day. */
 function seriesOf(draft: Draft, days: readonly string[]): readonly EventInput[] {
   const input = inputOf(draft);
   return offsets(days).map((count) => ({ ...input, ...moved(datedFrom(draft), count * DAY_S) }));

@@ -17,7 +17,10 @@ type Props = {
   readonly hasTasks: boolean;
 };
 
-/** Filters of the calendar, stored in the query of the route. The project chips are also the color legend. */
+/**
+ * Filter controls of the calendar. Their values are stored in the query of the route. The project chips are also the
+ * color legend.
+ */
 export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
   const ids = useMemo(() => projectsToShow(data, chosen), [data, chosen.join()]);
   const toggle = (id: string) => {
@@ -72,7 +75,7 @@ export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
   );
 }
 
-/** Projects with the most visible entries, plus the selected ones. */
+/** Returns the ids of the projects with the most visible entries, and of the selected projects. */
 function projectsToShow(held: RangeData | undefined, chosen: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { project_id } of [...(held?.events ?? []), ...(held?.tasks ?? [])]) {
@@ -80,7 +83,7 @@ function projectsToShow(held: RangeData | undefined, chosen: readonly string[]):
   }
   const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
   const displayed = new Set([...byCount.slice(0, MAX_CHIPS), ...chosen]);
-  // A legend with a single color is useless.
+  // Show no legend for a single color.
   if (displayed.size === 1 && displayed.has('0') && chosen.length === 0) return [];
   return [...displayed].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
 }

@@ -18,7 +18,7 @@ const MODES = [
 
 type ExchangeProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
 
-/** Dialog to subscribe to the calendar from another program, and to import .ics files. */
+/** Dialog for subscribing to the calendar from another program, and for importing .ics files. */
 export default function Exchange({ projects, onClose }: ExchangeProps) {
   const [mode, setMode] = useState<(typeof MODES)[number]['value']>('subscribe');
   const [isSecretShown, setSecretShown] = useState(false);
@@ -34,7 +34,7 @@ export default function Exchange({ projects, onClose }: ExchangeProps) {
   );
 }
 
-/** Form that imports an .ics file and shows the report. */
+/** Form that imports an .ics file and shows the result. */
 function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
   const id = useId();
   const [file, setFile] = useState<File>();
@@ -88,7 +88,7 @@ function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
   );
 }
 
-/** Reads a file as UTF-8; throws for other encodings instead of importing garbled text. */
+/** Reads a file as UTF-8. Throws for any other encoding, so that no garbled text is imported. */
 async function textOf(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   try {

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-/** Whether a form control, a menu or a dialog handles the keys. */
+/** Whether a form control, a menu or a dialog handles key events itself. */
 const hasOwnKeys = (target: EventTarget | null) =>
   (target instanceof Element && target.closest('input, textarea, select, [role=menu]') !== null) ||
   document.querySelector('dialog[open]') !== null;
 
-/** Global keyboard shortcuts, inactive while the user types or a dialog is open. */
+/** Registers global keyboard shortcuts. They are inactive while the user types or a dialog is open. */
 export function useKeys(keys: Readonly<Record<string, () => void>>): void {
   const latest = useRef(keys);
   latest.current = keys;

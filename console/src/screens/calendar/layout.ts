@@ -1,12 +1,12 @@
 import { type Day, type Days, daysFrom, plusDays, type TimeSpan } from './time-math.ts';
 
-/** An item to lay out over days. */
+/** An entry that the grid places on its days. */
 export type GridEntry = TimeSpan & { readonly id: string; readonly title: string; readonly days: Days };
 
-/** Items that fit, and the number of hidden ones per day. */
+/** The entries that fit into the rows, and the number of hidden entries per day. */
 export type FittedRows<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };
 
-/** Layout order: by start, all-day before timed, longer first. */
+/** Compares two entries by layout order: earlier start first, then all-day before timed, then longer first. */
 export function inOrder(a: GridEntry, b: GridEntry): number {
   if (a.start !== b.start) return a.start < b.start ? -1 : 1;
   if (a.isAllDay !== b.isAllDay) return a.isAllDay ? -1 : 1;
@@ -16,14 +16,14 @@ export function inOrder(a: GridEntry, b: GridEntry): number {
 }
 
 /**
- * Selects the entries that fit into weeks with `rows` rows each, with the placement rules of the calendar
- * library: entries that begin on the same day are stacked, below entries that continue from earlier days. On a
- * day with hidden entries, the last row is reserved for their number ("3 more").
+ * Selects the entries that fit into weeks with `rows` rows each. It follows the placement rules of the calendar
+ * library: entries that begin on the same day are stacked, below entries that continue from earlier days. On a day
+ * with hidden entries, the last row is reserved for their number ("3 more").
  */
 export function fitRows<T extends GridEntry>(entries: readonly T[], days: Days, rows: number): FittedRows<T> {
   const columns = entries.map((entry) => columnsOf(entry, days));
   const full = new Set<number>();
-  // Reserving a row on an overflowing day may hide further entries: repeat until nothing changes.
+  // Reserving the last row of an overflowing day may hide further entries: repeat until no other day overflows.
   while (true) {
     const grid = new Grid(rows, full);
     const shown = entries.filter((_, index) => grid.place(columns[index] ?? []));
@@ -34,7 +34,7 @@ export function fitRows<T extends GridEntry>(entries: readonly T[], days: Days, 
   }
 }
 
-/** Indexes of the visible days of an entry; 0 is the first visible day. */
+/** Returns the indexes of the visible days of an entry; 0 is the first visible day. */
 function columnsOf({ days }: GridEntry, { from, to }: Days): readonly number[] {
   const first = Math.max(daysFrom(from, days.from), 0);
   const last = Math.min(daysFrom(from, days.to), daysFrom(from, to));
@@ -55,7 +55,7 @@ class Grid {
 
   /** Places an entry in all of its weeks, or in none. Returns whether it fits. */
   place(columns: readonly number[]): boolean {
-    // In each week an entry is a separate segment with its own row.
+    // First day of the entry in each week: in each week, the entry is a separate segment with its own row.
     const begins = columns.filter((column, index) => index === 0 || column % 7 === 0);
     const rows = new Map(begins.map((column) => [Math.floor(column / 7), this.#rowAt(column)]));
     const rowOf = (column: number) => rows.get(Math.floor(column / 7)) ?? 0;
@@ -71,7 +71,7 @@ class Grid {
     return true;
   }
 
-  /** First free row of a day, below the entries that begin there. */
+  /** Returns the first free row of a day, below the entries that were placed before and begin on that day. */
   #rowAt(column: number): number {
     let row = this.#below.get(column) ?? 0;
     while (this.#taken.get(column)?.has(row) === true) row += 1;

@@ -10,12 +10,12 @@ import {
   timeSpanOf,
 } from './time-math.ts';
 
-// The console is in English; date formats and the first day of the week follow the browser's settings.
+// The console is in English. Date formats and the first day of the week follow the settings of the browser.
 
-/** English locale for date formats. */
+/** Locale for date formats: the first English locale of the browser. */
 export const language = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
 
-/** Whether `4/5` means April 5. */
+/** Whether the locale writes the month first, so that `4/5` means April 5. */
 export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(language);
 
 type WeekInfo = { readonly firstDay: number };
@@ -25,7 +25,7 @@ function firstDayOf(name: string): number {
   return ((locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1) % 7;
 }
 
-/** First day of the week; 0 is Sunday. */
+/** First day of the week in the browser's locale; 0 is Sunday. */
 export const firstDay = firstDayOf(navigator.language);
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -37,7 +37,9 @@ function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return known;
 }
 
-/** A day as midnight UTC. Formatting also uses UTC, so daylight saving time cannot shift it. */
+/**
+ * Returns a day as a `Date` at midnight UTC. Formatting also uses UTC, so daylight saving time cannot shift the day.
+ */
 const dateOf = (day: Day) => new Date(dayNumber(day) * 86_400_000);
 
 const DAY = { day: 'numeric', month: 'short' } as const;
@@ -56,7 +58,7 @@ export function daysName({ from, to }: Days, thisYear: string): string {
   return format({ ...options, weekday: 'short' }).format(dateOf(from));
 }
 
-/** Title of a view. */
+/** Returns the title of a view: its month, week or day. */
 export function periodName(view: 'month' | 'week' | 'day' | 'list', day: Day, days: Days): string {
   if (view === 'day') return longDay(day);
   if (view !== 'week') return monthName(day);
@@ -69,7 +71,7 @@ export function timeName(clock: string): string {
   return format({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
 }
 
-/** Formats the times of an event; empty for all-day events. */
+/** Formats start and end time of an event; empty for an all-day event. */
 export function timesName(event: EventDates): string {
   const { start, end, isAllDay } = timeSpanOf(event);
   if (isAllDay) return '';
@@ -77,7 +79,7 @@ export function timesName(event: EventDates): string {
   return isOpen(event) ? first : `${first} – ${timeName(end.slice(11))}`;
 }
 
-/** Days and times of an event, for screen readers. */
+/** Formats the days and times of an event, for screen readers. */
 export function spanName(event: EventDates): string {
   const first = longDay(dayOf(event.start_date));
   const last = lastDay(event);
@@ -86,8 +88,8 @@ export function spanName(event: EventDates): string {
   return times === '' ? `${days}, all day` : `${days}, ${times}`;
 }
 
-/** Formats the time of a timestamp. */
+/** Formats the time of an API timestamp. */
 export const startName = (text: TimeText) => timeName(text.slice(11));
 
-/** IANA time zone of the browser. */
+/** Returns the IANA time zone of the browser. */
 export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,18 +1,21 @@
 import { type Day, dayAt, dayNumber, daysInMonth, plusDays, plusMonths, weekdayOf, weekOf } from './time-math.ts';
 
-// Parser of the quick-add line: extracts days, times and project. The rest is the name.
+// Parser of the quick-add line. It extracts days, times and project; the rest of the line is the name of the event.
 
 type NamedProject = { readonly project_id: string; readonly project_name: string };
 
-/** Context of the parser. */
+/** Context in which a line is parsed. */
 type ParseContext<P extends NamedProject> = {
   readonly today: Day;
   readonly projects: readonly P[];
-  /** Whether `4/5` is April 5 or May 4. `4/20` and `20/4` are unambiguous. */
+  /** Whether `4/5` is April 5; otherwise it is May 4. `4/20` and `20/4` are unambiguous. */
   readonly isMonthFirst?: boolean;
 };
 
-/** Result of the parser. Undefined members were not mentioned. Times are `HH:MM`; an end is always set. */
+/**
+ * Result of the parser. A member is undefined if the line does not mention it. Times are `HH:MM`. Days and times
+ * always have an end.
+ */
 export type ParsedLine<P extends NamedProject> = {
   readonly name: string;
   readonly days?: { readonly start: Day; readonly due: Day };
@@ -33,13 +36,13 @@ const END = '(?![\\p{L}\\p{N}])';
 
 const patternOf = (text: string) => new RegExp(text + END, 'iuy');
 
-/** A parsed day, possibly ambiguous, such as `friday` or `20 Apr`. */
+/** A parsed day, which may match several dates, such as `friday` or `20 Apr`. */
 type ParsedDay = {
-  /** Resolves to the first match on or after a day. */
+  /** Returns the first matching date on or after a day. */
   onOrAfter(day: Day): Day | undefined;
-  /** The month, if written. */
+  /** The month, 1 to 12, if the text contains a month. */
   readonly month?: number;
-  /** Whether the year was written. */
+  /** Set if the text contains a year. */
   readonly hasYear?: true;
 };
 
@@ -58,13 +61,13 @@ function realDay(year: number, month: number, date: number): Day | undefined {
   return `${digits(year, 4)}-${digits(month, 2)}-${digits(date, 2)}`;
 }
 
-/** A date; without a year it resolves to the next one. `undefined` if it does not exist. */
+/** Returns a date; without a year it matches in every year. `undefined` if the date does not exist. */
 function calendarDay(date: number, month: number, year: string | undefined): ParsedDay | undefined {
   if (year !== undefined) {
     const day = realDay(year.length === 2 ? 2000 + Number(year) : Number(year), month, date);
     return day === undefined ? undefined : { onOrAfter: () => day, month, hasYear: true };
   }
-  // Validate against a leap year, which has all possible dates.
+  // Check that the date exists in a leap year, which contains every possible date.
   if (realDay(2024, month, date) === undefined) return undefined;
   return {
     month,
@@ -87,7 +90,7 @@ const dayRules: readonly DayRule[] = [
     read: ([, d, m, y]) => calendarDay(Number(d), monthNamed(m), y),
   },
   { pattern: patternOf(`${MONTH} ${NTH}${YEAR}`), read: ([, m, d, y]) => calendarDay(Number(d), monthNamed(m), y) },
-  // Requires a trailing dot or a year: `1.2` alone is a version number.
+  // `1.2.` and `1.2.2027` are dates. The second dot is required, because `1.2` may be a version number.
   {
     pattern: patternOf('(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})?'),
     read: ([, d, m, y]) => calendarDay(Number(d), Number(m), y),
@@ -114,7 +117,7 @@ const dayRules: readonly DayRule[] = [
     read([, which, name = ''], { today }) {
       const weekday = WEEKDAYS.indexOf(name.slice(0, 3).toLowerCase());
       const first = (day: Day) => plusDays(day, (weekday - weekdayOf(day) + 7) % 7);
-      // "next friday" is in the week that begins next Monday; "friday" is the first one from today.
+      // "next friday" is in the week that begins on the next Monday; "friday" is the first Friday from today on.
       if (which?.toLowerCase() === 'next') return exactDay(first(plusDays(weekOf(today, 1), 7)));
       return { onOrAfter: first };
     },
@@ -154,7 +157,7 @@ class Line {
     return undefined;
   }
 
-  /** A day with an optional weekday: `Fri 24 Apr`. */
+  /** Parses a day with an optional weekday: `Fri 24 Apr`. */
   namedDay(from: number): Found<ParsedDay> | undefined {
     const found = this.day(from);
     if (found === undefined || !/\p{L}$/u.test(this.text.slice(from, found.end))) return found;
@@ -163,7 +166,10 @@ class Line {
     return after?.value.month === undefined ? found : after;
   }
 
-  /** A day of the month without a month, in a range that names it once: `20 – 24 Apr`, `Apr 20 – 24`. */
+  /**
+   * Parses a day of the month without its month, in a range that contains the month only once: `20 – 24 Apr`,
+   * `Apr 20 – 24`.
+   */
   bareDay(from: number): Found<number> | undefined {
     BARE_DAY.lastIndex = from;
     const match = BARE_DAY.exec(this.text);
@@ -172,7 +178,10 @@ class Line {
       : { value: Number(match[1]), end: BARE_DAY.lastIndex };
   }
 
-  /** A time of day. `isBare`: an hour without minutes or am/pm, which counts only in a range such as `2-4pm`. */
+  /**
+   * Parses a time of day. `isBare` marks an hour without minutes and am/pm, which is a time only in a range such as
+   * `2-4pm`.
+   */
   clock(from: number): Found<{ hour: number; minute: number; amPm: string; isBare: boolean }> | undefined {
     CLOCK.lastIndex = from;
     const match = CLOCK.exec(this.text);
@@ -199,7 +208,7 @@ const minutesOf = ({ hour, minute, amPm }: { hour: number; minute: number; amPm:
 
 type Times = { readonly start: number; readonly due: number | undefined };
 
-/** A time or a range: `14:00`, `2pm`, `14:00-15:30`, `2-4pm`. */
+/** Parses a time or a range of times: `14:00`, `2pm`, `14:00-15:30`, `2-4pm`. */
 function timesAt(line: Line, from: number): Found<Times> | undefined {
   const first = line.clock(from);
   if (first === undefined) return undefined;
@@ -212,7 +221,7 @@ function timesAt(line: Line, from: number): Found<Times> | undefined {
   }
   const due = minutesOf(second.value);
   if (!first.value.isBare) return { value: { start: minutesOf(first.value), due }, end: second.end };
-  // The am/pm of the end applies to the start as well, unless the range would be reversed: 11-1pm.
+  // The am/pm of the end applies to the start as well, unless the range would be reversed: `11-1pm` begins at 11am.
   const startInSameHalf = minutesOf({ ...first.value, amPm: second.value.amPm });
   if (first.value.hour > 12 || second.value.amPm === '') return undefined;
   const start = startInSameHalf < due ? startInSameHalf : minutesOf({ ...first.value, amPm: 'am' });
@@ -225,7 +234,10 @@ type DayRange = {
   readonly times?: Times | undefined;
 };
 
-/** A day or a range: `20 Apr`, `20 – 24 Apr`, `Apr 20–24`, `20 Apr 14:00 – 22 Apr 10:00`, `until 24 Apr`. */
+/**
+ * Parses a day or a range of days: `20 Apr`, `20 – 24 Apr`, `Apr 20–24`, `20 Apr 14:00 – 22 Apr 10:00`,
+ * `until 24 Apr`.
+ */
 function dayRangeAt(line: Line, from: number): Found<DayRange> | undefined {
   const afterUntil = line.skip(UNTIL, from);
   const until = afterUntil === from ? undefined : line.namedDay(afterUntil);
@@ -242,7 +254,7 @@ function dayRangeAt(line: Line, from: number): Found<DayRange> | undefined {
   return endOf(line, first) ?? { value: { from: first.value, to: undefined }, end: first.end };
 }
 
-/** The end of a range, after its first day. */
+/** Parses the end of a range of days, after its first day. */
 function endOf(line: Line, first: Found<ParsedDay>): Found<DayRange> | undefined {
   const spaced = line.skip(/\s+(?:at\s+)?/iuy, first.end);
   const clock = spaced === first.end ? undefined : line.clock(spaced);
@@ -264,7 +276,10 @@ function endOf(line: Line, first: Found<ParsedDay>): Found<DayRange> | undefined
   return number === undefined || to === undefined ? undefined : { value: { from: first.value, to }, end: number.end };
 }
 
-/** The project after `#`: the longest matching name, otherwise the only project that begins with the word. */
+/**
+ * Finds the project that is named after `#`: the project with the longest matching name, otherwise the only project
+ * whose name begins with the word.
+ */
 function projectAt<P extends NamedProject>(text: string, from: number, projects: readonly P[]): Found<P> | undefined {
   const rest = text.slice(from).toLowerCase();
   const isWhole = (length: number) => !/^[\p{L}\p{N}]/u.test(rest.slice(length));
@@ -326,7 +341,7 @@ function remainingName(text: string, taken: readonly (readonly [number, number])
     .replace(/([^\s,–—-])[\s,–—-]+$/u, '$1');
 }
 
-/** Resolves days to the next range that has not ended; a time without an end lasts one hour. */
+/** Resolves days to the next range that has not ended yet. An event with a start time but no end lasts one hour. */
 function resolveDaysAndTimes(
   dayRange: DayRange | undefined,
   times: Times | undefined,
@@ -337,7 +352,7 @@ function resolveDaysAndTimes(
   const { start } = times;
   const due = times.due ?? Math.min(start + 60, 24 * 60);
   const day = days ?? { start: today, due: today };
-  // 22:00–01:00 ends on the next day; 24:00 becomes 00:00 of the next day.
+  // `22:00–01:00` ends on the next day. An end at 24:00 becomes 00:00 of the next day.
   const endsNextDay = day.start === day.due && due <= start && due !== 0;
   const last = endsNextDay || (due === 24 * 60 && day.start === day.due) ? plusDays(day.due, 1) : day.due;
   const resolvedTimes = { times: { start: clockText(start % (24 * 60)), due: clockText(due % (24 * 60)) } };
@@ -352,12 +367,12 @@ function resolveDays({ from, to }: DayRange, today: Day): { start: Day; due: Day
     return day === undefined ? undefined : { start: day, due: day };
   }
   if (from === undefined) return { start: today, due: to.onOrAfter(today) ?? today };
-  // 20 Apr – 24 Apr 2027: the year applies to both.
+  // In `20 Apr – 24 Apr 2027`, the year applies to both days.
   if (to.hasYear && from.month !== undefined && !from.hasYear) {
     const last = to.onOrAfter(today) ?? today;
     return { start: from.onOrAfter(plusDays(last, -365)) ?? last, due: last };
   }
-  // 18–24 Apr, entered on April 20, has already begun: resolve the year by the last day.
+  // `18–24 Apr`, entered on April 20, has already begun: find the year by the last day, not by the first.
   const pastStart = from.onOrAfter(dayAt(dayNumber(today) - 366));
   const due = pastStart === undefined ? undefined : to.onOrAfter(pastStart);
   if (pastStart !== undefined && due !== undefined && due >= today && from.month !== undefined)

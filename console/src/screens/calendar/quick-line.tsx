@@ -12,14 +12,14 @@ import { type Day, datedFrom } from './time-math.ts';
 
 type Props = {
   readonly projects: Projects;
-  /** Default day. */
+  /** Day of the event if the line contains no day. */
   readonly cursor: Day;
   readonly onDone: (day: Day) => void;
 };
 
 export const QUICK_LINE = 'quick-line';
 
-/** Event input from a parsed line; undefined while the name is missing. */
+/** Converts a parsed line to the input of an event; undefined while the name is missing. */
 export function inputFrom({ name, days, times, project }: ParsedLine<Project>, cursor: Day): EventInput | undefined {
   if (name === '') return undefined;
   const { start, due } = days ?? { start: cursor, due: cursor };
@@ -27,7 +27,7 @@ export function inputFrom({ name, days, times, project }: ParsedLine<Project>, c
   return { event_name: name, ...dates, project_id: project?.project_id ?? '0' };
 }
 
-/** Quick-add: one line creates an event. Chips show the parsed values while typing. */
+/** Quick-add form: one line of text creates an event. While the user types, chips show the parsed values. */
 export function QuickLine({ projects, cursor, onDone }: Props) {
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);

@@ -17,7 +17,7 @@ export type RangeData = {
 };
 
 const PAGE_SIZE = 1_000;
-/** Maximum number of events loaded for one range; the user has to choose a shorter range to see all. */
+/** Maximum number of events that are loaded for one range; to see all, the user must choose a shorter range. */
 export const MAX_EVENTS = 10_000;
 const MAX_CACHED_RANGES = 8;
 /** Minimum time between two renders of partial results. */
@@ -29,7 +29,10 @@ const keyOf = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${has
 
 const isIn = (event: CalendarEvent, { from, to }: Days) => dayOf(event.start_date) <= to && lastDay(event) >= from;
 
-/** Queries for the events of a range: those that begin earlier and last into it, and those that begin in it. */
+/**
+ * Returns the filters of two requests, which together find the events of a range: events that begin earlier and last
+ * into the range, and events that begin in the range.
+ */
 function queriesFor({ from, to }: Days) {
   return [
     { start_to: filterDay(plusDays(from, -1)), due_from: filterDay(from) },
@@ -37,26 +40,29 @@ function queriesFor({ from, to }: Days) {
   ] as const;
 }
 
-/** Cache of events by range of days, with optimistic updates and prefetch of the adjacent ranges. */
+/** Cache of events by range of days, with optimistic updates and with prefetching of adjacent ranges. */
 export class RangeCache {
   readonly held = signal<RangeData | undefined>(undefined);
   readonly fault = signal<string | undefined>(undefined);
   readonly #cache = new Map<string, RangeData>();
-  /** Optimistic updates in flight, by event id; undefined for a deletion. */
+  /** Optimistic updates in flight, by event id; the value is undefined for a deletion. */
   readonly #inFlight = new Map<string, CalendarEvent | undefined>();
-  /** Tail of the queue of changes of each event: changes of the same event are sent in order. */
+  /** Last queued request of each event, by event id. Requests that change the same event are sent in order. */
   readonly #changeQueues = new Map<string, Promise<unknown>>();
   #visible: RangeQuery | undefined;
   #controller = new AbortController();
-  /** Whether live updates cover all users' changes, so that cached ranges are fresh. */
+  /** Whether live updates report the changes of all users, so that cached ranges are always fresh. */
   isFollowed = false;
   /**
-   * Number of events in the last range: an estimate for the next one, so that its pages are requested
-   * concurrently.
+   * Number of events in the last range. It is the estimate for the next range, so that the pages of that range can be
+   * requested concurrently.
    */
   #usualTotal = 0;
 
-  /** Shows a range: the cached data immediately, then fresh data unless live updates keep the cache current. */
+  /**
+   * Shows a range: immediately with cached data, if there is any, then with fresh data, unless live updates keep the
+   * cache fresh.
+   */
   show(range: RangeQuery, around: readonly Days[]): void {
     this.#visible = range;
     this.#controller.abort();
@@ -69,20 +75,20 @@ export class RangeCache {
     void refreshed.then(() => this.#prefetch(range, around, abortSignal));
   }
 
-  /** Reloads the visible range and clears the cache. */
+  /** Clears the cache and reloads the visible range. */
   async reload(): Promise<void> {
     this.#cache.clear();
     if (this.#visible !== undefined) await this.#refresh(this.#visible, this.#controller.signal, false);
   }
 
-  /** The screen was closed: aborts requests and clears the cache. */
+  /** Aborts requests and clears the cache, when the screen is closed. */
   close(): void {
     this.#controller.abort();
     this.#cache.clear();
     this.isFollowed = false;
   }
 
-  /** Adds or replaces an event in all cached ranges. */
+  /** Adds an event to all cached ranges that it is in, or replaces the event there. */
   put(event: CalendarEvent): void {
     this.#change(event.event_id, event);
   }
@@ -92,8 +98,8 @@ export class RangeCache {
   }
 
   /**
-   * Optimistic update: shows `after` immediately and runs the request after earlier changes of the same event.
-   * On failure it rolls back to `before`, reloads and rethrows.
+   * Optimistic update: shows `after` immediately, and sends the request after earlier requests for the same event. On
+   * failure it rolls back to `before`, reloads the range and rethrows the error.
    */
   async during(
     before: CalendarEvent,
@@ -108,7 +114,7 @@ export class RangeCache {
       id,
       queued.catch(() => undefined),
     );
-    // Ignore the result if a newer change of the same event is displayed.
+    // Ignores the result if a newer change of the same event is already displayed.
     const complete = (event: CalendarEvent | undefined) => {
       if (this.#inFlight.get(id) !== after) return;
       this.#inFlight.delete(id);
@@ -119,7 +125,7 @@ export class RangeCache {
       complete(await queued);
     } catch (error) {
       complete(before);
-      // The event may have been changed or deleted by another user.
+      // Reload, because another user may have changed or deleted the event.
       void this.reload();
       throw error;
     }
@@ -138,7 +144,7 @@ export class RangeCache {
   #display(held: RangeData): void {
     const next = this.#withChanges(held);
     this.fault.value = undefined;
-    // Do not render identical data again.
+    // Identical data must not cause another rendering.
     const before = this.held.value;
     const isSame = before?.days.from === next.days.from && JSON.stringify(next) === JSON.stringify(before);
     if (!isSame) this.held.value = next;
@@ -239,12 +245,12 @@ const idle = () =>
   });
 
 const RETRY_DELAY_MS = 3_000;
-/** Throttle: minimum time between two reloads. */
+/** Minimum time between two reloads by live updates. */
 const MIN_INTERVAL_MS = 400;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Throttles reloads: one at a time, with a pause between two. Calls during a run cause one further run. */
+/** Throttles reloads: one at a time, with a pause after each. Calls during a reload cause one further reload. */
 function throttled(work: () => Promise<void>): () => void {
   let isRequested = false;
   let isBusy = false;
@@ -263,13 +269,13 @@ function throttled(work: () => Promise<void>): () => void {
   };
 }
 
-/** Callbacks that reload data. */
+/** Callbacks that reload the displayed data. */
 type Reloads = { windows(): Promise<void>; projects(): Promise<void> };
 
 /**
- * Live updates: follows the feed and reloads when an event, task or project was created, changed or deleted, by
- * any user of the account (`account`) or by the same user elsewhere (`own`). Reconnects until aborted or signed
- * out.
+ * Live updates: follows the feed, and reloads when an event, task or project was created, changed or deleted. The
+ * scope `account` reports the changes of all users of the account, `own` only those of the current user. Reconnects
+ * until aborted or signed out.
  */
 export async function follow(scope: 'own' | 'account', reloads: Reloads, signal: AbortSignal): Promise<void> {
   const changed = throttled(() => reloads.windows());
@@ -285,7 +291,7 @@ export async function follow(scope: 'own' | 'account', reloads: Reloads, signal:
       if (error instanceof CarillonError && ['signed_out', 'not_permitted'].includes(error.code)) return;
     }
     await pause(RETRY_DELAY_MS);
-    // Changes may have been missed while disconnected.
+    // Reload, because changes may have been missed while disconnected.
     if (!signal.aborted) changed();
   }
 }

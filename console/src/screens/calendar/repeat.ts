@@ -1,20 +1,20 @@
 import { type Day, daysFrom, plusDays, plusMonths } from './time-math.ts';
 
-/** Repetition rules; `step` returns the day `count` repetitions after the first day. */
+/** Repetition rules. `step` returns the day that is `count` repetitions after the first day. */
 export const rhythms = {
   daily: { text: 'Every day', step: (day: Day, count: number) => plusDays(day, count) },
   weekly: { text: 'Every week', step: (day: Day, count: number) => plusDays(day, 7 * count) },
   fortnightly: { text: 'Every 2 weeks', step: (day: Day, count: number) => plusDays(day, 14 * count) },
-  // Computed from the first day, so that the 31st is not lost after a shorter month.
+  // Count months from the first day, so that a series on the 31st returns to the 31st after a shorter month.
   monthly: { text: 'Every month', step: (day: Day, count: number) => plusMonths(day, count) },
 } as const;
 
 export type RepeatRule = keyof typeof rhythms;
 
-/** Maximum number of events of a series. */
+/** Maximum number of events in a series. */
 export const MAX_REPEATS = 200;
 
-/** Start days, including the first. Returns one more than `MAX_REPEATS` when there are too many. */
+/** Returns the start days of a series, including the first; `MAX_REPEATS` + 1 days mean that there are too many. */
 export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonly Day[] {
   const days: Day[] = [];
   while (days.length <= MAX_REPEATS) {
@@ -25,5 +25,5 @@ export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonl
   return days;
 }
 
-/** Distance of each day from the first, in days. */
+/** Returns the distance of each day from the first day, in days. */
 export const offsets = (days: readonly Day[]): readonly number[] => days.map((day) => daysFrom(days[0] ?? day, day));

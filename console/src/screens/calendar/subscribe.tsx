@@ -13,7 +13,7 @@ import { ownZone } from './locale.ts';
 
 type Projects = { readonly projects: readonly Project[] };
 
-/** Subscription URLs for other calendar programs: create one (shown once), list and revoke. */
+/** Creates, lists and revokes subscription URLs for other calendar programs. A new URL is shown once. */
 export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
   const user_id = currentUser().user.user_id;
   const calendars = useQuery((signal) => all(client.calendars.each({ user_id }, { signal })), []);

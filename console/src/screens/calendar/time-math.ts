@@ -1,32 +1,33 @@
-// Arithmetic on calendar timestamps. They have no time zone: they are texts, computed as UTC, without daylight
-// saving time.
+// Arithmetic on calendar timestamps. The timestamps have no time zone: they are texts, and computed as UTC, which has
+// no daylight saving time.
 
 /** A day, `YYYY-MM-DD`. */
 export type Day = string;
 
-/** An API timestamp, `YYYY-MM-DD HH:MM:SS`; 00:00:00 means that no time is given. */
+/** An API timestamp, `YYYY-MM-DD HH:MM:SS`; the time 00:00:00 means that no time is set. */
 export type TimeText = string;
 
 /** A range of days, both ends inclusive. */
 export type Days = { readonly from: Day; readonly to: Day };
 
-/** Start and due date of an event, as in the API. */
+/** Start and due date of an event, as stored by the API. */
 export type EventDates = { readonly start_date: TimeText; readonly due_date: TimeText };
 
-/** The displayed time span; `end` is exclusive. */
+/** The time span in which an event is displayed; `end` is exclusive. */
 export type TimeSpan = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
 
-/** The days of a time span. */
+/** Returns the first and last day of a time span. */
 export const daysOf = ({ start, end }: TimeSpan): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
 
-/** Day numbers of 0001-01-01 and 9999-12-31. */
+/** Day number of 0001-01-01. */
 const FIRST_DAY = -719_162;
+/** Day number of 9999-12-31. */
 const LAST_DAY = 2_932_896;
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const MIDNIGHT = '00:00:00';
-/** An end at midnight is stored as 23:59:59, because 00:00:00 means that no time is given. */
+/** Stored as the end time instead of midnight, because 00:00:00 means that no time is set. */
 const LAST_SECOND = '23:59:59';
 
 export const dayOf = (text: TimeText): Day => text.slice(0, 10);
@@ -34,7 +35,7 @@ export const clockOf = (text: TimeText): string => text.slice(11);
 export const at = (day: Day, clock = MIDNIGHT): TimeText => `${day} ${clock}`;
 const isTimed = (text: TimeText) => clockOf(text) !== MIDNIGHT;
 
-/** Memoizes a function: rendering a month converts a few hundred days thousands of times. */
+/** Memoizes a function: to render a month, a few hundred days are converted thousands of times. */
 function memoized<K, V>(compute: (key: K) => V): (key: K) => V {
   const cache = new Map<K, V>();
   return (key) => {
@@ -47,13 +48,13 @@ function memoized<K, V>(compute: (key: K) => V): (key: K) => V {
   };
 }
 
-/** Days since 1970-01-01. */
+/** Returns the number of days since 1970-01-01. */
 export const dayNumber = memoized((day: Day): number => {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
 });
 
-/** Inverse of `dayNumber`, clamped to the years 1 to 9999. */
+/** Inverse of `dayNumber`: returns the day of a number, clamped to the years 1 to 9999. */
 export const dayAt = memoized((number: number): Day => {
   const bounded = Math.min(Math.max(number, FIRST_DAY), LAST_DAY);
   return new Date(bounded * DAY_S * 1_000).toISOString().slice(0, 10);
@@ -62,17 +63,17 @@ export const dayAt = memoized((number: number): Day => {
 export const plusDays = (day: Day, count: number): Day => dayAt(dayNumber(day) + count);
 export const daysFrom = (from: Day, to: Day): number => dayNumber(to) - dayNumber(from);
 
-/** Sunday is 0. */
+/** Returns the weekday of a day; 0 is Sunday. */
 export const weekdayOf = (day: Day): number => (((dayNumber(day) + 4) % 7) + 7) % 7;
 
 const twoDigits = (number: number) => String(number).padStart(2, '0');
 
-/** Number of days in a month; `month` is 1 to 12. */
+/** Returns the number of days in a month; `month` is 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
   return new Date(new Date(0).setUTCFullYear(year, month, 0)).getUTCDate();
 }
 
-/** Adds months; clamped to the last day of a shorter month. */
+/** Adds months to a day. In a shorter month, the result is at most the last day of the month. */
 export function plusMonths(day: Day, count: number): Day {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   const months = year * 12 + month - 1 + count;
@@ -81,10 +82,10 @@ export function plusMonths(day: Day, count: number): Day {
   return `${String(toYear).padStart(4, '0')}-${twoDigits(toMonth)}-${twoDigits(Math.min(date, daysInMonth(toYear, toMonth)))}`;
 }
 
-/** First day of the week of a day; `firstDay` 0 is Sunday. */
+/** Returns the first day of the week that contains a day; for `firstDay`, 0 is Sunday. */
 export const weekOf = (day: Day, firstDay: number): Day => plusDays(day, -((weekdayOf(day) - firstDay + 7) % 7));
 
-/** The range that a view shows for a day. */
+/** Returns the range of days that a view shows for a given day. */
 export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, firstDay: number): Days {
   if (view === 'day') return { from: day, to: day };
   if (view === 'week') {
@@ -97,7 +98,7 @@ export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, fir
   return { from: weekOf(first, firstDay), to: plusDays(weekOf(last, firstDay), 6) };
 }
 
-/** The day after `count` steps of Next (positive) or Previous (negative). */
+/** Returns the day after `count` clicks on Next; a negative `count` means clicks on Previous. */
 export function stepDate(view: 'month' | 'week' | 'day' | 'list', day: Day, count: number): Day {
   if (view === 'day') return plusDays(day, count);
   return view === 'week' ? plusDays(day, 7 * count) : plusMonths(day, count);
@@ -107,7 +108,7 @@ export function everyDay({ from, to }: Days): readonly Day[] {
   return Array.from({ length: daysFrom(from, to) + 1 }, (_, index) => plusDays(from, index));
 }
 
-/** Adds seconds, ignoring daylight saving time. */
+/** Adds seconds to a timestamp, without daylight saving time. */
 export function plusSeconds(text: TimeText, count: number): TimeText {
   const [hours = 0, minutes = 0, seconds = 0] = clockOf(text).split(':').map(Number);
   const total = hours * HOUR_S + minutes * 60 + seconds + count;
@@ -117,13 +118,13 @@ export function plusSeconds(text: TimeText, count: number): TimeText {
   return at(plusDays(dayOf(text), days), clock);
 }
 
-/** Whether an event has a start time but no end: due on the same day, without a time. */
+/** Whether an event has a start time but no end time: it is due on the same day, without a time. */
 export const isOpen = ({ start_date, due_date }: EventDates) =>
   isTimed(start_date) && !isTimed(due_date) && dayOf(start_date) === dayOf(due_date);
 
 /**
- * The displayed time span of an event. A due date without a time makes it an all-day event, except that an
- * event with a start time and no end is shown with one hour.
+ * Returns the time span in which an event is displayed. An event with a start time but no end time is displayed with
+ * one hour. Any other event whose due date has no time is an all-day event.
  */
 export function timeSpanOf(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
@@ -135,16 +136,16 @@ export function timeSpanOf(event: EventDates): TimeSpan {
   return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
 }
 
-/** Inverse of `timeSpanOf`: start and due date for a time span. */
+/** Inverse of `timeSpanOf`: converts a time span to start and due date. */
 export function dated({ start, end, isAllDay }: TimeSpan): EventDates {
   if (isAllDay) return { start_date: at(dayOf(start)), due_date: at(plusDays(dayOf(end), -1)) };
   return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };
 }
 
-/** Last day of an event. */
+/** Returns the last day of an event. */
 export const lastDay = (event: EventDates): Day => daysOf(timeSpanOf(event)).to;
 
-/** Moves an event by seconds. A move by whole days keeps its times exactly as stored. */
+/** Moves an event by a number of seconds. A move by whole days keeps the times exactly as stored. */
 export function moved(event: EventDates, seconds: number): EventDates {
   const { start_date, due_date } = event;
   if (seconds % DAY_S === 0) {
@@ -156,7 +157,7 @@ export function moved(event: EventDates, seconds: number): EventDates {
   return { start_date: to.start, due_date: at(dayOf(to.start)) };
 }
 
-/** Moves the start and the end of an event by seconds. */
+/** Moves the start and the end of an event, each by its own number of seconds. */
 export function resized(event: EventDates, { start: startS, end: endS }: { start: number; end: number }): EventDates {
   const { start_date, due_date } = event;
   if (startS % DAY_S === 0 && endS % DAY_S === 0) {
@@ -166,7 +167,7 @@ export function resized(event: EventDates, { start: startS, end: endS }: { start
   return dated({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
 }
 
-/** Form values: days, and times as `HH:MM`, empty for all-day events. */
+/** Days and times in the event form. Times are `HH:MM`, empty for an all-day event. */
 export type FormDates = {
   readonly startDay: Day;
   readonly dueDay: Day;
@@ -185,8 +186,8 @@ export function filledFrom(event: EventDates): FormDates {
 }
 
 /**
- * Start and due date from form values. An end at 00:00 becomes 23:59:59 of the previous day, or of a one-day
- * event's day.
+ * Converts form values to start and due date. An end at 00:00 is stored as 23:59:59 of the previous day, or of the
+ * same day if the event has only one day.
  */
 export function datedFrom({ startDay, dueDay, startTime, dueTime }: FormDates): EventDates {
   const start_date = at(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
@@ -195,9 +196,9 @@ export function datedFrom({ startDay, dueDay, startTime, dueTime }: FormDates): 
   return { start_date, due_date: at(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND) };
 }
 
-/** Day as `yyyymmdd`, the format of list filters. */
+/** Converts a day to `YYYYMMDD`, the format of list filters. */
 export const filterDay = (day: Day): string => day.replaceAll('-', '');
 
-/** Whether a text is an existing day. */
+/** Whether a text is a day `YYYY-MM-DD` that exists in the calendar. */
 export const isDay = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayAt(dayNumber(text)) === text;

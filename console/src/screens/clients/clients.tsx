@@ -18,10 +18,10 @@ const orders = [
   { value: 'latest', text: 'Newest first' },
 ] as const;
 
-/** Debounce of the search field. */
+/** Debounce delay of the search field: the search starts when the user has stopped typing. */
 const SEARCH_DEBOUNCE_MS = 150;
 
-/** API filters from the query of the route. */
+/** Reads the API filters from the query of the route. */
 function readFilters(): ClientFilters {
   const { query } = currentRoute.value;
   const text = query.get('name') ?? '';

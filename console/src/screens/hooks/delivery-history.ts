@@ -5,17 +5,17 @@ import { durationText } from '../../components/timestamp.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
 
-/** The occurrence of a delivery, and its read receipt. */
+/** A delivery with its read receipt, and the occurrence that it is about. */
 export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly delivery: HookDelivery };
 
-/** Activity of a hook loaded so far, by delivery id; `before` is the cursor of the next older page. */
+/** Activity of a hook that was loaded so far, by delivery id; `before` is the cursor of the next older page. */
 export type ActivityCache = { readonly told: Map<string, DeliveredOccurrence>; before: string | undefined };
 
 const MAX_REQUESTS = 5;
 
 /**
- * Loads the activity of a hook back to the given deliveries, with at most `MAX_CALLS` requests; older
- * deliveries remain without occurrence. The newest page is always reloaded, because its read receipts change.
+ * Loads the activity of a hook back to the given deliveries, with at most `MAX_REQUESTS` requests; even older
+ * deliveries are shown without their occurrence. The newest page is always reloaded, because its read receipts change.
  */
 export async function loadActivity(
   past: ActivityCache,
@@ -42,7 +42,7 @@ const TIMEOUT_MS = 30_000;
 const FIRST_POLL_MS = 300;
 const POLL_INTERVAL_MS = 1_000;
 
-/** Polls a delivery until it has more than `before` attempts; undefined after the timeout. */
+/** Polls a delivery until it has more than `before` attempts; returns undefined after the timeout. */
 async function nextAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
   const deadline = Date.now() + TIMEOUT_MS;
   for (let waitMs = FIRST_POLL_MS; Date.now() < deadline; waitMs = POLL_INTERVAL_MS) {

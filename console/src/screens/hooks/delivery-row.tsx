@@ -19,7 +19,7 @@ type RowProps = {
   readonly onDone: () => void;
 };
 
-/** One delivery of a hook; expands to its attempts and the request as sent. */
+/** Row of one delivery of a hook. It expands to the attempts and the request as it was sent. */
 export function DeliveryRow(props: RowProps) {
   const { delivery, told } = props;
   const [isOpen, setOpen] = useState(false);
@@ -85,7 +85,7 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
   );
 }
 
-/** Table of attempts: outcome, and the decision of the retry policy. */
+/** Table of the attempts of a delivery: outcome, and decision of the retry policy. */
 function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
@@ -116,7 +116,7 @@ function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-/** Whether the attempt counts as a failure of the hook; empty for a success. */
+/** Returns whether an attempt counts as a failure of the hook, as text; empty for a success. */
 function countedWords({ outcome, counted }: Attempt): string {
   if (outcome === '200') return '';
   return counted === '1' ? 'counted' : 'not counted';

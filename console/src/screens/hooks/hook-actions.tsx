@@ -7,10 +7,10 @@ import { ConfirmDialog } from '../../components/dialog.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { showAttemptOutcome } from './delivery-history.ts';
 
-/** Number of occurrences checked for the preview of a restore. */
+/** Maximum number of occurrences that are checked for the preview of a restore. */
 const MAX_OCCURRENCES_CHECKED = 100;
 
-/** Actions on a hook, with confirmation dialogs. */
+/** Returns the actions on a hook, and the confirmation dialog of the current action. */
 export function useHookActions(onDone: () => void) {
   const [confirmation, setConfirmation] = useState<{ readonly what: 'restore' | 'delete'; readonly hook: Hook }>();
   const close = () => setConfirmation(undefined);
@@ -48,7 +48,7 @@ export function useHookActions(onDone: () => void) {
   };
 }
 
-/** Whether the current user may restore a hook: only its owner, and only after it has ended. */
+/** Whether the current user may restore a hook: it must have ended, and only its owner may restore it. */
 export function canRestore(hook: Hook): boolean {
   return hook.state === 'ended' && hook.user_id === currentUser().user.user_id && hook.ended_reason !== 'user_deleted';
 }

@@ -26,13 +26,13 @@ async function load(id: string, signal: AbortSignal) {
   const isMine = hook.user_id === currentUser().user.user_id;
   const [hours, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
-    // Hooks of a deleted user remain visible for a while; their owner cannot be loaded.
+    // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
     isMine ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
   return { hook, hours: hours.data, owner: owner && nameOf(owner) };
 }
 
-/** Page of one hook: health, details, signature and deliveries. */
+/** Page of one hook: state with advice, details, signature and deliveries. */
 export function OneHook({ id }: { readonly id: string }) {
   const { data, fault, reload } = useQuery((signal) => load(id, signal), [id]);
   const actions = useHookActions(reload);
@@ -138,7 +138,7 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
   );
 }
 
-/** State of the hook, and advice if it is failing or has ended. */
+/** Shows advice for a hook that is failing or has ended. */
 function Health({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') {
     const { why, todo } = endedText(hook);
@@ -182,7 +182,7 @@ function Average({
 
 const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
-/** Loads a page, newest first. The API lists oldest first, so the page is read from the end of the list. */
+/** Loads a page of deliveries, newest first. The API lists them oldest first, so pages are counted from the end. */
 async function loadPage(hook: Hook, state: string, page: number, past: ActivityCache, signal: AbortSignal) {
   const wanted = states.find((one) => one === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(wanted && { state: wanted }) };

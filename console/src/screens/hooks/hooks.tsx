@@ -18,7 +18,7 @@ import { canRestore, useHookActions } from './hook-actions.tsx';
 import { OneHook } from './hook-detail.tsx';
 import { NewHook } from './new-hook.tsx';
 
-/** Routes of the hooks screen: list, detail, new. */
+/** Screen of hooks: the list, the page of one hook, or the form for a new hook, depending on the path. */
 export default function Hooks({ rest: [id] }: ScreenProps) {
   if (id === undefined) return <HookList />;
   return id === 'new' ? <NewHook /> : <OneHook key={id} id={id} />;
@@ -28,7 +28,7 @@ const POLL_INTERVAL_MS = 5_000;
 
 const states = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
 
-/** Sort order: failing hooks first, ended ones last. */
+/** Sort order of hooks by state: failing hooks first, ended hooks last. */
 const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
 async function load(userId: string, signal: AbortSignal) {
@@ -46,7 +46,7 @@ async function load(userId: string, signal: AbortSignal) {
   };
 }
 
-/** List of a user's hooks with state and last 24 hours. */
+/** List of a user's hooks, each with its state and the attempts of the last 24 hours. */
 function HookList() {
   const { query } = currentRoute.value;
   const userId = query.get('user') ?? currentUser().user.user_id;
@@ -114,7 +114,7 @@ function optionsOf(hooks: readonly Hook[]) {
   ];
 }
 
-/** Select of the user whose hooks an admin sees. */
+/** Select with which an admin chooses the user whose hooks are shown. */
 function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
   const mine = currentUser().user.user_id;

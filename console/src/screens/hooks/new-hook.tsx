@@ -12,22 +12,22 @@ import { Page } from '../../components/page.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { bodyOf, hookKinds, hostOf, kindTexts, kindTitle, secretPath } from '../../delivery/delivery-text.ts';
 
-/** Placeholder until a target is entered. */
+/** Origin of the example URLs that are shown until the user enters a target. */
 const EXAMPLE = 'https://your-application.example';
 
-/** Debounce of the target check while typing. */
+/** Debounce delay of the target check: the check runs when the user has stopped typing. */
 const CHECK_DEBOUNCE_MS = 350;
 
 /**
- * Checks a target URL with the SSRF guard; undefined when the request fails, creating the hook then reports the
- * error.
+ * Checks a target URL with the SSRF guard of the service. Returns undefined when the request fails: the error is
+ * reported when the hook is created.
  */
 const checkTarget = (address: string, signal?: AbortSignal) =>
   client.verdict(address, { signal }).catch(() => undefined);
 
 const sentenceOf = ({ message }: TargetCheck) => `It ${message}.`;
 
-/** Target check of the entered URL, debounced. */
+/** Returns the result of the target check for the entered URL; the check is debounced. */
 function useTargetCheck(address: string): TargetCheck | undefined {
   const [verdict, setVerdict] = useState<TargetCheck>();
   useEffect(() => {
@@ -55,7 +55,7 @@ const verdictBadges: Readonly<Record<TargetCheck['verdict'], readonly [tone: Ton
   taken: ['bad', 'taken'],
 };
 
-/** Form that creates a hook. */
+/** Page with the form that creates a hook. */
 export function NewHook() {
   const [kind, setKind] = useState<Kind>('new_event');
   const [target, setTarget] = useState('');
@@ -72,7 +72,7 @@ export function NewHook() {
       navigate(hrefTo('hooks', id));
     } catch (error) {
       const fields = fieldErrors(error);
-      // The validation error is a code; the target check returns a sentence for it.
+      // The validation error contains only a code; the target check returns a sentence that explains it.
       const result = fields.target_url === undefined ? undefined : await checkTarget(address);
       setFault({
         fields: result ? { ...fields, target_url: sentenceOf(result) } : fields,

@@ -12,7 +12,7 @@ import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 
 type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 
-/** Signing of a hook's notifications: turn on, rotate the secret, turn off. */
+/** Section that turns the signing of a hook's notifications on or off, and rotates the secret. */
 export function Signature({ hook, onDone }: SignatureProps) {
   const [open, setOpen] = useState<'rotate' | 'off'>();
   const [created, setCreated] = useState<HookSecret>();
@@ -150,7 +150,7 @@ function NewSecret({ created, onClose }: { readonly created: HookSecret; readonl
   );
 }
 
-/** API calls for signing. */
+/** Returns the API calls that turn signing on or off and rotate the secret, to show to the user. */
 export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
   const path = `/hooks/${id}/secret`;
   const body = { overlap: Number(overlaps[0].value) };

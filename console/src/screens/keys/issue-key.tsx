@@ -57,7 +57,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   const [customLifetime, setCustomLifetime] = useState('');
   const owner = people.find(({ user_id }) => user_id === userId) ?? currentUser().user;
   const allowed = maxPermissions(owner.role);
-  // Least privilege: read permissions only by default.
+  // Least privilege: by default, only read permissions are selected.
   const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
   const permissions = allowed.filter((one) => selected.includes(one));
   const { submit, isBusy, faults, fault } = useSubmission(async () => {

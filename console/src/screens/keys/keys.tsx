@@ -23,12 +23,12 @@ const WEEK_MS = 7 * 86_400_000;
 
 type Filters = { readonly isEnded: boolean; readonly isOwn: boolean };
 
-/** Filters from the query of the route. */
+/** Reads the filters from the query of the route. */
 function filtersOf(query: URLSearchParams): Filters {
   return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
 }
 
-/** List of API keys with permissions, owner and last use. */
+/** Screen with the list of API keys: permissions, owner and last use. */
 export default function Keys() {
   const filters = filtersOf(currentRoute.value.query);
   const { user } = currentUser();
@@ -189,14 +189,17 @@ const labelOf = (key: Key) => (key.label === '' ? `Key ${key.id}` : key.label);
 const hasEnded = (key: Key) =>
   key.revoked === '1' || (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
 
-/** Users to whom the current user may issue keys: only themselves; as admin also everybody without a higher role. */
+/**
+ * Returns the users to whom the current user may issue keys: for a member only this member, for an admin everybody
+ * without a higher role.
+ */
 function issuable(people: readonly User[]): readonly User[] {
   const { user } = currentUser();
   if (!isAdmin()) return [user];
   return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
-/** API calls of the screen; the calls that change a key use the newest visible one as example. */
+/** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
 function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): readonly ApiCall[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
   const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';

@@ -11,14 +11,14 @@ import { showToast } from '../../components/toast.tsx';
 
 type GridProps = {
   readonly chosen: readonly Permission[];
-  /** Permissions that can be chosen; the others are disabled. */
+  /** Permissions that can be chosen; all other permissions are disabled. */
   readonly among: readonly Permission[];
   readonly onChange: (chosen: readonly Permission[]) => void;
 };
 
 const headings: Readonly<Record<AccessMode, string>> = { read: 'Read', write: 'Change' };
 
-/** Permissions of a key: one row per area, one checkbox each for read and write. */
+/** Editor for the permissions of a key: one row per area, with one checkbox for read and one for write. */
 export function PermissionGrid({ chosen, among, onChange }: GridProps) {
   const toggle = (permission: Permission, isOn: boolean) =>
     onChange(among.filter((one) => (one === permission ? isOn : chosen.includes(one))));
@@ -89,7 +89,7 @@ export const everyPermission: readonly Permission[] = permissionAreas.flatMap((a
   accessModes.map((way): Permission => `${area}:${way}`),
 );
 
-/** Maximum permissions of a key, by the role of its user. */
+/** Returns the maximum permissions of a key, by the role of its user. */
 export function maxPermissions(role: Role): readonly Permission[] {
   if (role !== 'member') return everyPermission;
   return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
@@ -107,7 +107,7 @@ const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readon
   company: { name: 'Account', description: 'its name and address' },
 };
 
-/** Summary of permissions: `Reads everything`, `Changes events, tasks`. */
+/** Summarizes permissions as text: `Reads everything`, `Changes events, tasks`. */
 export function permissionTexts(permissions: readonly Permission[]): readonly string[] {
   if (permissions.length === 0) return ['May only ask who it is'];
   if (permissions.length === everyPermission.length) return ['Everything'];

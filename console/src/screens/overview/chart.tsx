@@ -9,7 +9,7 @@ const HEIGHT = 100;
 
 type Bar = { readonly at: number; readonly delivered: number; readonly failed: number };
 
-/** Buckets of the last 60 minutes, including empty ones. */
+/** Returns one bar for each of the last 60 minutes, oldest first, also for minutes without attempts. */
 function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
   const byMinute = new Map(minutes.map((one) => [parseTimestamp(one.minute)?.getTime(), one]));
   const newest = parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
@@ -22,7 +22,7 @@ function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
 
 const clock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
-/** Upper end of the scale: the next 1, 2 or 5 times a power of ten. */
+/** Returns the upper end of the scale: `max` rounded up to 1, 2 or 5 times a power of ten. */
 function scaleEnd(max: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, max)));
   return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= max) ?? max;

@@ -11,11 +11,11 @@ const RECEIVER_COMMAND =
 
 const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(apiAccount.baseUrl).hostname);
 
-/** Onboarding: three steps to the first delivery. */
+/** Onboarding text: three steps to the first delivery. */
 export function FirstSteps() {
   const [path] = useState(secretPath);
   const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
-  // Today, so that the calendar shows the new event without navigation.
+  // The event is today, so that the calendar shows it without navigation.
   const day = today().replaceAll('-', '');
   const event = { event_name: 'Launch', start_date: day, due_date: day };
   return (

@@ -25,7 +25,7 @@ async function load(signal: AbortSignal) {
   return { overview, isFresh };
 }
 
-/** Dashboard of deliveries. */
+/** Screen with the delivery metrics of the last hour, and the hooks that are failing or have ended. */
 export default function OverviewScreen() {
   const { data, fault, reload } = useQuery(load, []);
   usePolling(POLL_INTERVAL_MS, reload);
@@ -110,7 +110,7 @@ function Metric({ name, value, children }: MetricProps) {
   );
 }
 
-/** List of hooks that are failing or have ended today. */
+/** List of the hooks that are failing or have ended today. */
 function FailingHooks({ failing, ended }: { readonly failing: number; readonly ended: number }) {
   const { data } = useQuery((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
   if (failing + ended === 0) return null;
@@ -158,7 +158,7 @@ function FailingHookRow({ hook }: { readonly hook: Hook }) {
   );
 }
 
-/** Number of users whose hooks are searched. */
+/** Maximum number of users whose hooks are searched. */
 const MAX_USERS = 20;
 
 const MAX_HOOKS = 50;
@@ -166,9 +166,9 @@ const MAX_HOOKS = 50;
 type HookCounts = { readonly failing: number; readonly ended: number };
 
 /**
- * Finds the hooks that are failing or have ended today. Searches the current user's hooks first; for an admin
- * also other users', one by one, until as many are found as the overview counts. The API has no list across
- * users.
+ * Finds the hooks that are failing or have ended today. The API lists hooks only per user, so this searches the hooks
+ * of the current user first. For an admin, it continues with one other user after another, until it has found the
+ * number of hooks that the overview reports.
  */
 async function findTroubled({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
   const found: Hook[] = [];
@@ -191,7 +191,7 @@ async function userIdsToSearch(signal: AbortSignal): Promise<readonly string[]> 
   return [mine, ...data.map(({ user_id }) => user_id).filter((one) => one !== mine)];
 }
 
-/** Start of the day in UTC, as an API timestamp. */
+/** Returns the start of the current day in UTC, as an API timestamp. */
 function today(): string {
   return `${new Date().toISOString().slice(0, 10)} 00:00:00`;
 }

@@ -36,7 +36,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
   const [values, setValues] = useState(before);
   const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
   const { submit, isBusy, faults, fault } = useSubmission(() => save(values));
-  // Only owners can assign the role of owner.
+  // Only an owner can assign the role `owner`.
   const assignableRoles = roles.filter(({ value }) => value !== 'owner' || currentUser().user.role === 'owner');
   const hint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
@@ -90,7 +90,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
   );
 }
 
-/** Creates a user and an invitation link. */
+/** Dialog that creates a user and an invitation link, and then shows the link. */
 export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
   const [created, setCreated] = useState<{ person: User; link: IssuedInvitation }>();
   if (created !== undefined) return <ShownLink {...created} onClose={onClose} />;
@@ -102,7 +102,8 @@ export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; re
         onClose={onClose}
         save={async (values) => {
           const person = await client.users.create(values);
-          // If only the link fails, the user still exists: close, the row menu can create another link.
+          // If the user was created but not the link, close the dialog: the row menu of the user can create another
+          // link.
           const hasLink = await attempt(async () =>
             setCreated({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
           );
@@ -122,7 +123,7 @@ type ChangeProps = {
   readonly onClose: () => void;
 };
 
-/** Changes name, email or role of a user. */
+/** Dialog that changes name, email or role of a user. */
 export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangeProps) {
   const { email, first_name, last_name, role } = person;
   const before: PersonValues = { email, first_name, last_name, role };

@@ -10,7 +10,7 @@ import { Timestamp } from '../../components/timestamp.tsx';
 
 type LinkProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
-/** Creates a link that sets a passphrase, and shows it once. */
+/** Dialog that creates a one-time link for setting a passphrase, and shows the link once. */
 export function IssueLink({ person, onCreated, onClose }: LinkProps) {
   const [link, setLink] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
@@ -39,7 +39,7 @@ export function IssueLink({ person, onCreated, onClose }: LinkProps) {
 
 type ShownProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
 
-/** Dialog that shows a link once. */
+/** Dialog that shows a one-time link. The link cannot be shown again. */
 export function ShownLink({ link, person, onClose }: ShownProps) {
   return (
     <RevealSecret

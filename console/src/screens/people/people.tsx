@@ -19,7 +19,7 @@ type Open =
   | { readonly what: 'add' }
   | { readonly what: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
 
-/** Users of the account: roles, invitation links and sessions. Admins only. */
+/** Screen with the users of the account: roles, invitation links and sessions. For admins only. */
 export default function People() {
   return isAdmin() ? <PeopleList /> : <AdminsOnly />;
 }
@@ -97,7 +97,7 @@ function PeopleList() {
 
 type RowProps = {
   readonly person: User;
-  /** Their unused invitation link. */
+  /** The invitation link of this user, if one exists that is not used yet. */
   readonly link: Invitation | undefined;
   readonly onOpen: (what: Exclude<Open['what'], 'add'>) => void;
   readonly onWithdraw: (link: Invitation) => void;
@@ -172,7 +172,7 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
 
 const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
-/** API calls of the screen; the newest other user is the example, never the current user. */
+/** Returns the API calls of the screen. Their example is the newest user other than the current user. */
 function callsFor(last: User | undefined): readonly ApiCall[] {
   const id = last?.user_id;
   return [

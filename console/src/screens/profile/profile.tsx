@@ -15,7 +15,7 @@ import { Page } from '../../components/page.tsx';
 import { showToast } from '../../components/toast.tsx';
 import './profile.css';
 
-/** Profile of the current user: name, passphrase, sessions, theme. */
+/** Screen with the profile of the current user: name, passphrase, sessions and theme. */
 export default function You() {
   const { user, company } = currentUser();
   const [passphraseChanges, setPassphraseChanges] = useState(0);

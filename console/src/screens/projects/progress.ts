@@ -3,13 +3,13 @@ import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useQuery } from '../../app/use-query.ts';
 
-/** Progress of a project. `tasks` is undefined when the percentage was set by hand. */
+/** Progress of a project. `tasks` counts its tasks; undefined when the percentage was set by hand. */
 export type Progress = {
   readonly percent: number;
   readonly tasks?: { readonly all: number; readonly completed: number };
 };
 
-/** Progress set by hand; undefined for 0, the default, which means "computed from tasks". */
+/** Returns the progress that was set by hand; undefined for 0, the default, which means "computed from tasks". */
 export function manualProgress({ progress }: Project): Progress | undefined {
   return progress === '0' ? undefined : { percent: Number(progress) };
 }
@@ -19,7 +19,7 @@ async function count(project_id: string, status: 'completed' | undefined, signal
   return paging.total_records;
 }
 
-/** Percentage of completed tasks, rounded down: 100 only when all are completed. */
+/** Computes the percentage of completed tasks, rounded down: it is 100 only when all tasks are completed. */
 async function progressByTasks({ project_id }: Project, signal: AbortSignal): Promise<Progress> {
   const all = await count(project_id, undefined, signal);
   const completed = all === 0 ? 0 : await count(project_id, 'completed', signal);
@@ -27,9 +27,9 @@ async function progressByTasks({ project_id }: Project, signal: AbortSignal): Pr
 }
 
 /**
- * Progress of projects by id. Task counts are requested only for projects whose progress was not set by hand.
+ * Returns the progress of projects by id. Tasks are counted only for projects whose progress was not set by hand.
  *
- * @param reloads incremented after tasks were completed, added or deleted
+ * @param reloads incremented when tasks were completed, added or deleted, so that tasks are counted again
  */
 export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, Progress> {
   const computed = projects.filter((project) => manualProgress(project) === undefined);

@@ -131,7 +131,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
   );
 }
 
-/** Progress of the project, and whether it is computed or set by hand. */
+/** Shows the progress of the project, and whether it is computed or set by hand. */
 function ProgressField({
   record: project,
   onChange,

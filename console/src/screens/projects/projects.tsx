@@ -27,7 +27,7 @@ const orders = [
   { value: 'progress', text: 'By progress set by hand' },
 ] as const;
 
-/** API filters from the query of the route. */
+/** Reads the API filters from the query of the route. */
 function readFilters(): ProjectFilters {
   const { query } = currentRoute.value;
   const order = chosen('order', orders) ?? '';

@@ -24,7 +24,7 @@ const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
 
 const name = text<Team, TeamChanges>('team_name', 'Name');
 
-/** Teams of the account. Members can only read them. */
+/** Screen with the teams of the account. Only admins can change teams. */
 export default function Teams() {
   const filters = { limit: PAGE_SIZE, offset: pageOffset() };
   const records = useRecords((signal) => wholePage(client.teams, filters, signal), [filters], teams.idOf);
@@ -101,7 +101,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   );
 }
 
-/** Read-only row, for members. */
+/** Read-only row of a team, for users who are not admins. */
 function ReadOnlyRow({ team: { team_name, color, users } }: { readonly team: Team }) {
   return (
     <tr>

@@ -1,10 +1,10 @@
 const MINUTE_S = 60;
 const HOUR_S = 3_600;
 
-/** Maximum time a user can enter for one day, in seconds. */
+/** Maximum time that a user can enter for one day, in seconds. */
 export const MAX_DAY_S = 24 * HOUR_S;
 
-/** Formats seconds as hours and minutes: `1:05`; less than a minute with seconds: `0:00:45`. */
+/** Formats seconds as hours and minutes, `1:05`; less than a minute is formatted with seconds, `0:00:45`. */
 export function showSeconds(seconds: number): string {
   const twoDigits = (part: number) => String(part).padStart(2, '0');
   const minutes = Math.floor(seconds / MINUTE_S);
@@ -19,19 +19,21 @@ const HOURS_AND_MINUTES = /^(\d{1,5}) ?h(?:rs?|ours?)? ?([0-5]?\d)$/;
 const UNITS =
   /^(?:(\d{1,5}(?:[.,]\d{1,4})?) ?h(?:rs?|ours?)?)? ?(?:(\d{1,6}) ?m(?:ins?|inutes?)?)? ?(?:(\d{1,6}) ?s(?:ecs?|econds?)?)?$/;
 
-/** A whole number without unit up to this is hours, above it minutes: `8` is 8 hours, `90` is 90 minutes. */
+/**
+ * A whole number without a unit is hours up to this value, and minutes above: `8` is 8 hours, `90` is 90 minutes.
+ */
 const MAX_BARE_HOURS = 24;
 
 export const HOW_TO_WRITE = 'Write the time as 1:30, 1.5, 1h 30m or 90m.';
 
-/** Parses a duration to seconds: `1:30`, `1.5`, `1h30`, `90m`, `90`; undefined if invalid. */
+/** Parses a duration such as `1:30`, `1.5`, `1h30`, `90m` or `90` to seconds; undefined if it is invalid. */
 export function readSeconds(text: string): number | undefined {
   const input = text.trim().toLowerCase().replace(/\s+/g, ' ');
   if (WHOLE.test(input)) return inSeconds(input, isMinutes(input) ? MINUTE_S : HOUR_S);
   if (DECIMAL.test(input)) return inSeconds(input, HOUR_S);
   const parts = CLOCK.exec(input) ?? HOURS_AND_MINUTES.exec(input) ?? UNITS.exec(input);
   const [all = '', hours, minutes, seconds] = parts ?? [];
-  // Reject `1.5h 10m` and `1h 75m`: more likely typing errors.
+  // Reject `1.5h 10m` and `1h 75m`, which are probably typing errors.
   if (all === '' || (hours && minutes && (/[.,]/.test(hours) || Number(minutes) >= 60))) return undefined;
   return inSeconds(hours, HOUR_S) + inSeconds(minutes, MINUTE_S) + inSeconds(seconds, 1);
 }
@@ -40,7 +42,7 @@ const isMinutes = (whole: string) => Number(whole) > MAX_BARE_HOURS;
 
 const inSeconds = (text = '0', unit: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unit);
 
-/** Validation error of an entered duration; undefined if valid. */
+/** Returns the validation error of an entered duration; undefined if the duration is valid. */
 export function durationError(text: string): string | undefined {
   const seconds = readSeconds(text);
   if (seconds === undefined) return HOW_TO_WRITE;
@@ -48,7 +50,7 @@ export function durationError(text: string): string | undefined {
   return seconds > MAX_DAY_S ? 'A day has 24 hours. Enter at most 24:00.' : undefined;
 }
 
-/** Explains how a number without unit is interpreted; undefined if the text has a unit. */
+/** Explains how a number without a unit is interpreted; undefined if the text has a unit or is invalid. */
 export function bareHint(text: string): string | undefined {
   const input = text.trim();
   const seconds = readSeconds(input);
@@ -57,7 +59,7 @@ export function bareHint(text: string): string | undefined {
   return `${input} ${input === '1' ? 'hour' : 'hours'}. For minutes, write ${input}m.`;
 }
 
-/** Monday of the week of a day, both `YYYY-MM-DD`. */
+/** Returns the Monday of the week that contains a day; both are `YYYY-MM-DD`. */
 export function mondayOf(day: string): string {
   const date = new Date(`${day}T00:00:00Z`);
   date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7));

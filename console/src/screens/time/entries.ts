@@ -6,19 +6,19 @@ import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
 import { day, type EditableResource, type FieldDefinition, text } from '../../records/editable-fields.tsx';
 import { durationError, MAX_DAY_S, readSeconds, showSeconds } from './durations.ts';
 
-/** Day as `yyyymmdd`, the format of the API. */
+/** Converts a day from `YYYY-MM-DD` to `YYYYMMDD`, the format of API requests. */
 export const compactDay = (day: string) => day.replaceAll('-', '');
 
-/** The entries of a day would exceed 24 hours. */
+/** Thrown when the time entries of a user on one day would exceed 24 hours. */
 export class DayTooLong extends Error {}
 
 type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: string; readonly seconds: number };
 
 /**
- * Checks that the entries of a day do not exceed 24 hours in total. The API has no such limit, since programs
- * may book several days as one entry; in the console it would be a typing error.
+ * Checks that the time entries of a day do not exceed 24 hours in total. The API has no such limit, because programs
+ * may book several days as one entry. In the console, more than 24 hours are probably a typing error.
  *
- * @throws DayTooLong
+ * @throws DayTooLongError
  */
 export async function checkDay({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
   const onDay = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
@@ -28,7 +28,7 @@ export async function checkDay({ user_id, date, entry_id, seconds }: EntryToChec
   throw new DayTooLong(`That makes ${showSeconds(total)} on ${showDay(date)}. A day has 24 hours.`);
 }
 
-/** Time entries API with the 24-hour check on updates. */
+/** The API methods for time entries, with the check for 24 hours per day on updates. */
 const checkedEntries: typeof client.timeEntries = {
   ...client.timeEntries,
   async update(id, changes, options) {
@@ -44,7 +44,7 @@ const checkedEntries: typeof client.timeEntries = {
   },
 };
 
-/** Normalizes both input formats of the API to `YYYY-MM-DD`. */
+/** Converts a date in either input format of the API, with or without hyphens, to `YYYY-MM-DD`. */
 const isoDay = (date: string) => (date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
 
 export const entries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
@@ -69,6 +69,6 @@ export const entryFields = {
   description: text<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
 };
 
-/** Whether the entry is a running timer. */
+/** Whether a time entry is a running timer. */
 export const isRunning = ({ date_started, date_stopped, seconds }: TimeEntry) =>
   !date_started.startsWith('0000') && date_stopped.startsWith('0000') && seconds === '0';

@@ -23,13 +23,13 @@ import './time.css';
 const DAYS = [0, 1, 2, 3, 4, 5, 6];
 const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** Monday of the week in the route, by default of the current week. */
+/** Reads the week from the query of the route and returns its Monday; defaults to the current week. */
 function readMonday(): string {
   const day = currentRoute.value.query.get('week') ?? '';
   return mondayOf(/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? day : today());
 }
 
-/** Time sheet of a week, with timer and manual entry. */
+/** Screen with the time sheet of a week, a timer, and a form for manual time entries. */
 export default function Time() {
   const monday = readMonday();
   const sunday = plusDays(monday, 6);
@@ -176,7 +176,7 @@ type EntryFormProps = {
   readonly onAdd: () => void;
 };
 
-/** Form for a manual time entry. */
+/** Form that creates a manual time entry. */
 function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   const [task, setTask] = useState('');
   const [date, setDate] = useState('');

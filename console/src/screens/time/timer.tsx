@@ -16,7 +16,7 @@ type RunningProps = {
   readonly onChange: () => void;
 };
 
-/** A running timer with a stop button. If the time is implausible, it asks for the correct time first. */
+/** Running timer with a stop button. If the measured time is implausible, the user must enter the correct time. */
 export function Running({ timer, onChange }: RunningProps) {
   const [now, setNow] = useState(Date.now());
   const [isBusy, setBusy] = useState(false);
@@ -56,12 +56,12 @@ export function Running({ timer, onChange }: RunningProps) {
   );
 }
 
-/** A timer stopped earlier than this is discarded: it was probably started by mistake. */
+/** A timer that has run for less than this time is discarded: it was probably started by mistake. */
 const MIN_ENTRY_S = 60;
 
 type CorrectionFormProps = RunningProps & { readonly reason: string };
 
-/** Form that asks for the correct time, for example after the timer ran overnight. */
+/** Form for the correct time, for example after the timer ran overnight. */
 function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
   const [time, setTime] = useState('');
   const [fault, setFault] = useState<string>();
@@ -115,7 +115,7 @@ type StartProps = {
   readonly onChange: () => void;
 };
 
-/** Chooses a task and starts a timer. */
+/** Form that selects a task and starts a timer for it. */
 export function Start({ tasks, onChange }: StartProps) {
   const [chosen, setChosen] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -144,7 +144,7 @@ type TaskSelectProps = {
   readonly onChange: (taskId: string) => void;
 };
 
-/** Select of an open task. */
+/** Select for one of the open tasks. */
 export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
   const options = tasks.map((task) => ({ value: task.task_id, text: `${task.task_name} – ${task.project_name}` }));
   return <Select label={label} value={value} options={options} disabled={options.length === 0} onChange={onChange} />;
@@ -160,25 +160,28 @@ function clockTime(seconds: number) {
   );
 }
 
-/** Start of a timer in milliseconds since the epoch. The API stores it as local time without a zone. */
+/**
+ * Returns the start of a timer in milliseconds since the epoch. The API stores the start as local time without a time
+ * zone.
+ */
 const startOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
-/** Elapsed seconds; negative if the clock was set back or the user has travelled west. */
+/** Returns the elapsed seconds of a timer; negative if the clock was set back or the user has travelled west. */
 const secondsOf = (timer: TimeEntry, now: number) => Math.round((now - startOf(timer)) / 1_000);
 
-/** Local time as an API timestamp. */
+/** Formats a point in time as an API timestamp in local time. */
 const clock = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
 
 const start = (taskId: string) => client.timeEntries.create(taskId, { seconds: 0, date_started: clock() });
 
-/** Stops a timer, which turns it into a time entry. */
+/** Stops a timer, which converts it to a finished time entry. */
 async function stop(running: TimeEntry, seconds: number): Promise<void> {
   await checkDay({ ...running, seconds });
   const date_stopped = clock(new Date(startOf(running) + seconds * 1_000));
   await change(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
 }
 
-/** Deletes a timer; Undo restores it with the same start time. */
+/** Deletes a timer; Undo creates the timer again with the same start time. */
 async function discard(running: TimeEntry, onChange: () => void, text: string): Promise<void> {
   await client.timeEntries.delete(running.entry_id);
   const { task_id, date, date_started, description } = running;

@@ -12,7 +12,7 @@ import { resources } from './operations';
 import { perform } from './perform';
 import { properties } from './properties';
 
-/** Reads and writes the records of one account. */
+/** n8n node that reads and writes the records of one Carillon account. */
 export class Carillon implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon',

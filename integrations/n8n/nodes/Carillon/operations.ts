@@ -1,6 +1,9 @@
 import { type ResourceType, resourceTypes } from '../parts/table';
 
-/** An operation. `at` selects the path below the resource, `takes` the fields that the editor shows. */
+/**
+ * An operation of the node, sent as one API call. `pathKind` selects the path below the resource, and `fieldSet` the
+ * input fields that the editor shows.
+ */
 export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   at: 'all' | 'one' | 'parent' | 'restore';
@@ -20,7 +23,7 @@ const completing: Record<string, Operation> = {
   resume: { method: 'PUT', at: 'one', body: { resume: 1 } },
 };
 
-/** A resource of the node with its operations. */
+/** A resource that the node offers, with its operations by name. */
 export type Resource = Omit<ResourceType, 'label'> & { operations: Record<string, Operation> };
 
 const hook: Resource = {

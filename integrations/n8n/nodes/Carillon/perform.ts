@@ -31,7 +31,7 @@ function pathOf(
   return at === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[at]()}`;
 }
 
-/** The filled-in fields, in the service's format. */
+/** Returns the values of the input fields that the user has filled in, in the service's format. */
 function given(
   context: IExecuteFunctions,
   resource: Resource,
@@ -47,7 +47,10 @@ function given(
   return input;
 }
 
-/** Converts n8n's ISO 8601 dates. The local time of the editor is meant, so no zone is converted (C9). */
+/**
+ * Converts an input value to the service's format. n8n's ISO 8601 dates are in the editor's local time, so the time
+ * zone is not converted (C9).
+ */
 function formatted({ form }: Field, value: unknown): IDataObject[string] {
   if (form === 'ids') {
     const ids = Array.isArray(value) ? value : String(value).split(',');

@@ -19,7 +19,7 @@ const words: Record<string, string> = {
 
 const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
 
-/** Input fields of the editor, derived from the service's table of operations. */
+/** Input fields that n8n's editor shows, derived from the service's table of operations. */
 export const properties: INodeProperties[] = [
   {
     displayName: 'Resource',

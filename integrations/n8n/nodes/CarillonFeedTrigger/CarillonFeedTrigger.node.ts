@@ -50,13 +50,14 @@ export class CarillonFeedTrigger implements INodeType {
       scope: this.getNodeParameter('scope') as string,
     };
     const stored = this.getWorkflowStaticData('node');
-    // Before following, so that missing permissions fail the activation and the cursor is saved with it.
+    // Fetch the cursor before following the feed: a missing permission then fails the activation, and n8n saves the
+    // cursor with the activation.
     stored.cursor ??= await endOfFeed(this, followed.scope);
 
     const closing = new AbortController();
     const closeFunction = async () => closing.abort();
     const start = async () => {
-      // n8n shows the error, and activates the workflow again after a while.
+      // n8n shows an emitted error, and activates the workflow again after a while.
       follow(this, followed, closing.signal).catch((error: Error) => this.emitError(error));
     };
     // In the editor n8n waits for the first occurrence and calls `start` itself.

@@ -1,24 +1,25 @@
 import { type IDataObject, type ITriggerFunctions, sleep } from 'n8n-workflow';
 import { type Answer, ask, call, messageOf, type Request, refusal } from '../parts/call';
 
-/** Time for which the service holds a call open, and additional timeout for the call. */
+/** Long polling: the service holds a call open for up to this time. */
 const WAIT_S = 25;
+/** The timeout of a call is the long-polling wait plus this margin. */
 const TIMEOUT_MARGIN_MS = 15_000;
 
-/** Exponential backoff while the service is unreachable. */
+/** First and longest wait of the exponential backoff while the service is unreachable. */
 const INITIAL_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
 
-/** Entries per response; their records are fetched concurrently. */
+/** Maximum number of entries per page of the feed. The records of a page are fetched concurrently. */
 const MAX_ENTRIES = 25;
 
-/** Filter of the feed. An empty list means all kinds. */
+/** Filter of the feed. An empty list of kinds means all kinds. */
 export type Followed = { kinds: string[]; scope: string };
 
 type Entry = { cursor: string; kind: string; resource_url: string };
 type FeedPage = { data: Entry[]; next: string };
 
-/** The current end of the feed: a workflow starts with occurrences after its first activation. */
+/** Fetches the cursor of the feed's current end: a workflow gets only occurrences after its first activation. */
 export async function endOfFeed(context: ITriggerFunctions, scope: string): Promise<string> {
   const request = { method: 'GET', path: '/notifications', qs: { after: 'latest', scope } } as const;
   const { next } = (await ask(context, request)) as unknown as FeedPage;
@@ -27,7 +28,7 @@ export async function endOfFeed(context: ITriggerFunctions, scope: string): Prom
 
 /**
  * Follows the feed by long polling until the signal is aborted. The cursor is in the workflow's static data, which n8n
- * saves whenever something is emitted; it moves only after all records of a page were fetched.
+ * saves whenever items are emitted. The cursor advances only after all records of a page were fetched.
  */
 export async function follow(context: ITriggerFunctions, followed: Followed, signal: AbortSignal): Promise<void> {
   const { kinds, scope } = followed;
@@ -45,14 +46,14 @@ export async function follow(context: ITriggerFunctions, followed: Followed, sig
       const found = items.filter((item) => item !== undefined);
       if (found.length > 0) context.emit([context.helpers.returnJsonArray(found)]);
     } else {
-      // X2: entries after the cursor were deleted by retention.
+      // Not 200: retention has deleted entries after the cursor (X2), so continue at the current end.
       report(context, response);
       stored.cursor = await endOfFeed(context, scope);
     }
   }
 }
 
-/** The item for an entry; undefined if the record was deleted since, for which the feed has an entry of its own. */
+/** Fetches the item for an entry; undefined if the record was deleted since, because the deletion has its own entry. */
 async function itemOf(context: ITriggerFunctions, entry: Entry, signal: AbortSignal): Promise<IDataObject | undefined> {
   if (entry.kind.startsWith('deleted_')) return { ...entry, record: null };
   // Only the path is used, so that the key is sent to the base URL and to no other host.
@@ -62,9 +63,9 @@ async function itemOf(context: ITriggerFunctions, entry: Entry, signal: AbortSig
 }
 
 /**
- * Calls the service until it responds with 200, 404 or 410; undefined if the signal is aborted first. Another rejection,
- * such as a revoked key, is reported once and retried: the credentials can be corrected while the workflow is active, and
- * nothing is missed.
+ * Calls the service until it responds with 200, 404 or 410; undefined if the signal is aborted first. Any other error,
+ * such as a revoked key, is reported once, and the call is retried: when the user corrects the credentials, the
+ * workflow continues without missing an occurrence.
  */
 async function callWithRetry(context: ITriggerFunctions, request: Request): Promise<Answer | undefined> {
   let isReported = false;
@@ -95,7 +96,9 @@ function isTemporary({ status }: Answer): boolean {
   return status >= 500 || status === 408 || status === 429;
 }
 
-/** Reports a failed execution; the workflow stays active. Older n8n versions and the editor only support a fatal error. */
+/**
+ * Reports a failed execution; the workflow stays active. Older n8n versions and the editor only support a fatal error.
+ */
 function report(context: ITriggerFunctions, response: Answer): void {
   const error = refusal(context, response);
   const isFatal = context.getMode() === 'manual' || typeof context.saveFailedExecution !== 'function';

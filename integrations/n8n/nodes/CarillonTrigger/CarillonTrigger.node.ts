@@ -13,7 +13,7 @@ import { placeOf, recordAt } from '../parts/record';
 import { kinds, resourceTypes, titleOf } from '../parts/table';
 import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
 
-/** Starts a workflow by webhook: one hook for each active workflow, no polling. */
+/** Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. */
 export class CarillonTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Trigger',
@@ -81,7 +81,7 @@ export class CarillonTrigger implements INodeType {
     const place = await placeOf(this, resource_url);
     if (place === undefined) return responded(this, 400, 'resource_url is no address of a record below the base URL.');
     const kind = this.getNodeParameter('kind') as string;
-    // The notification of a hook test names the hook itself (X1).
+    // In the notification of a hook test, `resource_url` is the address of the hook itself (X1).
     if (place.plural !== pluralOf(kind)) return responded(this, 200, 'Nothing to do.');
     let record: IDataObject | undefined;
     try {
@@ -108,7 +108,7 @@ function pluralOf(kind: string): string | undefined {
   return resourceTypes.find(({ name }) => name === resourceType)?.plural;
 }
 
-/** Responds without starting the workflow. */
+/** Sends a response without starting the workflow. */
 function responded(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
   context.getResponseObject().status(status).json({ message });
   return { noWebhookResponse: true };

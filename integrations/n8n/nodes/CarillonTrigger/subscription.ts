@@ -4,7 +4,7 @@ import { ask, call, messageOf, refusal } from '../parts/call';
 /** The hook that a workflow needs: target URL and kind. */
 export type Wanted = { target: string; kind: string };
 
-/** Static data of the workflow. */
+/** The workflow's static data, which n8n stores with the workflow. */
 type StoredData = IDataObject & { hookId?: string };
 
 const storedData = (context: IHookFunctions): StoredData => context.getWorkflowStaticData('node');
@@ -16,8 +16,9 @@ export async function isSubscribed(context: IHookFunctions, wanted: Wanted): Pro
 }
 
 /**
- * Creates the workflow's hook. An ended hook is restored, so that it gets what it missed (X1); a hook for another kind or
- * path of this n8n is replaced. A hook to another n8n stays: the workflow may be a copy of one there.
+ * Ensures that the workflow has a live hook. An ended hook is restored, so that it gets the missed deliveries (X1). A
+ * hook for another kind or another path of this n8n is replaced. A hook whose target is another n8n is kept, because
+ * this workflow may be a copy of a workflow there.
  */
 export async function subscribe(context: IHookFunctions, wanted: Wanted): Promise<void> {
   const hook = await storedHook(context);
@@ -29,8 +30,9 @@ export async function subscribe(context: IHookFunctions, wanted: Wanted): Promis
 }
 
 /**
- * Deletes the workflow's hook, if it still exists. Its id is dropped even if the service cannot be reached, so that a
- * workflow activated months later does not get the months in between. n8n saves this only if nothing is thrown.
+ * Deletes the workflow's hook, if it still exists. The stored hook id is dropped even if the service cannot be reached:
+ * a workflow activated months later must not get the deliveries of those months. No error is thrown, because n8n would
+ * then not save the static data.
  */
 export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
   const stored = storedData(context);
@@ -64,7 +66,7 @@ function originOf(address: unknown): string {
   return new URL(String(address)).origin;
 }
 
-/** Restores a hook if it has ended; false if its target is taken or it no longer exists. */
+/** Restores a hook if it has ended. Returns false if its target is taken or the hook no longer exists. */
 async function ensureLive(context: IHookFunctions, hook: IDataObject): Promise<boolean> {
   if (hook.state !== 'ended') return true;
   const answer = await call(context, { method: 'POST', path: `/hooks/${hook.id}/restore` });
@@ -81,7 +83,8 @@ async function create(context: IHookFunctions, wanted: Wanted): Promise<string> 
   } as const;
   const answer = await call(context, request);
   if (answer.status === 201) return String(answer.body.id);
-  // C12: the target is taken, by a hook of this user whose id was lost, or by a hook of another user, which must stay.
+  // 409: another hook has this target (C12). A hook of this user is reused, because its id was lost; a hook of another
+  // user is an error.
   const other = answer.status === 409 ? await ownHookAt(context, wanted.target) : undefined;
   if (other === undefined) throw refusal(context, answer);
   if (isWanted(other, wanted)) return String(other.id);

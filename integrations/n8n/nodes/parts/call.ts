@@ -14,7 +14,7 @@ export type Context = IExecuteFunctions | IHookFunctions | ITriggerFunctions | I
 
 export type Request = {
   method: IHttpRequestMethods;
-  /** Below `/v2`. */
+  /** Path below `/v2`. */
   path: string;
   qs?: IDataObject;
   body?: IDataObject;
@@ -22,10 +22,10 @@ export type Request = {
   signal?: AbortSignal;
 };
 
-/** A response of any status. `next` is the `after` of the next page of a list. */
+/** A response with any status. `next` is the cursor of the next page of a list, for the parameter `after`. */
 export type Answer = { status: number; body: IDataObject; next?: string };
 
-/** URL of the service, without a trailing slash. */
+/** Returns the URL of the service, without a trailing slash. */
 export async function baseUrlOf(context: Context): Promise<string> {
   const { baseUrl } = await context.getCredentials<{ baseUrl: string }>('carillonApi');
   return baseUrl.trim().replace(/([^/])\/+$/, '$1');
@@ -49,31 +49,36 @@ export async function call(context: Context, request: Request): Promise<Answer> 
   return { status: response.statusCode, body: response.body, ...nextIn(response.headers) };
 }
 
-/** C7: a page may have fewer records than its limit, so only the Link header tells whether another one follows. */
+/**
+ * Reads the cursor of the next page from the Link header. A page may have fewer records than its limit, so only this
+ * header shows whether another page follows (C7).
+ */
 function nextIn(headers: IDataObject | undefined): { next?: string } {
   const [, address] = /<([^<>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
   const next = address === undefined ? null : new URL(address).searchParams.get('after');
   return next === null ? {} : { next };
 }
 
-/** Calls the service and returns the body; throws the service's error message unless successful. */
+/** Calls the service and returns the response body. Throws the service's error message unless the call succeeds. */
 export async function ask(context: Context, request: Request): Promise<IDataObject> {
   return (await answered(context, request)).body;
 }
 
-/** Like `ask`, with the cursor of the next page. */
+/** Like `callForBody`, but returns the whole response, with the cursor of the next page. */
 export async function answered(context: Context, request: Request): Promise<Answer> {
   const answer = await call(context, request);
   if (answer.status >= 200 && answer.status < 300) return answer;
   throw refusal(context, answer);
 }
 
-/** The message of an error, for logs: the error object contains the request and so the key. */
+/**
+ * Returns the message of an error for logs. The error object must not be logged: it contains the request with the key.
+ */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The service's error as an n8n error. C6: `message` names every invalid field. */
+/** Converts an error response of the service to an n8n error. Its `message` names every invalid field (C6). */
 export function refusal(context: Context, { status, body }: Answer): NodeApiError {
   const message = typeof body?.message === 'string' ? body.message : `The service answered ${status}.`;
   return new NodeApiError(context.getNode(), (body ?? {}) as JsonObject, { message, httpCode: String(status) });

@@ -9,7 +9,7 @@ const knownPlurals = new Set([...resourceTypes.map(({ plural }) => plural), 'hoo
 
 /**
  * Parses a `resource_url`; undefined if it is not the address of a record of this service. Anyone can POST to a target,
- * and the key must not be sent elsewhere (the specification, section 5).
+ * so the key must not be sent to any other host (section 5 of the specification).
  */
 export async function placeOf(context: Context, resourceUrl: unknown): Promise<Place | undefined> {
   const root = `${await baseUrlOf(context)}/v2/`;

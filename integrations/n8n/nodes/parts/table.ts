@@ -1,6 +1,6 @@
 import service from './service.json';
 
-/** Input type of a value. */
+/** Type of an input field in the editor. */
 export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
@@ -9,10 +9,10 @@ export type Field = { name: string; says: string; form: Form; required?: boolean
 export type ResourceType = {
   name: string;
   plural: string;
-  /** Field with the id. */
+  /** Name of the field that contains the record's id. */
   key: string;
   label: string;
-  /** Field with the id of the parent record. */
+  /** Name of the field that contains the id of the parent record. */
   parent?: string;
   creation: Field[];
   change: Field[];
@@ -21,12 +21,12 @@ export type ResourceType = {
 
 export type Kind = { name: string; resourceType: string; hooks: boolean };
 
-/** All kinds; `hooks` is true for those that a hook can subscribe to. */
+/** All kinds of occurrences. `hooks` is true for the kinds that a hook can subscribe to. */
 export const kinds: Kind[] = service.kinds;
 
 export const resourceTypes = service.resourceTypes as ResourceType[];
 
-/** `completed_task` → `Completed Task`; n8n requires Title Case in option lists. */
+/** Converts `completed_task` to `Completed Task`. n8n requires Title Case in option lists. */
 export function titleOf(name: string): string {
   return name.replace(/(^|_)(\w)/g, (_, gap: string, first: string) => (gap === '' ? '' : ' ') + first.toUpperCase());
 }

@@ -26,7 +26,7 @@ const interimFlood = (status: string, ...headers: readonly string[]): BehaviourB
   ...flood('', [`HTTP/1.1 ${status}`, ...headers, '\r\n'].join('\r\n').repeat(50)),
 });
 
-/** Responses without an end, sent as fast as the sender reads. */
+/** Endless responses, which are sent as fast as the sender reads. */
 export const endless: readonly Behaviour[] = behavioursOf({
   'endless-body': {
     description: 'Responds 200 with an endless body without a length.',
@@ -90,7 +90,7 @@ export const endless: readonly Behaviour[] = behavioursOf({
 
 const ZEROS_BYTES = 64 * 1_024 * 1_024;
 
-/** Compresses zeros at the first use, and caches the result. */
+/** Returns a function that compresses zeros at the first call and caches the result. */
 function compressed(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
   let cached: Promise<Buffer> | undefined;
   return () => {
@@ -115,7 +115,7 @@ const gzippedTwice = compressed(async () => {
 type Bomb = {
   readonly encoding: string;
   readonly content: () => Promise<Buffer>;
-  /** How often the content is repeated: gzip and Zstandard read concatenated streams as one. */
+  /** How often the content is sent: gzip and Zstandard decoders read concatenated streams as one stream. */
   readonly times?: number;
   readonly size: string;
 };
@@ -131,7 +131,7 @@ const bomb = ({ encoding, content, times = 1, size }: Bomb): BehaviourBody => ({
   },
 });
 
-/** Few bytes on the wire, many in memory. */
+/** Compression bombs: bodies that are small on the wire and very large when decompressed. */
 export const compressionBombs: readonly Behaviour[] = behavioursOf({
   'bomb-gzip': bomb({ encoding: 'gzip', content: gzipped, times: 160, size: '10 GiB of zeros' }),
   'bomb-gzip-twice': bomb({

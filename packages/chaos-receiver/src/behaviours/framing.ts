@@ -101,13 +101,13 @@ export const framing: readonly Behaviour[] = behavioursOf({
   'close-lie': respondAndKeepOpen('Responds 200 with `Connection: close` and keeps the connection open.', 200, OK),
 });
 
-/** A point at which a connection can break. */
+/** A point of the exchange at which a connection can break. */
 type BreakPoint = {
   readonly name: string;
-  /** The end of the sentence in the description. */
+  /** End of the sentence in the description, such as `after the request`. */
   readonly when: string;
   readonly startsAt?: Phase;
-  /** Bytes that are sent before. */
+  /** Bytes that are sent before the connection breaks. */
   readonly bytes?: string;
   readonly seenAs: SenderResult;
 };
@@ -178,5 +178,5 @@ const halfCloses: readonly Behaviour[] = [
   },
 ];
 
-/** Connections that break, at each point of the exchange. */
+/** Connections that are reset, closed or half-closed at each point of the exchange. */
 export const brokenConnections: readonly Behaviour[] = [...resets, ...closes, ...halfCloses];

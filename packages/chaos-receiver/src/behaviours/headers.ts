@@ -3,7 +3,7 @@ import { type Behaviour, behavioursOf, emptyResponse, OK, respondAndKeepOpen, re
 const withStatusLine = (text: string) => `${text}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
 const withHeader = (text: string) => emptyResponse('200 OK', text);
 
-/** Unusual and invalid status lines and headers. */
+/** Responses with unusual or invalid status lines and headers. */
 export const headers: readonly Behaviour[] = behavioursOf({
   'status-0': respondAndKeepOpen('Responds with status `000`.', 'protocol', withStatusLine('HTTP/1.1 000 Zero')),
   'status-99': respondAndKeepOpen('Responds with status `099`.', 'protocol', withStatusLine('HTTP/1.1 099 Too Low')),

@@ -10,11 +10,11 @@ import {
 } from '../behaviour.ts';
 import { type Authority, type CertificateContent, createAuthority, DAY_MS, validContent } from '../certificates.ts';
 
-/** An empty SETTINGS frame: the first frame of an HTTP/2 server. */
+/** An empty SETTINGS frame, which is the first frame that an HTTP/2 server sends. */
 const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
-/** Receivers that use another protocol than HTTP/1.1. */
+/** Responses in another protocol than HTTP/1.1. */
 export const otherProtocols: readonly Behaviour[] = behavioursOf({
   garbage: {
     description: 'Sends 1 KiB of random bytes.',
@@ -60,20 +60,22 @@ export const otherProtocols: readonly Behaviour[] = behavioursOf({
   },
 });
 
-/** Responds 200 after the handshake. */
+/** Creates a behaviour that completes a TLS handshake with these options and responds 200. */
 const handshake = (
   description: string,
   senderSees: SenderResult,
   tls: (authority: Authority) => SecureContextOptions,
 ): BehaviourBody => ({ description, senderSees, tls, run: (connection) => connection.end(OK) });
 
-/** A certificate of the authority that differs from a valid one. */
+/** Returns a function that issues a certificate. `difference` overrides parts of the content of a valid certificate. */
 const issued = (difference: (now: number) => Partial<CertificateContent>) => (authority: Authority) =>
   authority.issue({ ...validContent(authority.hosts, authority.now), ...difference(authority.now) });
 
 export const validCertificate = issued(() => ({}));
 
-/** Sends bytes instead of a handshake, or stops in the middle of one. */
+/**
+ * Creates a behaviour that does not complete the TLS handshake: it sends other bytes, or stops within the handshake.
+ */
 const noHandshake = (description: string, senderSees: SenderResult, run: Behaviour['run']): BehaviourBody => ({
   description,
   senderSees,
@@ -82,10 +84,10 @@ const noHandshake = (description: string, senderSees: SenderResult, run: Behavio
   run,
 });
 
-/** The first bytes of a ServerHello, in a record of 16,384 bytes that never arrives. */
+/** Start of a ServerHello in a record of 16,384 bytes, of which the rest never arrives. */
 const HANDSHAKE_START = '\x16\x03\x03\x40\0\x02\0\x3f\xfc\x03\x03';
 
-/** TLS handshakes, valid and invalid. The valid ones require that the sender trusts the authority. */
+/** Valid and invalid TLS handshakes. The valid ones require that the sender trusts the authority. */
 export const tls: readonly Behaviour[] = behavioursOf({
   'tls-ok': handshake('Responds 200 with a valid certificate.', 200, validCertificate),
   'tls-1.2': handshake('Responds 200 over TLS 1.2.', 200, (authority) => ({
@@ -127,7 +129,7 @@ export const tls: readonly Behaviour[] = behavioursOf({
   'tls-no-cipher': handshake('Supports no cipher that a sender can use.', 'tls', (authority) => ({
     ...validCertificate(authority),
     maxVersion: 'TLSv1.2',
-    // RSA ciphers do not work with an ECDSA key.
+    // No cipher fits: RSA ciphers do not work with an ECDSA key.
     ciphers: 'ECDHE-RSA-AES128-GCM-SHA256',
   })),
   'tls-hang': noHandshake('Never responds to the ClientHello.', 'timeout', (connection) => connection.senderClosed),

@@ -2,7 +2,7 @@ import { type Behaviour, behavioursOf, emptyResponse, OK, respondAndKeepOpen, re
 
 const LONG_BODY_HEAD = responseHead('200 OK', 'Content-Length: 1000000');
 
-/** No response, or a response that arrives slowly. */
+/** Behaviours that never respond or respond slowly. */
 export const slow: readonly Behaviour[] = behavioursOf({
   hang: {
     description: 'Reads the request and never responds.',
@@ -15,7 +15,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
     startsAt: 'connected',
     async run(connection) {
       connection.socket.pause();
-      // A paused socket does not notice that the sender closed: it resumes after the sender's deadline.
+      // A paused socket does not detect that the sender closed, so resume it after the sender's deadline.
       await connection.wait(1.5 * connection.deadlineMs);
     },
   },

@@ -1,7 +1,7 @@
 import { type Behaviour, type BehaviourBody, behavioursOf, emptyResponse, responseHead } from '../behaviour.ts';
 import type { Connection } from '../connection.ts';
 
-/** Reason phrases of the statuses in the list. */
+/** Reason phrases of the statuses that `--list` prints. */
 const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
@@ -37,7 +37,7 @@ const REASONS: Readonly<Record<number, string>> = {
   511: 'Network Authentication Required',
 };
 
-/** An empty response with a status from 200 to 599. */
+/** Creates a behaviour that sends an empty response with a status from 200 to 599. */
 export function status(code: number): Behaviour {
   const reason = REASONS[code] ?? 'Unknown';
   return {
@@ -135,7 +135,10 @@ const redirect = (
   },
 });
 
-/** Every port responds 200 here, whatever its script: a sender that follows a redirect shows up as a success. */
+/**
+ * Target of all redirects. Every port responds 200 to this path, regardless of its script, so that the output shows
+ * when a sender follows a redirect.
+ */
 export const FOLLOWED_PATH = '/200?followed';
 
 const sameReceiver = ({ request }: Connection) => `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;

@@ -1,7 +1,7 @@
-/** A chunk of a body, or its end. */
+/** A chunk of a body, or the end of the body. */
 type Chunk = { readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined };
 
-/** Reads the text of a body; undefined if it is larger than `maxBytes` or cut off. */
+/** Reads a body as text. Returns undefined if the body is larger than `maxBytes` or cut off. */
 export async function textOf(next: () => Promise<Chunk>, maxBytes: number): Promise<string | undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
@@ -16,8 +16,9 @@ export async function textOf(next: () => Promise<Chunk>, maxBytes: number): Prom
 }
 
 /**
- * The text of a body that a framework has already parsed: text and bytes are used as they are, anything else is
- * serialized again. A notification has a single field, so serializing it reproduces the signed text.
+ * Returns the text of a body that a framework has already parsed; undefined if it is larger than `maxBytes`. Text and
+ * bytes are used as they are, and any other value is serialized again. A notification has a single field, so
+ * serializing it reproduces the signed text.
  */
 export function textRead(body: unknown, maxBytes: number): string | undefined {
   const text = serialize(body);

@@ -4,21 +4,21 @@ import type { Hook } from '../hooks.ts';
 import type { FeedPage, Notifications } from '../notifications.ts';
 import type { CallOptions } from '../transport.ts';
 
-/** Entries per page: the maximum of the service. */
+/** Number of entries per page, which is the maximum of the service. */
 export const ENTRIES = 1_000;
 
-/** The service scans at most this many occurrences per page, even if few of them match. */
+/** Maximum number of occurrences that the service scans per page, even if few of them match. */
 export const MAX_SCANNED = 10_000;
 
-/** Position and kinds of a read of the feed. */
+/** Position in the feed and kinds to read from it. */
 export type FeedQuery = {
   readonly feed: Notifications;
-  /** Undefined: from the oldest stored entry. */
+  /** Cursor to continue after; undefined to read from the oldest stored entry. */
   readonly after: string | undefined;
   readonly kinds: readonly Kind[];
 };
 
-/** Yields the pages of the feed after a cursor, up to the end that it has when the last page is requested. */
+/** Yields the pages of the feed after a cursor, up to the end of the feed at the time of the last request. */
 export async function* feedPages(
   { feed, after, kinds }: FeedQuery,
   options: CallOptions,
@@ -32,7 +32,7 @@ export async function* feedPages(
   }
 }
 
-/** Input for finding the initial cursor. `hooks` are those that notify this receiver. */
+/** Input for finding the initial cursor. `hooks` are the hooks that notify this receiver. */
 export type CursorOptions = {
   readonly carillon: Carillon;
   readonly hooks: readonly Hook[];
@@ -41,11 +41,11 @@ export type CursorOptions = {
 };
 
 /**
- * The initial cursor of a receiver without a stored one: before the oldest pending delivery, because the
- * service knows what was not acknowledged; without pending deliveries, the end of the feed.
+ * Returns the initial cursor of a receiver without a stored cursor. It is before the oldest pending delivery, because
+ * the service knows which occurrences were not acknowledged. Without pending deliveries, it is the end of the feed.
  *
- * No notification may be acknowledged with 200 before this is known. The end of the feed is read first, so that
- * deliveries that become pending later are after it.
+ * The receiver must not acknowledge a notification with 200 before this cursor is known. The end of the feed is read
+ * first, so that deliveries that become pending later are after it.
  */
 export async function initialCursor({ carillon, hooks, kinds, signal }: CursorOptions): Promise<string> {
   const whole = { feed: carillon.notifications, after: undefined, kinds };
@@ -62,13 +62,16 @@ export async function initialCursor({ carillon, hooks, kinds, signal }: CursorOp
   if (pending.size === 0) return end;
   for await (const { data } of feedPages(whole, { signal })) {
     const first = data.find(({ kind, resource_url }) => pending.has(`${kind} ${resource_url}`));
-    // Cursors are consecutive integers.
+    // Cursors are consecutive integers, so the entry before this one has the cursor minus 1.
     if (first !== undefined) return String(Math.min(Number(first.cursor) - 1, Number(end)));
   }
   return end;
 }
 
-/** A page that is not full is the last one: in a busy account, waiting for an empty page could take forever. */
+/**
+ * Whether a page is the last one, which is the case if it is not full. Waiting for an empty page could take forever in
+ * a busy account.
+ */
 function isLast(after: string | undefined, { data, next }: FeedPage): boolean {
   if (next === after) return true;
   return after !== undefined && data.length < ENTRIES && Number(next) - Number(after) < MAX_SCANNED;

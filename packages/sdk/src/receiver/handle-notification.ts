@@ -8,52 +8,54 @@ import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources
 import { fieldOf } from '../response-body.ts';
 import { type Signed, within } from './signature.ts';
 
-/** A notification contains one URL of at most 2,048 characters. */
+/** Maximum size of the body of a notification, which contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;
 
-/** Size of the cache of handled deliveries, and the maximum length of their ids, which are a few digits. */
+/** Maximum number of handled deliveries in the cache. */
 const MAX_REMEMBERED_IDS = 10_000;
+/** Maximum length of the id of a delivery in the cache. Ids of the service have a few digits. */
 const MAX_ID_LENGTH = 64;
 
-/** A request, independent of the HTTP framework. */
+/** A received request, independent of the HTTP framework. */
 export type Posted = {
   readonly method: string;
-  /** A header by its lower-case name. */
+  /** Returns a header by its lower-case name; undefined if it is missing. */
   header(name: string): string | undefined;
-  /** The body; undefined if it is larger than `maxBytes` or cut off. */
+  /** Returns the body; undefined if it is larger than `maxBytes` or cut off. */
   text(maxBytes: number): Promise<string | undefined>;
 };
 
-/** A response with a short plain text. */
+/** A response with a short text as its body. */
 export type Reply = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 };
 
-/** Handles one request; never rejects. */
+/** Handles one request. Never rejects. */
 export type Answer = (posted: Posted) => Promise<Reply>;
 
 export type HandlerOptions = {
-  /** Prefix of every URL of the service. */
+  /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
-  /** Undefined: signatures are not checked. */
+  /** Checks the signature of a request; undefined if signatures are not checked. */
   readonly verify: ((signed: Signed) => Promise<boolean>) | undefined;
-  /** Resolves when all occurrences before the call are handled; reports its errors itself. */
+  /** Resolves when all occurrences before the call are handled. Reports its errors itself. */
   readonly catchUp: () => Promise<void>;
-  /** Milliseconds until the response. */
+  /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
-  /** Called if the occurrence of a notification could not be handled in time. */
+  /** Called if the occurrence of a notification could not be handled in time, so that it is retried later. */
   readonly onPutOff: () => void;
 };
 
-/** C18: `Retry-After` can only lengthen the backoff of the service. */
+/** Response that makes the service retry later. `Retry-After` can only lengthen the backoff of the service (C18). */
 const NOT_YET = reply(503, 'Not yet.', { 'retry-after': '1' });
 
 /**
- * Responds to notifications: 200 when everything up to this one is handled, 503 if that fails or takes too
- * long, 4xx for anything that is not a notification of the service. Never 401, which would end the hook (C17).
+ * Creates the handler of notifications. It responds 200 when everything up to the notification is handled, 503 if that
+ * fails or takes too long, and 4xx to a request that is not a notification of the service. It never responds 401, which
+ * would end the hook (C17).
  */
 export function notificationHandler({ root, verify, catchUp, timeoutMs, onError, onPutOff }: HandlerOptions): Answer {
   const done = new Set<string>();
@@ -70,13 +72,16 @@ export function notificationHandler({ root, verify, catchUp, timeoutMs, onError,
     }
     const resourceType = resourceTypeIn(body);
     if (resourceType === undefined) return reply(400, 'The body names no record of the service.');
-    // X1: a test notification names the hook itself.
+    // A test notification names the hook itself (X1).
     if (resourceType === 'hooks') return reply(200, 'Test received.');
     onNotification();
     return handleDelivery(signed.id);
   }
 
-  /** The resource type of the record that a body names; undefined if it is not a notification of this service. */
+  /**
+   * Returns the resource type of the record that a body names; undefined if the body is not a notification of this
+   * service.
+   */
   function resourceTypeIn(body: string): string | undefined {
     try {
       return parseRecordUrl(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
@@ -94,7 +99,7 @@ export function notificationHandler({ root, verify, catchUp, timeoutMs, onError,
         return false;
       },
     );
-    // The feed was read anyway: an untrusted sender must not make the receiver skip entries.
+    // The catch-up runs even for a known id: an untrusted sender must not make the receiver skip entries.
     if (done.has(id)) return reply(200, 'Already handled.');
     if (!(await isCaughtUp)) return NOT_YET;
     if (id !== '' && id.length <= MAX_ID_LENGTH) remember(done, id);
@@ -137,7 +142,7 @@ function signedOf(posted: Posted, body: string): Signed {
   };
 }
 
-/** Adds an id, and evicts the oldest one if the cache is full. */
+/** Adds an id to the cache, and evicts the oldest one if the cache is full. */
 function remember(ids: Set<string>, id: string): void {
   ids.add(id);
   if (ids.size <= MAX_REMEMBERED_IDS) return;
@@ -147,7 +152,7 @@ function remember(ids: Set<string>, id: string): void {
   }
 }
 
-/** The record that each kind is about. */
+/** Types of the records by kind of occurrence. */
 export type RecordOf = {
   completed_subtask: Subtask;
   completed_task: Task;
@@ -158,36 +163,37 @@ export type RecordOf = {
   new_task: Task;
 };
 
-/** Properties of an occurrence in addition to its record. */
+/** Details of an occurrence that a handler gets in addition to the record. */
 export type Context = {
   readonly kind: Kind;
   /**
-   * Its position in the account, the same if the handler is called again: use it to detect duplicates.
+   * Position of the occurrence in the account's feed. It is the same if the handler is called again, so use it to
+   * detect duplicates.
    */
   readonly cursor: string;
   readonly resourceUrl: string;
   readonly occurredAt: DateText;
-  /** The user who caused it. */
+  /** The user who caused the occurrence. */
   readonly userId: string;
-  /** The receiver's own client, for further calls. */
+  /** The client of the receiver, for further calls. */
   readonly carillon: Carillon;
-  /** Aborted when the receiver is stopped; `stop` waits for the handler. */
+  /** Aborted when the receiver is stopped. `stop` waits for the handler. */
   readonly signal: AbortSignal;
 };
 
 /**
- * Handles occurrences of one kind. Its work has to be durable when it resolves. If it throws, it is called
- * again with the same occurrence, and later occurrences wait.
+ * Handles occurrences of one kind. The work has to be durable when the handler resolves. If the handler throws, it is
+ * called again with the same occurrence, and later occurrences wait.
  */
 export type Handler<K extends Kind> = (record: RecordOf[K], context: Context) => unknown;
 
-/** Handlers by kind. */
+/** Handlers by kind of occurrence. */
 export type Handlers = { readonly [K in Kind]?: Handler<K> | undefined };
 
 /**
- * The kinds that have a handler.
+ * Returns the kinds that have a handler.
  *
- * @throws TypeError for an unknown kind
+ * @throws TypeError for an unknown kind, or a handler that is not a function
  */
 export function kindsOf(on: Handlers): readonly Kind[] {
   const unknown = Object.keys(on).find((name) => !Object.hasOwn(resourceTypes, name));
@@ -210,15 +216,15 @@ const resourceTypes: { readonly [K in Kind]: (carillon: Carillon) => Gets<Record
 };
 
 /**
- * Rejects if the key may not read the records of a kind: the feed would omit their entries silently, and the
- * cursor would move past them.
+ * Rejects if the key may not read the records of one of the kinds. Otherwise the feed would silently omit their
+ * entries, and the cursor would move past them.
  */
 export async function mustBeReadable(carillon: Carillon, some: readonly Kind[], signal: AbortSignal): Promise<void> {
-  // Record 0 does not exist, but a missing permission is reported before that.
+  // Record 0 does not exist, but the service reports a missing permission first.
   await Promise.all(some.map((kind) => found<unknown>(resourceTypes[kind](carillon).get('0', { signal }))));
 }
 
-/** A handler has thrown the `cause`. */
+/** Error of a handler. `cause` is the value that the handler has thrown. */
 export class HandlerFailed extends Error {
   readonly context: Context;
 
@@ -228,7 +234,7 @@ export class HandlerFailed extends Error {
   }
 }
 
-/** Fetches the record and calls the handler of its kind. A deleted record is skipped. */
+/** Fetches the record of an occurrence and calls the handler of its kind. A deleted record is skipped. */
 export async function handle<K extends Kind>(on: Handlers, kind: K, id: string, context: Context): Promise<void> {
   const { carillon, signal } = context;
   const record = await found(resourceTypes[kind](carillon).get(id, { signal }));

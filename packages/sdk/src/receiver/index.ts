@@ -1,4 +1,4 @@
-/** A receiver of notifications: nothing is missed, and each handler is called in order. */
+/** A receiver of notifications. It misses no occurrence, and calls the handlers in order. */
 export type { Context, Handler, Handlers, RecordOf } from './handle-notification.ts';
 export type { FastifyHandler, FastifyReply, FastifyRequest, NodeHandler, NodeRequest, NodeResponse } from './node.ts';
 export { createReceiver, type Receiver, type ReceiverOptions } from './receiver.ts';

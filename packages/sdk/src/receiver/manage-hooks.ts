@@ -3,7 +3,7 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Hook } from '../hooks.ts';
 
-/** The hooks of a receiver: one for each kind, distinguished by the query of their targets. */
+/** The hooks of a receiver: one hook for each kind. The query of the target distinguishes them. */
 export type ManagedHooks = {
   readonly carillon: Carillon;
   /** URL of the receiver; undefined if the application creates the hooks itself. */
@@ -12,18 +12,18 @@ export type ManagedHooks = {
   readonly signal: AbortSignal;
 };
 
-/** Reasons after which a hook is restored; a deleted hook is not. */
+/** Reasons for the end of a hook after which the receiver restores it. A deleted hook is not restored. */
 const RESTORED: readonly string[] = ['answered_401', 'three_failures'];
 
-/** The target of a kind. A target belongs to one hook (C12), so each kind has its own. */
+/** Returns the target URL for a kind. A target belongs to one hook (C12), so each kind has its own target. */
 export function targetOf(at: string, kind: Kind): string {
   const url = new URL(at);
-  // Append to the query without re-encoding it, because it may not be form-encoded.
+  // Append to the query without encoding it again, because it may not be form-encoded.
   url.search += `${url.search === '' ? '' : '&'}kind=${kind}`;
   return url.href;
 }
 
-/** The caller's hooks that notify this receiver; without `at`, all hooks of its kinds. */
+/** Finds the caller's hooks that notify this receiver. Without `at`, finds all hooks of its kinds. */
 export async function findHooks({ carillon, at, kinds, signal }: ManagedHooks): Promise<Hook[]> {
   const found: Hook[] = [];
   for await (const hook of carillon.hooks.each({}, { signal })) {
@@ -35,10 +35,10 @@ export async function findHooks({ carillon, at, kinds, signal }: ManagedHooks): 
 }
 
 /**
- * Repairs the hooks: a failing hook is tested, which makes its pending deliveries due immediately; a hook that
- * ended after failures is restored. X1.
+ * Repairs the hooks of a receiver (X1). A failing hook is tested, which makes its pending deliveries due immediately. A
+ * hook that ended after failures is restored.
  *
- * @param subscribing whether missing hooks are created
+ * @param subscribing whether to create missing hooks
  */
 export async function reconcileHooks(own: ManagedHooks, subscribing: boolean): Promise<void> {
   if (own.at === undefined) return;
@@ -49,7 +49,7 @@ export async function reconcileHooks(own: ManagedHooks, subscribing: boolean): P
     try {
       await manageKind(own, kind, ofKind, subscribing);
     } catch (error) {
-      // Another process of the application may have done the same concurrently.
+      // Ignore the error if the hook is live now: another process of the application may have repaired it concurrently.
       const isRace = error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
       const now = isRace ? await findHooks(own) : [];
       if (!now.some(({ event, state }) => event === kind && state !== 'ended')) failures.push(error);

@@ -7,7 +7,7 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 export type NodeRequest = AsyncIterable<Uint8Array> & {
   readonly method?: string | undefined;
   readonly headers: Headers;
-  /** The body, if a middleware has parsed it. */
+  /** The body, if a middleware has already parsed it. */
   readonly body?: unknown;
 };
 
@@ -26,7 +26,7 @@ export function nodeHandler(answer: Answer): NodeHandler {
     const { status, headers, text } = await answer(postedBy(request));
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    // The rest of the body is not read.
+    // Close the connection after a rejection, because the rest of the body is not read.
     if (status !== 200) response.setHeader('connection', 'close');
     response.end(text);
   };
@@ -38,7 +38,7 @@ function postedBy(request: NodeRequest): Posted {
     header: headerOf(request.headers),
     async text(maxBytes) {
       if (request.body !== undefined) return textRead(request.body, maxBytes);
-      // The iterator is never returned, because that would destroy the connection before the response.
+      // Do not use `for await`: it would return the iterator, which destroys the connection before the response.
       const chunks = request[Symbol.asyncIterator]();
       return textOf(() => chunks.next(), maxBytes);
     },
@@ -67,7 +67,7 @@ export function fastifyHandler(answer: Answer): FastifyHandler {
   };
 }
 
-/** A repeated header is ambiguous and treated as missing. */
+/** Returns a function that reads a header. A repeated header is ambiguous, and treated as missing. */
 function headerOf(headers: Headers): (name: string) => string | undefined {
   return (name) => {
     const value = headers[name];

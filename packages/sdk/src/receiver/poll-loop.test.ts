@@ -12,7 +12,7 @@ test('polls are periodic; after a failure they are retried with a backoff of up 
     looks += 1;
     if (!isWell) throw new Error('not now');
   }, 300_000);
-  /** Whether the next poll happens after exactly this time. */
+  /** Whether the next poll happens after exactly this time, and not earlier. */
   async function comesAfter(waitMs: number): Promise<boolean> {
     const before = looks;
     t.mock.timers.tick(waitMs - 1);

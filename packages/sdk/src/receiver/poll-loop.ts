@@ -1,23 +1,25 @@
 import { after } from './signature.ts';
 
-/** Exponential backoff after a failed poll. */
+/** Initial delay after a failed poll. It doubles with each further failure. */
 const FIRST_WAIT_MS = 1_000;
+/** Maximum delay after a failed poll. */
 const MAX_WAIT_MS = 60_000;
 
-/** A poll loop. */
+/** A loop that polls at intervals, and sooner after a failure. */
 export type PollLoop = {
   /** Starts polling. */
   begin(): void;
-  /** Polls soon, after a failure. */
+  /** Schedules the next poll soon, after a failure. */
   soon(): void;
   end(): void;
 };
 
 /**
- * Creates a poll loop. Polls never overlap; after a failure, the next one follows with a backoff.
+ * Creates a poll loop. Call `start` to begin polling. Polls never overlap. After a failure, the next poll follows with
+ * a backoff.
  *
- * @param poll the poll; rejects if it should be retried soon
- * @param everyMs interval between successful polls; 0: only after a failure
+ * @param poll one poll; it rejects if it should be retried soon
+ * @param everyMs interval between successful polls in milliseconds; 0 polls only after a failure
  */
 export function startPollLoop(poll: () => Promise<void>, everyMs: number): PollLoop {
   let isOn = false;
@@ -65,8 +67,8 @@ export function startPollLoop(poll: () => Promise<void>, everyMs: number): PollL
 }
 
 /**
- * Coalesces runs of `work`: only one runs at a time, and `ask` resolves with the first run that begins after
- * the call. All calls during a run share the next one.
+ * Coalesces runs of `work`: only one is active at a time. `requestRun` resolves with the first run that begins after
+ * the call, so all calls during a run share the next one.
  */
 export function coalesce(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
   let running: Promise<unknown> = Promise.resolve();

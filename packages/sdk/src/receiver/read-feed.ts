@@ -7,20 +7,23 @@ import { contextOf, type Handlers, handle } from './handle-notification.ts';
 import { findHooks, type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
 import type { State } from './state.ts';
 
-/** Dependencies of a feed sync. */
+/** Settings and dependencies of a feed sync. */
 export type FeedSyncPorts = {
   readonly carillon: Carillon;
-  /** Prefix of every URL of the service. */
+  /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   readonly on: Handlers;
   readonly own: ManagedHooks;
   readonly state: State;
   readonly signal: AbortSignal;
-  /** Called if entries after the cursor are no longer stored; awaited before reading from the oldest stored entry. */
+  /**
+   * Called if entries after the cursor are no longer stored. Reading from the oldest stored entry continues after it
+   * resolves.
+   */
   readonly onGap: (error: CarillonError) => unknown;
 };
 
-/** One feed sync: handles all entries after the cursor in order, and saves the cursor after each. */
+/** Runs one feed sync: handles all entries after the cursor in order, and saves the cursor after each entry. */
 export async function syncFeed(reading: FeedSyncPorts): Promise<void> {
   const { state, onGap } = reading;
   const after = (await state.load()) ?? (await begin(reading));
@@ -33,7 +36,10 @@ export async function syncFeed(reading: FeedSyncPorts): Promise<void> {
   }
 }
 
-/** Creates the hooks first: from then on, the service stores pending deliveries. */
+/**
+ * Finds and saves the initial cursor. Creates the hooks first, so that the service stores pending deliveries from then
+ * on.
+ */
 async function begin({ carillon, own, state, signal }: FeedSyncPorts): Promise<string> {
   await reconcileHooks(own, true);
   const first = await initialCursor({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
@@ -57,11 +63,11 @@ async function readFrom(reading: FeedSyncPorts, after: string | undefined): Prom
   }
 }
 
-/** Handles an entry. Returns whether there is a handler for its kind. */
+/** Handles an entry of the feed. Returns whether there is a handler for its kind. */
 async function isHandled({ carillon, root, on, own, signal }: FeedSyncPorts, entry: Notification): Promise<boolean> {
   const kind = own.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
-  // Throws for a URL of another service, so that the key is only sent to this one.
+  // Parsing throws for a URL of another service, so that the key is sent only to this service.
   const { id } = parseRecordUrl(root, entry.resource_url);
   await handle(on, kind, id, contextOf(entry, kind, carillon, signal));
   return true;

@@ -11,7 +11,7 @@ import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { reconcileHooks, targetOf } from './manage-hooks.ts';
 
-/** The responses of a service by path and query. */
+/** Responds to a request of the receiver to the service. */
 type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
 
 function json(response: ServerResponse, status: number, body: unknown): void {
@@ -34,7 +34,7 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A service with an empty feed of events and no hooks; a script may override its responses. */
+/** Starts a service with an empty feed and no hooks. A script may replace its responses. */
 async function service(t: TestContext) {
   const asked: string[] = [];
   const happened: string[] = [];
@@ -61,7 +61,7 @@ async function service(t: TestContext) {
   return { baseUrl, asked, happened, scripts };
 }
 
-/** A listening receiver of that service, whose cursor is the initial position of the service. */
+/** Starts a receiver for a service, with the cursor at the beginning of the feed. */
 async function receiverOf(t: TestContext, baseUrl: string, options: Partial<ReceiverOptions> = {}) {
   const called: string[] = [];
   const errors: string[] = [];
@@ -145,7 +145,7 @@ test('C15 a redirect of the service is not followed: 503, and the key is not sen
   assert.deepEqual(called, ['1']);
 });
 
-/** Sends bytes and returns everything received until the connection is closed. */
+/** Sends bytes, and returns everything that is received until the connection is closed. */
 async function raw(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let answer = '';
@@ -213,7 +213,7 @@ test('C20 two concurrent notifications with one id call the handler once, and bo
   work.resolve();
   await Promise.all(both);
   assert.deepEqual([answered, called], [[200, 200], ['1']]);
-  // The same id again: already handled, and new occurrences are handled as well.
+  // The known id gets 200 immediately, and the new occurrence is handled as well.
   happened.push('2');
   asked.length = 0;
   assert.equal(await ring('d-7'), 200);
@@ -335,7 +335,7 @@ test('C21 work that exceeds the response timeout is postponed with 503, continue
   const stopped = receiver.stop();
   work.resolve();
   await stopped;
-  // The current handler finishes and its cursor is saved; no other one starts.
+  // The current handler finishes and its cursor is saved, but no other handler starts.
   assert.deepEqual([called, await state.load()], [['1', 'done, stopped'], '1']);
   assert.equal(await ring('c'), 503);
   assert.equal(called.length, 2);
@@ -510,7 +510,7 @@ test('X1 only the reason of the hook that ended last counts: a deleted hook is n
     return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
-  /** The requests, except those of the list. */
+  /** Reconciles these hooks, and returns the paths of the POST requests that this causes. */
   async function tended(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
     const posts: string[] = [];
     scripts.answer = (path, response, { method }) => {
@@ -548,7 +548,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
-/** A service that creates the hook of a receiver, and that can be restored to a state without it. */
+/** Starts a service that creates the hook of a receiver, and that can be restored to a state without this hook. */
 async function goingBack(t: TestContext) {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';

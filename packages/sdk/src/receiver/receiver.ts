@@ -21,48 +21,49 @@ type OnError = (error: unknown, context?: Context) => unknown;
 
 /** Options of a receiver. */
 export type ReceiverOptions = {
-  /** The public base URL of the service: every `resource_url` has to begin with it. */
+  /** Public base URL of the service. Every `resource_url` has to begin with it. */
   readonly baseUrl: string | URL;
-  /** The account's own host name. */
+  /** Host name of the account. */
   readonly domain: string;
   /**
-   * A key of the user whose occurrences are handled. It needs `hooks:read`, read permission for the records of
-   * the kinds, and with `at` also `hooks:write`.
+   * A key of the user whose occurrences are handled. It needs `hooks:read` and read permission for the records of the
+   * kinds; with `at`, it also needs `hooks:write`.
    */
   readonly key: string;
-  /** Handlers by kind. */
+  /** Handlers by kind of occurrence. */
   readonly on: Handlers;
   /**
-   * The URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of
-   * `on`, with the kind in the query of this URL. Omitted: create the hooks yourself.
+   * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of `on`, with
+   * the kind in the query of this URL. If omitted, create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
-  /** Storage of the cursor; default: in memory. */
+  /** Storage of the cursor; default: in memory, which a restart loses. */
   readonly state?: State | undefined;
-  /** `whsec_…`: notifications must be signed by one of these secrets. */
+  /** Signing secrets, each `whsec_…`. If given, notifications must be signed by one of them. */
   readonly secret?: string | readonly string[] | undefined;
   /**
-   * Called with every error, and with the occurrence if a handler has thrown. Default: `process.emitWarning`,
-   * if available, which is also used for errors that this function throws.
+   * Called with every error, and with the occurrence if a handler has thrown. Default: a process warning, if the
+   * runtime has them. Errors that this function throws also become a process warning.
    */
   readonly onError?: OnError | undefined;
   /**
-   * Called and awaited if entries after the cursor are no longer stored: the receiver was offline for 90 days,
-   * or the service was restored from a backup. Read the lists here; the receiver then continues with the oldest
-   * stored entry.
+   * Called and awaited if entries after the cursor are no longer stored: the receiver was offline for 90 days, or the
+   * service was restored from a backup. Read the lists here. The receiver then continues with the oldest stored entry.
    */
   readonly onGap?: ((error: CarillonError) => unknown) | undefined;
-  /** Milliseconds until a notification is postponed with 503; default 10,000. The service waits 15 seconds. */
+  /** Milliseconds after which a notification is postponed with 503; default 10,000. The service waits 15 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** Interval of polling the feed without notifications, in milliseconds; default 5 minutes; 0: never. */
+  /**
+   * Interval at which the feed is polled without notifications, in milliseconds; default 5 minutes; 0 disables polling.
+   */
   readonly everyMs?: number | undefined;
   /** Replaces the global `fetch` for requests to the service. */
   readonly fetch?: CarillonOptions['fetch'];
 };
 
 /**
- * Receives notifications, and calls the handlers in order; after a failure, later occurrences wait. The members
- * are bound: each can be passed on its own.
+ * Receives notifications and calls the handlers in order. After a failure, later occurrences wait. The members are
+ * bound, so each of them can be passed on its own.
  */
 export type Receiver = {
   /** Request handler for Deno, Bun and Workers; for Hono: `(c) => receiver.fetch(c.req.raw)`. */
@@ -72,8 +73,8 @@ export type Receiver = {
   /** Route handler for Fastify. */
   readonly fastify: FastifyHandler;
   /**
-   * Creates missing hooks, handles missed occurrences, and makes the service retry what it has postponed; then
-   * polls every `everyMs`. Call it when the server listens.
+   * Creates missing hooks, handles missed occurrences, and makes the service retry postponed deliveries. Then polls
+   * every `everyMs`. Call it when the server listens.
    *
    * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission or the
    * target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
@@ -86,7 +87,7 @@ export type Receiver = {
    */
   start(): Promise<void>;
   /**
-   * Stops handling, and resolves when the current handler has finished. Notifications are postponed with 503.
+   * Stops handling, and resolves when the current handler has finished. Further notifications are postponed with 503.
    *
    * @example
    * ```ts
@@ -99,7 +100,7 @@ export type Receiver = {
 /**
  * Creates a receiver.
  *
- * @throws TypeError for an invalid URL, key, secret, handler or time
+ * @throws TypeError for an invalid URL, key, secret, handler, timeout or interval
  *
  * @example
  * ```ts
@@ -131,7 +132,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const reading: FeedSyncPorts = {
     ...{ carillon, root, on, own, state, signal: stopping.signal },
     onGap(error) {
-      // A restored service may have lost the hooks.
+      // A restored service may have lost the hooks, so the next poll creates them again.
       isSubscribed = false;
       return onGap(error);
     },
@@ -151,11 +152,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   async function poll(): Promise<void> {
     await round.ask();
     const subscribing = !isSubscribed;
-    // Set before the call: a gap that is found in the meantime resets it, so that the next poll creates the
+    // Set the flag before the call: if a gap is found meanwhile, `onGap` resets the flag, and the next poll creates the
     // hooks again.
     isSubscribed = true;
     try {
-      // After the sync: what the hooks then deliver again is already handled.
+      // Reconcile the hooks after the sync: it has already handled the occurrences that they then deliver again.
       await reconcileHooks(own, subscribing);
     } catch (error) {
       if (subscribing) isSubscribed = false;
@@ -207,7 +208,10 @@ function urlOf(at: string | URL | undefined): string | undefined {
   return url.href;
 }
 
-/** Reports errors to `onError`. Errors caused by `stop` are ignored, errors of handlers are unwrapped. */
+/**
+ * Returns a function that reports errors to `onError`. Errors caused by `stop` are ignored, and errors of handlers are
+ * unwrapped.
+ */
 function reporting(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
   const report = async (error: unknown, context?: Context) => {
     try {
@@ -228,7 +232,7 @@ function warn(error: unknown): void {
   host?.emitWarning?.(error instanceof Error ? error : String(error));
 }
 
-/** Whether a retry would fail again. */
+/** Whether a retry would fail again, since the service has rejected the request. */
 function isPermanent(error: unknown): boolean {
   return error instanceof CarillonError && [400, 401, 409].includes(error.status);
 }

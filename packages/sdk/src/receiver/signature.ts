@@ -1,24 +1,24 @@
-/** Maximum difference between the signed timestamp and the local clock. */
+/** Maximum difference between the signed timestamp and the local clock, in seconds. */
 const TOLERANCE_S = 300;
 
-/** Maximum number of signatures that are checked; during a rotation there are two. */
+/** Maximum number of signatures that are checked per request. During a rotation there are two. */
 const MAX_SIGNATURES = 10;
 
 /** The signed parts of a request, and its signatures. */
 export type Signed = {
   readonly id: string;
   readonly timestamp: string;
-  /** Separated by spaces, each `v1,<base64>`. */
+  /** The signatures, separated by spaces, each `v1,<base64>`. */
   readonly signatures: string;
   readonly body: string;
 };
 
 /**
- * Returns a function that checks whether a request was recently signed by one of the secrets: Standard Webhooks,
- * HMAC-SHA256, compared in constant time. X8.
+ * Returns a function that checks whether a request was recently signed by one of the secrets (X8). The signatures
+ * follow Standard Webhooks: HMAC-SHA256, compared in constant time.
  *
- * @param secrets `whsec_<base64>` each
- * @throws TypeError for an invalid secret; the message never contains it
+ * @param secrets the secrets, each `whsec_<base64>`
+ * @throws TypeError for an invalid secret; the message never contains the secret
  */
 export function verifier(secrets: readonly string[]): (signed: Signed) => Promise<boolean> {
   const bytes = secrets.map(bytesOfSecret);
@@ -44,7 +44,7 @@ function importKey(secret: Uint8Array<ArrayBuffer>) {
 }
 
 function bytesOfSecret(secret: string): Uint8Array<ArrayBuffer> {
-  const trimmed = secret.trim(); // a secret from a file ends with a newline
+  const trimmed = secret.trim(); // a secret that was read from a file ends with a newline
   const bytes = trimmed.startsWith('whsec_') ? bytesOf(trimmed.slice('whsec_'.length)) : undefined;
   if (bytes === undefined || bytes.length === 0) throw new TypeError('A secret must be "whsec_" and base64.');
   return bytes;
@@ -61,20 +61,23 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
 /** The current time, in milliseconds since the epoch. */
 export const now = (): number => Date.now();
 
-/** The maximum delay of a timer; a longer one would fire immediately. */
+/** Maximum delay of a timer. A longer delay would fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Calls `run` after `waitMs` unless it is canceled. The timer does not keep the process alive. */
+/** Calls `run` after `waitMs`, unless the returned function cancels it. The timer does not keep the process alive. */
 export function after(waitMs: number, run: () => void): () => void {
   const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
-  // Node and Bun; elsewhere a timer is a number.
+  // In Node and Bun a timer is an object with `unref`; elsewhere it is a number.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
     timer.unref();
   }
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
 }
 
-/** The result of `work`, or undefined after `timeoutMs`; the work then continues, and its errors are ignored. */
+/**
+ * Resolves with the result of `work`, or with undefined after `timeoutMs`. In that case the work continues, and its
+ * errors are ignored.
+ */
 export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
   let cancel = () => {};
   const late = new Promise<undefined>((resolve) => {

@@ -1,21 +1,22 @@
 /**
- * Storage of a receiver's cursor, the position up to which the feed is handled. It has to survive a restart. Store it
- * together with the results of the handlers; {@link fileState} stores it in a file.
+ * Storage of a receiver's cursor, which is the position up to which the feed is handled. The cursor has to survive a
+ * restart. Store it together with the results of the handlers. {@link fileState} stores it in a file.
  */
 export type State = {
-  /** The last saved cursor; undefined or null if there is none. Called before each feed sync. */
+  /** Returns the last saved cursor; undefined or null if there is none. Called before each feed sync. */
   load(): Promise<string | undefined | null>;
-  /** Resolves when the cursor is durable. Called after each handled occurrence. */
+  /** Saves the cursor, and resolves when it is durable. Called after each handled occurrence. */
   save(cursor: string): Promise<void>;
   /**
-   * For several processes with one cursor: runs the work exclusively, for example under an advisory lock. Without it,
-   * concurrent feed syncs call handlers twice.
+   * Needed if several processes share one cursor: runs the work exclusively, for example under an advisory lock.
+   * Without it, concurrent feed syncs call handlers twice.
    */
   withLock?(work: () => Promise<void>): Promise<void>;
 };
 
 /**
- * Keeps the cursor in memory. After a restart, the receiver begins with the oldest pending delivery of the service.
+ * Creates a state that keeps the cursor in memory. After a restart, the receiver begins with the oldest pending
+ * delivery of the service.
  *
  * @example
  * ```ts
@@ -32,7 +33,7 @@ export function memoryState(): State {
   };
 }
 
-/** The subset of `node:fs/promises` that is used; Deno and Bun have it, too. */
+/** The subset of `node:fs/promises` that is used. Deno and Bun have it as well. */
 export type Files = {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   open(
@@ -43,7 +44,8 @@ export type Files = {
 };
 
 /**
- * Stores the cursor in a file, for one process: writes a temporary file, syncs it, and renames it.
+ * Creates a state that stores the cursor in a file, for one process. It writes a temporary file, syncs it, and renames
+ * it.
  *
  * @example
  * ```ts
@@ -61,7 +63,7 @@ export function fileState(files: Files, path: string): State {
         throw error;
       });
       if (text === undefined) return undefined;
-      // Starting anywhere else could miss entries.
+      // Reject an invalid cursor: starting at another position could miss entries.
       if (!/^\d+\n?$/.test(text)) throw new Error(`${path} contains no cursor.`);
       return text.trim();
     },
