@@ -1,17 +1,17 @@
 import { systemClock } from '../src/clock.ts';
 import { createAccount, type NewAccount } from '../src/resources/accounts/actions.ts';
 import { systemRandom } from '../src/secrets.ts';
-import { within } from '../test/kit/cleanup.ts';
-import { openAt } from '../test/kit/database/database.ts';
+import { withCleanup } from '../test/kit/cleanup.ts';
+import { openStoreAt } from '../test/kit/database/database.ts';
 
 /** An account with the credentials of its owner. */
-export type Account = NewAccount;
+export type AccountCredentials = NewAccount;
 
 /** Creates accounts in a database that no service has open. */
-export function makeAccounts(database: string, count: number): Promise<Account[]> {
-  return within(async (context) => {
-    const store = await openAt(context, database);
-    const accounts: Account[] = [];
+export function createAccounts(database: string, count: number): Promise<AccountCredentials[]> {
+  return withCleanup(async (context) => {
+    const store = await openStoreAt(context, database);
+    const accounts: AccountCredentials[] = [];
     for (let number = 1; number <= count; number += 1) {
       const account = { domain: `a${number}.test`, email: `owner@a${number}.test` };
       accounts.push(await store.write((tx) => createAccount(tx, account, systemClock.now(), systemRandom)));
@@ -21,4 +21,4 @@ export function makeAccounts(database: string, count: number): Promise<Account[]
 }
 
 /** The headers that authenticate each request of an account. */
-export const headersOf = ({ domain, key }: Account) => ({ domain, key });
+export const authHeaders = ({ domain, key }: AccountCredentials) => ({ domain, key });

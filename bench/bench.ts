@@ -1,21 +1,21 @@
-import type { Stage } from './environment.ts';
+import type { BenchEnvironment } from './environment.ts';
 
 /**
  * The side of a comparison that a result belongs to: a floor (the least code that does the same work), a peer
  * (another product), or Carillon.
  */
-export type Side = 'floor' | 'peer' | 'ours';
+export type ComparisonSide = 'floor' | 'peer' | 'ours';
 
 /** The results of one contender in one unit, with one number for each round. */
-export type Series = {
+export type ResultSeries = {
   readonly name: string;
-  readonly side: Side;
+  readonly side: ComparisonSide;
   readonly unit: string;
   readonly rounds: readonly number[];
 };
 
 /** A limit for the median of a series, or for its ratio to another series of the same rounds. */
-export type Claim = {
+export type PerformanceClaim = {
   readonly description: string;
   readonly of: string;
   /** The series by which the series `of` is divided, round by round. */
@@ -25,14 +25,14 @@ export type Claim = {
 };
 
 /** The series that a row has measured, and the claims about them. */
-export type Measured = {
-  readonly series: readonly Series[];
-  readonly claims: readonly Claim[];
+export type RowMeasurements = {
+  readonly series: readonly ResultSeries[];
+  readonly claims: readonly PerformanceClaim[];
 };
 
 /** The settings with which a row is measured. */
-export type Run = {
-  readonly stage: Stage;
+export type RowSettings = {
+  readonly stage: BenchEnvironment;
   readonly rounds: number;
   readonly roundMs: number;
   /** True for a run of a few seconds that only detects regressions. */
@@ -51,6 +51,6 @@ export type Bench = {
   /** The reason why a claim is missed, in one sentence. */
   readonly heldBack?: string;
   /** Describes a round whose length differs from `roundMs`. */
-  readonly aRound?: string;
-  measure(run: Run): Promise<Measured>;
+  readonly roundDescription?: string;
+  measure(run: RowSettings): Promise<RowMeasurements>;
 };

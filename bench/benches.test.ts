@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Claim, Series } from './bench.ts';
+import type { PerformanceClaim, ResultSeries } from './bench.ts';
 import { checkThresholds } from './benches.ts';
 
-const series = (name: string, ...rounds: number[]): Series => ({ name, side: 'ours', unit: '/s', rounds });
+const series = (name: string, ...rounds: number[]): ResultSeries => ({ name, side: 'ours', unit: '/s', rounds });
 const own = series('own', 40, 90, 50);
 const floor = series('floor', 100, 100, 200);
 
-function checked(claim: Omit<Claim, 'description' | 'of'>, ...more: Series[]) {
+function checked(claim: Omit<PerformanceClaim, 'description' | 'of'>, ...more: ResultSeries[]) {
   const [one] = checkThresholds({
     series: [own, floor, ...more],
     claims: [{ description: 'it', of: 'own', ...claim }],

@@ -1,4 +1,4 @@
-import type { Bench, Claim, Measured } from './bench.ts';
+import type { Bench, PerformanceClaim, RowMeasurements } from './bench.ts';
 import { arrive } from './rows/arrive.ts';
 import { create, createHooked } from './rows/create.ts';
 import { deliver } from './rows/deliver.ts';
@@ -13,18 +13,18 @@ import { statements } from './rows/statements.ts';
 import { quantile } from './statistics.ts';
 
 /** A claim with the median and the range of its rounds. */
-export type Judged = {
-  readonly claim: Claim;
+export type CheckedClaim = {
+  readonly claim: PerformanceClaim;
   readonly median: number;
   readonly least: number;
   readonly most: number;
   /** Number of rounds. */
-  readonly times: number;
+  readonly roundCount: number;
   readonly holds: boolean;
 };
 
 /** Checks each claim against the median of its series, or of the ratio of two series in each round. */
-export function checkThresholds({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
+export function checkThresholds({ series, claims }: Pick<RowMeasurements, 'series' | 'claims'>): CheckedClaim[] {
   const roundsOf = (name: string) => {
     const found = series.find((one) => one.name === name);
     if (found === undefined) throw new Error(`nothing was measured of ${name}`);
@@ -41,7 +41,7 @@ export function checkThresholds({ series, claims }: Pick<Measured, 'series' | 'c
       median,
       least: Math.min(...values),
       most: Math.max(...values),
-      times: values.length,
+      roundCount: values.length,
       holds: values.every(Number.isFinite) && median >= atLeast && median <= atMost,
     };
   });

@@ -1,18 +1,18 @@
-import { type Account, makeAccounts } from './accounts.ts';
-import { type Database, processorSeconds, processorSecondsBelow, type Stage } from './environment.ts';
-import { asFastAsDelivered, type Committing, deliveriesPerSecond } from './load/delivery-load.ts';
-import { ask, Connection, createEvent, subscribe, wired } from './load/load-generator.ts';
+import { type AccountCredentials, createAccounts } from './accounts.ts';
+import { type BenchEnvironment, cpuSecondsOf, cpuSecondsWithChildren, type DatabaseKind } from './environment.ts';
+import { type CommitLoop, commitAsFastAsDelivered, measureDeliveryRate } from './load/delivery-load.ts';
+import { Connection, createEventRequest, sendOnce, serializeRequest, subscribeRequest } from './load/load-generator.ts';
 import type { Receiver } from './receiver.ts';
 
 /** The number of accounts, of hooks per account, and of connections that create events. */
-export type Crowd = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };
+export type LoadShape = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };
 
 /** A database that contains the accounts and hooks of `crowd`. All hooks lead to one receiver. */
-export type Crowded = {
-  readonly crowd: Crowd;
-  readonly database: Database;
+export type PopulatedDatabase = {
+  readonly crowd: LoadShape;
+  readonly database: DatabaseKind;
   readonly address: string;
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly AccountCredentials[];
   readonly receiver: Receiver;
 };
 
@@ -20,7 +20,7 @@ export type Crowded = {
  * The result of `measureDeliveryRate`, and the CPU time per delivery in microseconds, of the `services` and of
  * `PostgreSQL`.
  */
-export type DeliveryRate = Awaited<ReturnType<typeof deliveriesPerSecond>> & {
+export type DeliveryRate = Awaited<ReturnType<typeof measureDeliveryRate>> & {
   readonly micros: Readonly<Record<string, number>>;
 };
 
@@ -31,58 +31,68 @@ export type DeliveryServices = {
    * Creates events for `forMs` milliseconds and measures their deliveries. By default, events are created as fast
    * as they are delivered.
    */
-  tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<DeliveryRate>;
+  measureDeliveries(
+    forMs: number,
+    committing?: (write: (writer: number) => Promise<number>) => CommitLoop,
+  ): Promise<DeliveryRate>;
   stop(): Promise<void>;
 };
 
-export async function crowded(stage: Stage, receiver: Receiver, database: Database, crowd: Crowd): Promise<Crowded> {
+export async function populateDatabase(
+  stage: BenchEnvironment,
+  receiver: Receiver,
+  database: DatabaseKind,
+  crowd: LoadShape,
+): Promise<PopulatedDatabase> {
   const address = await stage.newDatabase(database);
-  const accounts = await makeAccounts(address, crowd.accounts);
-  const { baseUrl, stop } = await stage.service(address);
+  const accounts = await createAccounts(address, crowd.accounts);
+  const { baseUrl, stop } = await stage.startService(address);
   for (const [place, account] of accounts.entries()) {
     for (let hook = 1; hook <= crowd.hooksEach; hook += 1)
-      await ask(baseUrl, subscribe(account, `${receiver.url}/count/${place}/${hook}`));
+      await sendOnce(baseUrl, subscribeRequest(account, `${receiver.url}/count/${place}/${hook}`));
   }
   await stop('SIGTERM');
   return { crowd, database, address, accounts, receiver };
 }
 
-export async function startTellers(
-  stage: Stage,
-  { crowd, database, address, accounts, receiver }: Crowded,
+export async function startDeliveryServices(
+  stage: BenchEnvironment,
+  { crowd, database, address, accounts, receiver }: PopulatedDatabase,
   { processes = 1, options = {} }: { processes?: number; options?: Readonly<Record<string, string>> } = {},
 ): Promise<DeliveryServices> {
-  const services = [await stage.service(address, options)];
-  while (services.length < processes) services.push(await stage.service(address, options));
-  const calls = services.map(({ baseUrl }) => accounts.map((account) => wired(baseUrl, createEvent(account))));
+  const services = [await stage.startService(address, options)];
+  while (services.length < processes) services.push(await stage.startService(address, options));
+  const calls = services.map(({ baseUrl }) =>
+    accounts.map((account) => serializeRequest(baseUrl, createEventRequest(account))),
+  );
   const serviceOf = (writer: number) => services[writer % processes]?.baseUrl ?? '';
   const pids = services.map(({ process }) => process.pid);
   const cpuSeconds = (): Record<string, number> => ({
-    services: pids.reduce<number>((sum, pid) => sum + processorSeconds(pid), 0),
+    services: pids.reduce<number>((sum, pid) => sum + cpuSecondsOf(pid), 0),
     ...(stage.postgresPid !== undefined &&
-      database === 'PostgreSQL' && { PostgreSQL: processorSecondsBelow(stage.postgresPid) }),
+      database === 'PostgreSQL' && { PostgreSQL: cpuSecondsWithChildren(stage.postgresPid) }),
   });
-  let nextCall = 0;
+  let callCount = 0;
   return {
     pids,
-    async tell(forMs, committing = (write) => asFastAsDelivered(write, crowd.writers)) {
+    async measureDeliveries(forMs, committing = (write) => commitAsFastAsDelivered(write, crowd.writers)) {
       const connections = await Promise.all(
         Array.from({ length: crowd.writers }, (_, writer) => Connection.open(serviceOf(writer))),
       );
       const write = async (writer: number) => {
-        nextCall += 1;
-        const call = calls[writer % processes]?.[nextCall % accounts.length];
+        callCount += 1;
+        const call = calls[writer % processes]?.[callCount % accounts.length];
         if (call === undefined) throw new Error('there are calls');
-        await connections[writer]?.ask(call);
+        await connections[writer]?.send(call);
         return crowd.hooksEach;
       };
       const before = cpuSeconds();
-      const told = await deliveriesPerSecond(receiver, forMs, committing(write));
-      const perDelivery = Object.entries(cpuSeconds()).map(([who, seconds]) => {
-        return [who, ((seconds - (before[who] ?? 0)) * 1e6) / told.told] as const;
+      const measured = await measureDeliveryRate(receiver, forMs, committing(write));
+      const perDelivery = Object.entries(cpuSeconds()).map(([processKind, seconds]) => {
+        return [processKind, ((seconds - (before[processKind] ?? 0)) * 1e6) / measured.delivered] as const;
       });
       for (const connection of connections) connection.close();
-      return { ...told, micros: Object.fromEntries(perDelivery) };
+      return { ...measured, micros: Object.fromEntries(perDelivery) };
     },
     async stop() {
       for (const { stop } of services) await stop('SIGTERM');

@@ -1,14 +1,14 @@
 import { systemClock } from '../src/clock.ts';
-import { Inserter } from '../src/transfer/import.ts';
-import { within } from '../test/kit/cleanup.ts';
-import { openAt } from '../test/kit/database/database.ts';
+import { BulkInserter } from '../src/transfer/import.ts';
+import { withCleanup } from '../test/kit/cleanup.ts';
+import { openStoreAt } from '../test/kit/database/database.ts';
 
 const PROJECTS = 24;
 const INSERT_BATCH_SIZE = 5_000;
 export const DAY_MS = 86_400_000;
 
 /** Returns a seeded random generator, so that every run gets the same numbers. */
-function random(seed: number): () => number {
+function seededGenerator(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -16,15 +16,15 @@ function random(seed: number): () => number {
   };
 }
 
-export const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
+export const isoDateOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
 
 /**
  * Returns the row of a typical event. Of all events, 70 % lie within one day, 28 % take up to a week, and 2 % up
  * to a quarter of a year.
  */
-function eventRow(event_id: number, years: number, next: () => number) {
+function createEventRow(event_id: number, years: number, next: () => number) {
   const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
-  const start = dayOf(startMs);
+  const start = isoDateOf(startMs);
   const kind = next();
   const days = kind < 0.7 ? 0 : kind < 0.98 ? 1 + Math.floor(next() * 6) : Math.floor(next() * 90);
   const hour = 8 + Math.floor(next() * 10);
@@ -35,7 +35,7 @@ function eventRow(event_id: number, years: number, next: () => number) {
     account_id: 1,
     event_name: `Release of version ${event_id}`,
     start_date: `${start} ${isTimed ? clock(hour) : '00:00:00'}`,
-    due_date: `${dayOf(startMs + days * DAY_MS)} ${isTimed ? clock(hour + 1) : '00:00:00'}`,
+    due_date: `${isoDateOf(startMs + days * DAY_MS)} ${isTimed ? clock(hour + 1) : '00:00:00'}`,
     project_id: Math.floor(next() * (PROJECTS + 1)),
     date_created: systemClock.now(),
     date_modified: null,
@@ -62,13 +62,13 @@ export function fillWithEvents(
   const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)).toISOString().slice(0, 10);
   const last = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 0)).toISOString().slice(0, 10);
   let inMonth = 0;
-  return within(async (context) => {
-    const store = await openAt(context, database);
-    const inserter = new Inserter();
-    const next = random(1);
+  return withCleanup(async (context) => {
+    const store = await openStoreAt(context, database);
+    const inserter = new BulkInserter();
+    const next = seededGenerator(1);
     for (let begin = 1; begin <= events; begin += INSERT_BATCH_SIZE) {
       const count = Math.min(INSERT_BATCH_SIZE, events - begin + 1);
-      const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));
+      const rows = Array.from({ length: count }, (_, index) => createEventRow(begin + index, years, next));
       inMonth += rows.filter(
         (row) => row.start_date.slice(0, 10) >= first && row.start_date.slice(0, 10) <= last,
       ).length;

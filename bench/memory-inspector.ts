@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 
 /** Returns environment variables that make a Node process listen for an inspector on a port. */
-export const inspectedAt = (port: number) => ({ NODE_OPTIONS: `--inspect=127.0.0.1:${port}` });
+export const inspectorEnvironment = (port: number) => ({ NODE_OPTIONS: `--inspect=127.0.0.1:${port}` });
 
 /** Forces a full garbage collection in a process and waits for its end. */
 export async function collectGarbage(port: number): Promise<void> {

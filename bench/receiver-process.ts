@@ -1,15 +1,15 @@
 import { createServer } from 'node:http';
-import { sayWhere } from './baselines/where.ts';
-import { moment } from './statistics.ts';
+import { reportUrl } from './baselines/where.ts';
+import { monotonicNowMs } from './statistics.ts';
 
 /** The message to this process that requests a report. */
-export type Demand = { readonly is: 'report' };
+export type ReportRequest = { readonly is: 'report' };
 
 /**
  * Notifications since the last report: their number for each path, and the path, record id and arrival time of
  * each one.
  */
-export type Report = {
+export type ArrivalReport = {
   readonly counts: Readonly<Record<string, number>>;
   readonly arrivals: readonly (readonly [path: string, record: string, at: number])[];
 };
@@ -21,7 +21,7 @@ let counts: Record<string, number> = {};
 let arrivals: [string, string, number][] = [];
 
 const server = createServer((request, response) => {
-  const at = moment();
+  const at = monotonicNowMs();
   const path = request.url ?? '';
   let body = '';
   request.setEncoding('latin1');
@@ -47,9 +47,9 @@ const server = createServer((request, response) => {
 });
 server.keepAliveTimeout = 60_000;
 process.on('message', () => {
-  process.send?.({ counts, arrivals } satisfies Report);
+  process.send?.({ counts, arrivals } satisfies ArrivalReport);
   counts = {};
   arrivals = [];
 });
 process.on('disconnect', () => process.exit(0));
-server.listen(0, '127.0.0.1', () => sayWhere(server));
+server.listen(0, '127.0.0.1', () => reportUrl(server));

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Program } from './programs.ts';
-import type { Report } from './receiver-process.ts';
+import type { ArrivalReport } from './receiver-process.ts';
 
 /** A webhook receiver in a child process that records arrivals. */
 export class Receiver {
@@ -17,11 +17,11 @@ export class Receiver {
   }
 
   /** Returns the arrivals since the last report. */
-  async report(): Promise<Report> {
+  async report(): Promise<ArrivalReport> {
     const { process } = this.#program;
     const response = once(process, 'message');
     process.send({ is: 'report' });
     const [report] = await response;
-    return report as Report;
+    return report as ArrivalReport;
   }
 }

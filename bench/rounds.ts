@@ -1,10 +1,10 @@
-import type { Series, Side } from './bench.ts';
-import { rounded } from './statistics.ts';
+import type { ComparisonSide, ResultSeries } from './bench.ts';
+import { roundToThreeDigits } from './statistics.ts';
 
 /** A system to measure: a floor, a peer or Carillon. */
 export type Contender = {
   readonly name: string;
-  readonly side?: Side;
+  readonly side?: ComparisonSide;
   /** Runs one round and returns its results by unit, such as `/s` or `ms at p95`. */
   measure(): Promise<Readonly<Record<string, number>>>;
 };
@@ -13,22 +13,22 @@ export type Contender = {
  * Measures all contenders in every round, in a rotating order. So no contender always runs first or after the same
  * other one, and background load affects all of them.
  */
-export async function inRounds(
+export async function measureInRounds(
   contenders: readonly Contender[],
   rounds: number,
   say: (line: string) => void,
-): Promise<Series[]> {
-  const series = new Map<string, Series & { rounds: number[] }>();
+): Promise<ResultSeries[]> {
+  const series = new Map<string, ResultSeries & { rounds: number[] }>();
   for (let round = 0; round < rounds; round += 1) {
     for (const contender of orderOfRound(round, contenders)) {
       const measured = await contender.measure();
       for (const [unit, value] of Object.entries(measured)) {
-        const name = seriesOf(contender.name, unit);
+        const name = seriesName(contender.name, unit);
         const existing = series.get(name) ?? { name, side: contender.side ?? 'ours', unit, rounds: [] };
         existing.rounds.push(value);
         series.set(name, existing);
       }
-      const formatted = Object.entries(measured).map(([unit, value]) => `${rounded(value)} ${unit}`);
+      const formatted = Object.entries(measured).map(([unit, value]) => `${roundToThreeDigits(value)} ${unit}`);
       say(`round ${round + 1}: ${contender.name}: ${formatted.join(', ')}`);
     }
   }
@@ -46,6 +46,6 @@ function orderOfRound<Each>(round: number, all: readonly Each[]): Each[] {
 }
 
 /** Returns the name of the series of a contender in one unit. */
-export function seriesOf(contender: string, unit: string): string {
+export function seriesName(contender: string, unit: string): string {
   return `${contender}, ${unit}`;
 }

@@ -1,24 +1,24 @@
 import { parseArgs } from 'node:util';
-import { within } from '../test/kit/cleanup.ts';
-import { currentCommit, surroundings } from '../test/kit/surroundings.ts';
+import { withCleanup } from '../test/kit/cleanup.ts';
+import { currentCommit, measurementEnvironment } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { benches, checkThresholds } from './benches.ts';
-import { Stage } from './environment.ts';
-import { flushMs, resultOf, storeResult } from './results.ts';
-import { rounded } from './statistics.ts';
+import { BenchEnvironment } from './environment.ts';
+import { measureFsyncMs, resultOf, storeResult } from './results.ts';
+import { roundToThreeDigits } from './statistics.ts';
 
 // `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and
 // exits with 1 after a regression.
 
 /** Number and length of the rounds of a full run. */
-const LONG = { rounds: 5, roundMs: 5_000 };
-const QUICK = { rounds: 3, roundMs: 500 };
+const FULL_RUN = { rounds: 5, roundMs: 5_000 };
+const QUICK_RUN = { rounds: 3, roundMs: 500 };
 /** The rows of a quick run, which have the most informative ratios in the shortest time. */
 const QUICK_ROWS = ['P1', 'P3', 'P5'];
 /** A ratio below this fraction of the worst stored round is a regression. Short rounds vary a lot. */
 const REGRESSION_RATIO = 0.9;
 
-const say = (line = '') => void process.stdout.write(`${line}\n`);
+const printLine = (line = '') => void process.stdout.write(`${line}\n`);
 await runTable();
 
 async function runTable(): Promise<void> {
@@ -27,17 +27,19 @@ async function runTable(): Promise<void> {
     options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string' } },
   });
   const wanted = positionals.length === 0 && values.quick ? QUICK_ROWS : positionals;
-  const selected = wanted.map((word) => benches.find(({ id, name }) => id === word || name === word) ?? unknown(word));
+  const selected = wanted.map(
+    (word) => benches.find(({ id, name }) => id === word || name === word) ?? exitUnknownRow(word),
+  );
   const commit = currentCommit();
   const settings = {
-    ...(values.quick ? QUICK : LONG),
+    ...(values.quick ? QUICK_RUN : FULL_RUN),
     ...(values.rounds === undefined ? {} : { rounds: Number(values.rounds) }),
   };
   if (commit === undefined && !values.quick)
-    say('The source has uncommitted changes: results are printed, but not stored.');
+    printLine('The source has uncommitted changes: results are printed, but not stored.');
   let isWorse = false;
-  await within(async (context) => {
-    const outer = values.quick ? new Stage(context) : undefined;
+  await withCleanup(async (context) => {
+    const outer = values.quick ? new BenchEnvironment(context) : undefined;
     for (const bench of selected.length > 0 ? selected : benches) {
       isWorse = (await run(bench, { ...settings, outer }, commit)) || isWorse;
     }
@@ -45,9 +47,9 @@ async function runTable(): Promise<void> {
   process.exit(isWorse && values.quick ? 1 : 0);
 }
 
-function unknown(word: string): never {
+function exitUnknownRow(word: string): never {
   const rows = benches.map(({ id, name }) => `${id} ${name}`);
-  say(`There is no row ${word}. Rows: ${rows.join(', ')}.`);
+  printLine(`There is no row ${word}. Rows: ${rows.join(', ')}.`);
   return process.exit(1);
 }
 
@@ -58,15 +60,20 @@ function unknown(word: string): never {
  */
 async function run(
   bench: Bench,
-  { outer, ...settings }: typeof LONG & { outer: Stage | undefined },
+  { outer, ...settings }: typeof FULL_RUN & { outer: BenchEnvironment | undefined },
   commit: string | undefined,
 ): Promise<boolean> {
-  say(`${bench.id} ${bench.title}`);
+  printLine(`${bench.id} ${bench.title}`);
   const isQuick = outer !== undefined;
-  const fsyncMs = rounded(flushMs()) ?? Number.NaN;
+  const fsyncMs = roundToThreeDigits(measureFsyncMs()) ?? Number.NaN;
   const startedAt = performance.now();
-  const measured = await within((context) =>
-    bench.measure({ stage: new Stage(context, outer), ...settings, isQuick, say: (line) => say(`  ${line}`) }),
+  const measured = await withCleanup((context) =>
+    bench.measure({
+      stage: new BenchEnvironment(context, outer),
+      ...settings,
+      isQuick,
+      say: (line) => printLine(`  ${line}`),
+    }),
   );
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const before = resultOf(bench);
@@ -82,14 +89,14 @@ async function run(
     const comparison =
       stored === undefined
         ? ''
-        : `; stored: ${rounded(stored.median)} (${rounded(stored.least)} to ${rounded(stored.most)})${isWorse ? ', worse' : ''}`;
+        : `; stored: ${roundToThreeDigits(stored.median)} (${roundToThreeDigits(stored.least)} to ${roundToThreeDigits(stored.most)})${isWorse ? ', worse' : ''}`;
     const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
-    say(
-      `  ${claim.description}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'met' : 'MISSED'}${comparison}`,
+    printLine(
+      `  ${claim.description}: ${roundToThreeDigits(median)} (${roundToThreeDigits(least)} to ${roundToThreeDigits(most)}), ${limit}: ${holds ? 'met' : 'MISSED'}${comparison}`,
     );
   }
-  say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
+  printLine(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
   if (commit !== undefined && !isQuick)
-    storeResult(bench, { ...measured, ...settings, seconds, fsyncMs, ...surroundings(commit) });
+    storeResult(bench, { ...measured, ...settings, seconds, fsyncMs, ...measurementEnvironment(commit) });
   return isAnyWorse;
 }

@@ -1,65 +1,65 @@
-import type { Account } from './accounts.ts';
-import type { Side } from './bench.ts';
-import { type Call, fetchEvent, listEvents } from './load/load-generator.ts';
+import type { AccountCredentials } from './accounts.ts';
+import type { ComparisonSide } from './bench.ts';
+import { fetchEventRequest, listEventsRequest, type RequestSpec } from './load/load-generator.ts';
 
 /** A server that stores events, and the requests that it understands. Days have the form `20260601`. */
-export type Served = {
+export type EventServer = {
   readonly name: string;
-  readonly side: Side;
+  readonly side: ComparisonSide;
   readonly url: string;
   readonly pid: number | undefined;
-  create(day: string): Call;
+  create(day: string): RequestSpec;
   /** Returns the request that fetches an event, given the response body of its creation. */
-  fetch(created: string): Call;
+  fetch(created: string): RequestSpec;
   /** Returns the request for the first hundred events of a month, with their total. */
-  list(month: Month): Call;
+  list(month: MonthRange): RequestSpec;
   /** Returns the number of events in the response body of a list. */
-  listed(body: string): number;
+  countListed(body: string): number;
 };
 
-export type Month = { readonly first: string; readonly last: string };
+export type MonthRange = { readonly first: string; readonly last: string };
 
-type Found = Pick<Served, 'url' | 'pid'>;
+type ServerAddress = Pick<EventServer, 'url' | 'pid'>;
 
 const NAME = 'Release';
 
-export function ours(name: string, found: Found, account: Account): Served {
+export function carillonServer(name: string, found: ServerAddress, account: AccountCredentials): EventServer {
   const { domain, key } = account;
   return {
     name,
     side: 'ours',
     ...found,
-    create: (day) => posted('/v2/events', eventOf(day), { domain, key }),
-    fetch: (created) => fetchEvent(account, JSON.parse(created).data.event_id),
-    list: ({ first, last }) => listEvents(account, `start_from=${first}&start_to=${last}&limit=100`),
-    listed: (body) => JSON.parse(body).data.length,
+    create: (day) => postRequest('/v2/events', eventOf(day), { domain, key }),
+    fetch: (created) => fetchEventRequest(account, JSON.parse(created).data.event_id),
+    list: ({ first, last }) => listEventsRequest(account, `start_from=${first}&start_to=${last}&limit=100`),
+    countListed: (body) => JSON.parse(body).data.length,
   };
 }
 
-export function parseServer(name: string, found: Found): Served {
+export function parsePlatformServer(name: string, found: ServerAddress): EventServer {
   const known = { 'x-parse-application-id': 'bench' };
   const events = '/parse/classes/Event';
   return {
     name,
     side: 'peer',
     ...found,
-    create: (day) => posted(events, eventOf(day), known),
-    fetch: (created) => read(`${events}/${JSON.parse(created).objectId}`, known),
+    create: (day) => postRequest(events, eventOf(day), known),
+    fetch: (created) => getRequest(`${events}/${JSON.parse(created).objectId}`, known),
     list({ first, last }) {
       const where = encodeURIComponent(JSON.stringify({ start_date: { $gte: first, $lte: last } }));
-      return read(`${events}?limit=100&count=1&where=${where}`, known);
+      return getRequest(`${events}?limit=100&count=1&where=${where}`, known);
     },
-    listed: (body) => JSON.parse(body).results.length,
+    countListed: (body) => JSON.parse(body).results.length,
   };
 }
 
 const eventOf = (day: string) => ({ event_name: NAME, start_date: day, due_date: day });
 
-function posted(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Call {
+function postRequest(path: string, body: object, headers: Readonly<Record<string, string>> = {}): RequestSpec {
   const json = { 'content-type': 'application/json' };
   return { method: 'POST', path, headers: { ...json, ...headers }, body: JSON.stringify(body), status: 201 };
 }
 
-function read(path: string, headers: Readonly<Record<string, string>> = {}): Call {
+function getRequest(path: string, headers: Readonly<Record<string, string>> = {}): RequestSpec {
   return { method: 'GET', path, headers, status: 200 };
 }

@@ -2,13 +2,14 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
 /** The number of executions of each statement in this process, by text. */
-export type Statements = Map<string, number>;
+export type StatementCounts = Map<string, number>;
 
 /** Whether a statement only controls a transaction or a setting: begin, commit, rollback, savepoint, release or set. */
-export const isFrame = (sql: string): boolean => /^(begin|commit|rollback|savepoint|release|set )/i.test(sql);
+export const isControlStatement = (sql: string): boolean =>
+  /^(begin|commit|rollback|savepoint|release|set )/i.test(sql);
 
 /** Returns a subclass of DatabaseSync that counts its statements. */
-export function countingSqlite(counted: Statements): typeof DatabaseSync {
+export function createCountingSqlite(counted: StatementCounts): typeof DatabaseSync {
   return class extends DatabaseSync {
     override prepare(sql: string): StatementSync {
       const statement = super.prepare(sql);
@@ -26,7 +27,7 @@ export function countingSqlite(counted: Statements): typeof DatabaseSync {
 }
 
 /** Counts all PostgreSQL statements of this process from now on. Returns a function that stops counting. */
-export function countPostgres(counted: Statements): () => void {
+export function countPostgresStatements(counted: StatementCounts): () => void {
   const { query } = pg.Client.prototype;
   const counting = function (this: pg.Client, ...words: unknown[]) {
     const [first] = words;

@@ -7,29 +7,29 @@ export function quantile(numbers: readonly number[], share: number): number {
 export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
 
 /** Rounds to three significant digits. */
-export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
+export const roundToThreeDigits = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
 
 /**
  * Formats a number with three significant digits up to 1,000, as a whole number above, and with thousands
  * separators.
  */
 export function formatNumber(value: number): string {
-  const displayed = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
+  const displayed = Math.abs(value) >= 1_000 ? Math.round(value) : (roundToThreeDigits(value) ?? Number.NaN);
   return displayed.toLocaleString('en');
 }
 
-export type Latencies = ReturnType<typeof latencies>;
+export type LatencySummary = ReturnType<typeof summarizeLatencies>;
 
 /** Returns the percentiles of latencies in milliseconds. */
-export function latencies(numbers: readonly number[]) {
+export function summarizeLatencies(numbers: readonly number[]) {
   return {
     samples: numbers.length,
-    p50: rounded(quantile(numbers, 0.5)),
-    p95: rounded(quantile(numbers, 0.95)),
-    p99: rounded(quantile(numbers, 0.99)),
-    most: rounded(quantile(numbers, 1)),
+    p50: roundToThreeDigits(quantile(numbers, 0.5)),
+    p95: roundToThreeDigits(quantile(numbers, 0.95)),
+    p99: roundToThreeDigits(quantile(numbers, 0.99)),
+    most: roundToThreeDigits(quantile(numbers, 1)),
   };
 }
 
 /** Returns milliseconds with fractions, from the monotonic clock that all processes of a machine share. */
-export const moment = () => Number(process.hrtime.bigint()) / 1e6;
+export const monotonicNowMs = () => Number(process.hrtime.bigint()) / 1e6;

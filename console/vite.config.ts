@@ -5,13 +5,13 @@ import { defineConfig, type Plugin } from 'vite';
  * Patch 1: the calendar library renders events as `<article role="button">`. ARIA forbids this role on an article,
  * so the patch replaces the element by a `<div>`.
  */
-const ARTICLE = '<article><!></article>';
+const ARTICLE_TEMPLATE = '<article><!></article>';
 
 /**
  * Patch 2: when an event is resized, the calendar library reads the snap duration of the hour grid. The month view
  * has no hour grid, so the library throws there. The patch makes one day the default.
  */
-const SNAP_DURATION = /(\w+=\w+\?\.duration);/g;
+const SNAP_DURATION_PATTERN = /(\w+=\w+\?\.duration);/g;
 const ONE_DAY = '{years:0,months:0,days:1,seconds:0}';
 
 /**
@@ -22,17 +22,17 @@ const calendarAsModule: Plugin = {
   name: 'calendar-as-module',
   transform(code, id) {
     if (!id.includes('@event-calendar/build/dist/event-calendar.min.js')) return;
-    if (code.match(SNAP_DURATION)?.length !== 1 || !code.includes(ARTICLE)) {
+    if (code.match(SNAP_DURATION_PATTERN)?.length !== 1 || !code.includes(ARTICLE_TEMPLATE)) {
       throw new Error(
         '@event-calendar has changed: the code to patch was not found. Check whether the patch is needed.',
       );
     }
-    const patched = code.replace(SNAP_DURATION, `$1??${ONE_DAY};`).replace(ARTICLE, '<div><!></div>');
+    const patched = code.replace(SNAP_DURATION_PATTERN, `$1??${ONE_DAY};`).replace(ARTICLE_TEMPLATE, '<div><!></div>');
     return { code: `${patched}\nexport const { create, destroy } = EventCalendar;`, map: null };
   },
 };
 
-const SERVICE = process.env.CARILLON_BASE_URL ?? 'http://127.0.0.1:8080';
+const SERVICE_URL = process.env.CARILLON_BASE_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
@@ -50,5 +50,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/console': SERVICE, '/v2': SERVICE } },
+  server: { proxy: { '/console': SERVICE_URL, '/v2': SERVICE_URL } },
 });

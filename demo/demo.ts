@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
 import { startProcess } from '../test/kit/service/service-process.ts';
-import { enterSchedule, type Schedule } from './release-calendar.ts';
+import { enterSchedule, type ReleaseSchedule } from './release-calendar.ts';
 
 const QUIET_POLL_MS = 5;
 
@@ -35,8 +35,8 @@ export type Receiver = {
  * @param onReceived is called with each notification after the response was sent
  */
 export async function startReceiver(
-  statusOf: (ring: ReceivedNotification) => number | Promise<number>,
-  onReceived: (ring: ReceivedNotification) => void,
+  statusOf: (notification: ReceivedNotification) => number | Promise<number>,
+  onReceived: (notification: ReceivedNotification) => void,
 ): Promise<Receiver> {
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const at = performance.now();
@@ -75,9 +75,11 @@ export async function startReceiver(
 // The demonstration uses real data: it enters the release schedule of Node.js, and a receiver gets every
 // notification.
 
-const schedule: Schedule = JSON.parse(readFileSync(new URL('./node-release-schedule.json', import.meta.url), 'utf8'));
+const schedule: ReleaseSchedule = JSON.parse(
+  readFileSync(new URL('./node-release-schedule.json', import.meta.url), 'utf8'),
+);
 const folder = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
-const WAITS = '400ms,800ms';
+const RETRY_WAITS = '400ms,800ms';
 
 /** Start time of each request, by kind and address of the notification that it causes. */
 const startTimes = new Map<string, number>();
@@ -85,7 +87,7 @@ const received: ReceivedNotification[] = [];
 const firstById = new Map<string, ReceivedNotification>();
 const printing: Promise<void>[] = [];
 const milliseconds: number[] = [];
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const printLine = (line: string) => process.stdout.write(`${line}\n`);
 const progress = (line: string) => {
   if (process.stdout.isTTY) process.stdout.write(`\u001b[2K${line}\r`);
 };
@@ -93,47 +95,47 @@ const progress = (line: string) => {
 const service = await startProcess({
   CARILLON_DATABASE: `sqlite:${join(folder, 'carillon.db')}`,
   CARILLON_PORT: '0',
-  CARILLON_RETRY_WAITS: WAITS,
+  CARILLON_RETRY_WAITS: RETRY_WAITS,
 });
 const { baseUrl, domain = '', key = '' } = service;
 const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
-say(`A service runs at ${baseUrl} on a fresh database.`);
+printLine(`A service runs at ${baseUrl} on a fresh database.`);
 
 let failuresLeft = 2;
-const bell = await startReceiver((ring) => {
-  if (ring.path === '/fails-twice' && failuresLeft > 0) {
+const webhookReceiver = await startReceiver((notification) => {
+  if (notification.path === '/fails-twice' && failuresLeft > 0) {
     failuresLeft -= 1;
     return 503;
   }
-  if (ring.path === '/unsubscribes') return 401;
-  return ring.path === '/always-fails' ? 500 : 200;
+  if (notification.path === '/unsubscribes') return 401;
+  return notification.path === '/always-fails' ? 500 : 200;
 }, onReceived);
 
-function onReceived(ring: ReceivedNotification): void {
-  received.push(ring);
-  if (firstById.has(ring.deliveryId)) return;
-  firstById.set(ring.deliveryId, ring);
-  printing.push(show(ring));
+function onReceived(notification: ReceivedNotification): void {
+  received.push(notification);
+  if (firstById.has(notification.deliveryId)) return;
+  firstById.set(notification.deliveryId, notification);
+  printing.push(printNotification(notification));
 }
 
 /** Fetches the record as a subscriber would, and prints it. */
-async function show(ring: ReceivedNotification): Promise<void> {
-  const { record } = await carillon.notified(ring.resourceUrl);
+async function printNotification(notification: ReceivedNotification): Promise<void> {
+  const { record } = await carillon.fetchNotifiedRecord(notification.resourceUrl);
   const name = Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
-  const causedBy = `${ring.path.slice(1)} ${ring.resourceUrl}`;
+  const causedBy = `${notification.path.slice(1)} ${notification.resourceUrl}`;
   // A notification can arrive before the response to the request that caused it.
   for (let tries = 0; !startTimes.has(causedBy) && tries < 200; tries += 1) await wait(5);
   const startedAt = startTimes.get(causedBy);
-  const tookMs = startedAt === undefined ? undefined : ring.at - startedAt;
+  const tookMs = startedAt === undefined ? undefined : notification.at - startedAt;
   if (tookMs !== undefined) milliseconds.push(tookMs);
   const took = tookMs === undefined ? '' : `${tookMs.toFixed(1)} ms`;
-  say(
-    `${ring.path.slice(1).padEnd(18)} ${took.padStart(9)}  ${ring.resourceUrl.slice(baseUrl.length).padEnd(18)} ${name ?? ''}`,
+  printLine(
+    `${notification.path.slice(1).padEnd(18)} ${took.padStart(9)}  ${notification.resourceUrl.slice(baseUrl.length).padEnd(18)} ${name ?? ''}`,
   );
 }
 
 /** Runs a request and records its start time for the notifications that it causes. */
-async function timed<T>(
+async function timeRequest<T>(
   work: () => Promise<T>,
   causes: (result: T) => readonly (readonly [Kind, string])[],
 ): Promise<T> {
@@ -143,28 +145,28 @@ async function timed<T>(
   return result;
 }
 
-for (const kind of kinds) await carillon.hooks.create({ target_url: bell.at(`/${kind}`), event: kind });
-say(`A receiver is subscribed to all ${kinds.length} kinds. Entering the release schedule of Node.js:\n`);
+for (const kind of kinds) await carillon.hooks.create({ target_url: webhookReceiver.at(`/${kind}`), event: kind });
+printLine(`A receiver is subscribed to all ${kinds.length} kinds. Entering the release schedule of Node.js:\n`);
 
-const { created, dates } = await enterSchedule(carillon, schedule, timed, (done, all) =>
+const { created, dates } = await enterSchedule(carillon, schedule, timeRequest, (done, all) =>
   progress(`${done} of ${all} release lines`),
 );
 await allDelivered();
 
-say('\nThree receivers that misbehave:');
+printLine('\nThree receivers that misbehave:');
 const misbehaving = ['/fails-twice', '/unsubscribes', '/always-fails'];
 const hooks = new Map<string, string>();
 for (const path of misbehaving)
-  hooks.set(path, (await carillon.hooks.create({ target_url: bell.at(path), event: 'new_client' })).id);
+  hooks.set(path, (await carillon.hooks.create({ target_url: webhookReceiver.at(path), event: 'new_client' })).id);
 await carillon.clients.create({ client_name: 'A client for three misbehaving receivers' });
 for (const path of misbehaving) {
-  const hook = await until(
+  const hook = await waitUntil(
     () => carillon.hooks.get(hooks.get(path) ?? ''),
     (one) => one.state === 'ended' || one.last_outcome === '200',
   );
-  const attempts = received.filter((ring) => ring.path === path).length;
+  const attempts = received.filter((notification) => notification.path === path).length;
   const state = hook.state === 'ended' ? `removed: ${hook.ended_reason}` : `${hook.state}, recovered`;
-  say(`${path.slice(1).padEnd(18)} ${attempts} attempt${attempts === 1 ? '' : 's'}, ${state}`);
+  printLine(`${path.slice(1).padEnd(18)} ${attempts} attempt${attempts === 1 ? '' : 's'}, ${state}`);
 }
 await allDelivered();
 
@@ -175,28 +177,28 @@ const lost = enqueued - delivered - undelivered + Math.max(0, enqueued - firstBy
 milliseconds.sort((a, b) => a - b);
 const percentile = (fraction: number) =>
   (milliseconds[Math.floor((milliseconds.length - 1) * fraction)] ?? Number.NaN).toFixed(1);
-say(`
+printLine(`
 created    ${created + 1} records, from ${Object.keys(schedule).length} release lines and ${dates} dates
 enqueued   ${enqueued} notifications
 received   ${firstById.size}; ${undelivered} undelivered, since their hooks were removed
 lost       ${lost}
 request → arrival   p50 ${percentile(0.5)} ms, p95 ${percentile(0.95)} ms`);
 
-await bell.close();
+await webhookReceiver.close();
 await service.stop('SIGTERM');
 rmSync(folder, { recursive: true, force: true });
 process.exitCode = lost === 0 && firstById.size === enqueued ? 0 : 1;
 
 /** Waits until no delivery of a live hook is pending and all received notifications are printed. */
 async function allDelivered(): Promise<void> {
-  await until(
+  await waitUntil(
     () => carillon.deliveries.list({ limit: 1, state: 'pending' }),
     (page) => page.paging.total_records === 0,
   );
   await Promise.all(printing);
 }
 
-async function until<T>(read: () => Promise<T>, isDone: (value: T) => boolean): Promise<T> {
+async function waitUntil<T>(read: () => Promise<T>, isDone: (value: T) => boolean): Promise<T> {
   for (const deadline = performance.now() + 20_000; ; await wait(20)) {
     const value = await read();
     if (isDone(value) || performance.now() > deadline) return value;

@@ -1,10 +1,10 @@
 import type { Carillon, Kind } from '../packages/sdk/src/index.ts';
 
 /** The release lines of Node.js with their dates (YYYY-MM-DD); some have a codename. */
-export type Schedule = Readonly<Record<string, Readonly<Record<string, string>>>>;
+export type ReleaseSchedule = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Runs a request and records its start time for the notifications that it causes. */
-export type Timed = <T>(
+export type TimeRequest = <T>(
   work: () => Promise<T>,
   causes: (result: T) => readonly (readonly [kind: Kind, path: string])[],
 ) => Promise<T>;
@@ -23,8 +23,8 @@ const PHASES: Readonly<Record<string, string>> = {
  */
 export async function enterSchedule(
   carillon: Carillon,
-  schedule: Schedule,
-  timed: Timed,
+  schedule: ReleaseSchedule,
+  timed: TimeRequest,
   onLine: (done: number, all: number) => void,
 ): Promise<{ created: number; dates: number }> {
   const client = await timed(
@@ -50,7 +50,7 @@ async function enterLine(
   name: string,
   codename: string,
   phases: readonly (readonly [phase: string, date: string])[],
-  timed: Timed,
+  timed: TimeRequest,
 ): Promise<number> {
   const title = codename === '' ? `Node.js ${name}` : `Node.js ${name} ${codename}`;
   const days = phases.map(([, date]) => date).sort();
@@ -60,8 +60,8 @@ async function enterLine(
         project_name: title,
         client_id: clientId,
         tags: 'nodejs,release',
-        start_date: asDay(days[0] ?? ''),
-        due_date: asDay(days.at(-1) ?? ''),
+        start_date: toCompactDate(days[0] ?? ''),
+        due_date: toCompactDate(days.at(-1) ?? ''),
       }),
     ({ project_id }) => [['new_project', `projects/${project_id}`]],
   );
@@ -78,9 +78,9 @@ async function enterPhase(
   projectId: string,
   name: string,
   date: string,
-  timed: Timed,
+  timed: TimeRequest,
 ): Promise<number> {
-  const day = asDay(date);
+  const day = toCompactDate(date);
   await timed(
     () => carillon.events.create({ event_name: name, start_date: day, due_date: day, project_id: projectId }),
     ({ event_id }) => [['new_event', `events/${event_id}`]],
@@ -109,6 +109,6 @@ async function enterPhase(
   return 2 + subtasks.length;
 }
 
-function asDay(date: string): string {
+function toCompactDate(date: string): string {
   return date.replaceAll('-', '');
 }

@@ -12,13 +12,13 @@ const root = new URL('../', import.meta.url);
 
 // The tests of the packages import the test kit of the repository, which needs its own dependencies.
 install(new URL('test/', root));
-const named = process.argv.slice(2);
-for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
+const requestedNames = process.argv.slice(2);
+for (const name of requestedNames.length > 0 ? requestedNames : ['n8n', 'zapier']) {
   const folder = new URL(`${name}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
-  timed(`${name}: install`, () => install(folder));
+  runTimed(`${name}: install`, () => install(folder));
   for (const step of steps.filter((one) => Object.hasOwn(scripts, one))) {
-    timed(`${name}: ${step}`, () => run(folder, scripts[step]));
+    runTimed(`${name}: ${step}`, () => run(folder, scripts[step]));
   }
 }
 
@@ -34,7 +34,7 @@ function run(folder: URL, command: string): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-function timed(step: string, work: () => void): void {
+function runTimed(step: string, work: () => void): void {
   const startedAt = performance.now();
   work();
   process.stdout.write(`${step}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`);

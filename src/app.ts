@@ -1,7 +1,7 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { DeniedRequest } from './audit/denied-requests.ts';
 import type { Clock } from './clock.ts';
-import type { Rate } from './durations.ts';
+import type { RequestRate } from './durations.ts';
 import type { RateLimits } from './http/auth/rate-limits.ts';
 import type { RouteGroup } from './http/auth/route-groups.ts';
 import type { SessionCookie } from './http/auth/session-cookie.ts';
@@ -9,12 +9,12 @@ import { skipBodyParsing } from './http/body/body-parser.ts';
 import { ErrorHandler } from './http/errors/error-handler.ts';
 import { FeedWaiters } from './http/feed/waiters.ts';
 import { type CapabilityUrl, mountCapabilityUrl } from './http/routes/capability-urls.ts';
-import { mount } from './http/routes/mount.ts';
+import { mountRouteGroup } from './http/routes/mount.ts';
 import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes.ts';
 import { parseQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
-import { allowOrigins, corsHeadersFor } from './http/server/cors.ts';
-import { addHealth, type HealthPorts } from './http/server/health.ts';
+import { addCorsHeaders, corsPolicyFor } from './http/server/cors.ts';
+import { addHealthRoutes, type HealthPorts } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
 import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';
 import type { Log } from './log.ts';
@@ -31,7 +31,7 @@ export type AppPorts = {
   readonly store: Store;
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
-  readonly beats: Clock;
+  readonly realClock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -40,11 +40,11 @@ export type AppPorts = {
    * The public routes with their route group, and the session cookie that they set. Undefined on a node without
    * console.
    */
-  readonly open?:
+  readonly publicRoutes?:
     | { readonly routeGroup: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
   /** URLs that contain their own credential, such as calendar addresses. */
-  readonly subscribed?: readonly CapabilityUrl[];
+  readonly capabilityUrls?: readonly CapabilityUrl[];
   readonly health: Omit<HealthPorts, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
@@ -56,7 +56,7 @@ export type AppPorts = {
   readonly maxFollowers: number;
   readonly limits: RateLimits;
   /** Rate of requests with a wrong key from one client network. Above this rate, their responses are delayed. */
-  readonly wrongKeys: Rate | undefined;
+  readonly wrongKeys: RequestRate | undefined;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Called for each request that is rejected for lack of authentication or permission. */
@@ -77,16 +77,16 @@ export type App = {
 
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
-  const corsHeaders = corsHeadersFor(ports.corsOrigins);
-  const gate: HttpLimits = new HttpLimits({
+  const corsHeaders = corsPolicyFor(ports.corsOrigins);
+  const httpLimits: HttpLimits = new HttpLimits({
     ...ports,
-    readable: corsHeaders,
+    corsPolicy: corsHeaders,
     timeouts: ports.timeouts ?? defaultTimeouts,
-    giveUp: (reply) => errorHandler.send(reply, new Problem('timed_out')),
+    onRequestTimeout: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
-  const { connections, work, bodies } = gate;
+  const { connections, requestSlots, bodies } = httpLimits;
   let requestNumber = 0;
-  const boot = Buffer.from(ports.random.bytes(4)).toString('hex');
+  const bootId = Buffer.from(ports.random.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
     logger: false,
@@ -98,7 +98,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
-      ServerResponse: gate.batchedResponses.responseClass,
+      ServerResponse: httpLimits.batchedResponses.responseClass,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 0,
       // `ambiguityOf` rejects a request without host header, with a problem document.
@@ -107,12 +107,12 @@ export async function createApp(ports: AppPorts): Promise<App> {
     routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
     genReqId() {
       requestNumber += 1;
-      return `${boot}-${requestNumber}`;
+      return `${bootId}-${requestNumber}`;
     },
     clientErrorHandler: (error, socket) => {
       const failed = (err: unknown) => log.error({ event: 'request.failed', err });
       const respond = () =>
-        void respondToMalformed(error, socket, { doors: ports.routeGroups, baseUrl: baseUrl(), failed });
+        void respondToMalformed(error, socket, { routeGroups: ports.routeGroups, baseUrl: baseUrl(), failed });
       connections.afterResponses(socket, respond);
     },
     frameworkErrors: (error, request, reply) => {
@@ -121,11 +121,11 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   const errorHandler = new ErrorHandler({
     ...ports,
-    onDelay: (reply) => work.leave(reply),
+    onDelay: (reply) => requestSlots.leave(reply),
     pauseConnection: (response) => connections.pauseConnection(response),
   });
   app.decorateRequest('caller', undefined);
-  app.decorateRequest('door', undefined);
+  app.decorateRequest('routeGroup', undefined);
   skipBodyParsing(app);
 
   app.setErrorHandler((error, request, reply) => errorHandler.reject(error, request, reply));
@@ -140,36 +140,42 @@ export async function createApp(ports: AppPorts): Promise<App> {
     // Requests outside of the route groups take a slot here. Route groups first authenticate the caller, then take a
     // slot.
     if (!isProbe(url) && !ports.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
-      work.beginVisit(request, reply);
+      requestSlots.beginVisit(request, reply);
     done();
   });
   // From here on the request only waits for its client: release its slot.
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    work.leave(reply);
+    requestSlots.leave(reply);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';
     ports.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime / 1_000);
-    if (request.shed !== undefined) gate.shedding.count(request.shed);
+    if (request.shedReason !== undefined) httpLimits.shedding.count(request.shedReason);
     else log.info(logFieldsOf(request, reply, route));
     done();
   });
 
-  allowOrigins(app, corsHeaders);
-  addHealth(app, { ...ports.health, baseUrl });
+  addCorsHeaders(app, corsHeaders);
+  addHealthRoutes(app, { ...ports.health, baseUrl });
   const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
-  const failed = (request: FastifyRequest, error: unknown) => errorHandler.failed(request, error);
-  for (const group of ports.routeGroups) mount(app, group, { ...ports, followers, bodies, work, failed });
-  if (ports.open !== undefined)
-    mountPublicRoutes(app, ports.open.rows, ports.open.routeGroup, { ...ports, ...ports.open, bodies, work });
-  for (const url of ports.subscribed ?? []) mountCapabilityUrl(app, url, { ...ports, work });
+  const failed = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
+  for (const group of ports.routeGroups)
+    mountRouteGroup(app, group, { ...ports, feedWaiters: followers, bodies, requestSlots, reportError: failed });
+  if (ports.publicRoutes !== undefined)
+    mountPublicRoutes(app, ports.publicRoutes.rows, ports.publicRoutes.routeGroup, {
+      ...ports,
+      ...ports.publicRoutes,
+      bodies,
+      requestSlots,
+    });
+  for (const url of ports.capabilityUrls ?? []) mountCapabilityUrl(app, url, { ...ports, requestSlots });
   await app.ready();
-  gate.attach(app);
+  httpLimits.attach(app);
   return {
     server: app,
     drain: () => {
-      gate.batchedResponses.stop();
+      httpLimits.batchedResponses.stop();
       followers.stop();
       errorHandler.stop();
     },
@@ -185,13 +191,13 @@ function logFieldsOf(request: FastifyRequest, reply: FastifyReply, route: string
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     from: request.ip,
-    ...(request.problem === undefined ? {} : { problem: request.problem }),
-    ...(request.caller === undefined ? {} : callerFields(request.caller)),
+    ...(request.problemCode === undefined ? {} : { problem: request.problemCode }),
+    ...(request.caller === undefined ? {} : callerLogFields(request.caller)),
   };
 }
 
 /** Returns the log fields that identify a caller. */
-function callerFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
+function callerLogFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
   const by = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
   return { account_id: accountId, user_id: userId, ...by };
 }

@@ -4,21 +4,21 @@ import { ClusterNode } from './delivery/cluster/cluster-node.ts';
 import { singleNodeLeases } from './delivery/cluster/leases.ts';
 import { Dispatcher } from './delivery/dispatcher/dispatcher.ts';
 import { applyRetention, RETENTION_MS, startRetention } from './delivery/maintenance/retention.ts';
-import type { HookAlerts } from './delivery/outbox/end-hooks.ts';
+import type { EnqueueHookAlerts } from './delivery/outbox/end-hooks.ts';
 import type { Attempt } from './delivery/transport/attempt.ts';
-import { dropIdempotency } from './http/routes/idempotency.ts';
+import { deleteExpiredResponses } from './http/routes/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
-import { dropInvitations } from './resources/invitations/invitations.ts';
-import { dropSessions } from './resources/sessions/sessions.ts';
+import { deleteExpiredInvitations } from './resources/invitations/invitations.ts';
+import { deleteExpiredSessions } from './resources/sessions/sessions.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 /** How long a shutdown waits for mails that are being sent. */
-const STOP_MAILS_MS = 1_000;
+const MAIL_STOP_TIMEOUT_MS = 1_000;
 /** How long a shutdown waits for attempts in flight, after the mails. */
-const STOP_ATTEMPTS_MS = 8_000;
+const ATTEMPT_STOP_TIMEOUT_MS = 8_000;
 
 export type BackgroundPorts = {
   readonly store: Store;
@@ -27,7 +27,7 @@ export type BackgroundPorts = {
   readonly random: Random;
   readonly log: Log;
   readonly attempt: Attempt;
-  readonly hookAlerts: HookAlerts;
+  readonly hookAlerts: EnqueueHookAlerts;
   readonly metrics: () => Metrics;
   readonly baseUrl: () => string;
 };
@@ -37,7 +37,7 @@ export type BackgroundWork = {
   /** Number of attempts in flight. */
   readonly inFlight: () => number;
   /** Number of hook queues that this node leases. */
-  readonly queuesHeld: () => number;
+  readonly leasedQueueCount: () => number;
   /** Starts the dispatcher, which resumes pending deliveries (C20). */
   start(): Promise<void>;
   /** Starts the mailer and the hourly retention. Called last, when the start of the service can no longer fail. */
@@ -55,14 +55,14 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
   const { role } = config;
   // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
-  const claims =
-    store.sessions === undefined
+  const leases =
+    store.clusterSession === undefined
       ? singleNodeLeases(backgroundStore)
-      : new ClusterNode({ store: backgroundStore, sessions: store.sessions, realClock, log, role });
+      : new ClusterNode({ store: backgroundStore, sessions: store.clusterSession, realClock, log, role });
   const dispatcher = new Dispatcher({
     ...ports,
     store: backgroundStore,
-    claims,
+    claims: leases,
     waitsMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
     maxAttemptsPerHost: config.maxAttemptsPerHost,
@@ -74,7 +74,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
   });
   const mailer = await createMailer(config, {
     store: backgroundStore,
-    leaseOwner: claims,
+    leaseOwner: leases,
     clock,
     log,
     baseUrl,
@@ -82,28 +82,28 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     onMail: (result) => metrics().mails.inc({ result }),
   });
   let retention: ReturnType<typeof startRetention> | undefined;
-  const isApi = role === 'api';
+  const isApiOnly = role === 'api';
   return {
     inFlight: () => dispatcher.inFlight,
-    queuesHeld: () => dispatcher.leasedQueues,
+    leasedQueueCount: () => dispatcher.leasedQueueCount,
     // An API-only node joins the cluster, but delivers nothing.
-    start: () => (isApi ? claims.joinAsApiOnly() : dispatcher.start()),
+    start: () => (isApiOnly ? leases.joinAsApiOnly() : dispatcher.start()),
     startRetention() {
-      if (!isApi)
+      if (!isApiOnly)
         retention = startRetention({ store, clock, log }, [
           applyRetention,
-          dropIdempotency,
-          dropSessions,
-          dropInvitations,
+          deleteExpiredResponses,
+          deleteExpiredSessions,
+          deleteExpiredInvitations,
         ]);
       mailer?.start();
     },
-    async stop(graceMs = STOP_ATTEMPTS_MS) {
+    async stop(graceMs = ATTEMPT_STOP_TIMEOUT_MS) {
       retention?.stop();
       // Keep the leases of this node until the results of its mails are stored: otherwise another node would send the
       // mails again.
-      await mailer?.stop(STOP_MAILS_MS);
-      await (isApi ? claims.stop() : dispatcher.stop(graceMs));
+      await mailer?.stop(MAIL_STOP_TIMEOUT_MS);
+      await (isApiOnly ? leases.stop() : dispatcher.stop(graceMs));
     },
   };
 }
@@ -115,6 +115,6 @@ async function createMailer(
 ): Promise<Mailer | undefined> {
   if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
   // Loaded lazily, so that a start without mail does not load nodemailer.
-  const { createPost } = await import('./mail/smtp.ts');
-  return new Mailer({ ...ports, post: createPost(smtpUrl, mailFrom) });
+  const { createMailTransport } = await import('./mail/smtp.ts');
+  return new Mailer({ ...ports, post: createMailTransport(smtpUrl, mailFrom) });
 }

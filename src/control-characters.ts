@@ -3,13 +3,13 @@
  * DEL, C1, line and paragraph separators, and bidirectional embeddings, overrides and isolates. The class works in all
  * regular-expression dialects of JSON Schema.
  */
-export const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069';
+export const CONTROL_CHARACTERS = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069';
 
 /** A JSON Schema pattern for text without control characters. */
-export const PLAIN_PATTERN = `^[^${CONTROLS}]*$`;
+export const PLAIN_TEXT_PATTERN = `^[^${CONTROL_CHARACTERS}]*$`;
 
-const CONTROL = new RegExp(`[${CONTROLS}]`, 'g');
-const PLAIN = new RegExp(PLAIN_PATTERN);
+const CONTROL_CHARACTER_PATTERN = new RegExp(`[${CONTROL_CHARACTERS}]`, 'g');
+const PLAIN_TEXT = new RegExp(PLAIN_TEXT_PATTERN);
 
 /** Whether every database stores the text unchanged: some reject or change NUL and lone surrogates (C4). */
 export function isStorable(text: string): boolean {
@@ -17,8 +17,8 @@ export function isStorable(text: string): boolean {
 }
 
 /** Whether a text contains no control characters. */
-export function isPlain(text: string): boolean {
-  return PLAIN.test(text);
+export function hasNoControlCharacters(text: string): boolean {
+  return PLAIN_TEXT.test(text);
 }
 
 /**
@@ -26,12 +26,14 @@ export function isPlain(text: string): boolean {
  * become �. Names, responses and error texts are untrusted and must not move the cursor or forge a line.
  */
 export function printable(text: string): string {
-  if (isPlain(text)) return text;
-  return text.replace(/\s+/g, (blank) => (/[\r\n\t]/.test(blank) ? ' ' : blank)).replace(CONTROL, '\u{fffd}');
+  if (hasNoControlCharacters(text)) return text;
+  return text
+    .replace(/\s+/g, (blank) => (/[\r\n\t]/.test(blank) ? ' ' : blank))
+    .replace(CONTROL_CHARACTER_PATTERN, '\u{fffd}');
 }
 
 /** Makes JSON safe for a terminal: the same value, with all control characters escaped. */
 export function printableJson(json: string): string {
-  if (isPlain(json)) return json;
-  return json.replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  if (hasNoControlCharacters(json)) return json;
+  return json.replace(CONTROL_CHARACTER_PATTERN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -8,18 +8,18 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** A rate limit: at most `count` requests per `windowS` seconds. */
-export type Rate = { readonly count: number; readonly windowS: number };
+export type RequestRate = { readonly count: number; readonly windowS: number };
 
-const WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
+const RATE_WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
 
 /** Parses a rate such as `100/s`, `6000/m` or `1000/h`; undefined if it is invalid. */
-export function parseRate(text: string): Rate | undefined {
+export function parseRate(text: string): RequestRate | undefined {
   const match = /^([1-9]\d{0,6})\/([smh])$/.exec(text.trim());
   if (match === null) return undefined;
-  return { count: Number(match[1]), windowS: WINDOWS_S[match[2] as keyof typeof WINDOWS_S] };
+  return { count: Number(match[1]), windowS: RATE_WINDOWS_S[match[2] as keyof typeof RATE_WINDOWS_S] };
 }
 
-const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
+const UTC_TIME_PATTERN = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
 /** Maximum lifetime: a century. A longer one is a mistake, and its end could be after the year 9999. */
 const MAX_LIFETIME_MS = 36_500 * UNITS_MS.d;
@@ -36,14 +36,14 @@ export function parseExpiry(value: unknown): Expiry | undefined {
   if (typeof value !== 'string') return undefined;
   const afterMs = parseDuration(value);
   if (afterMs !== undefined) return afterMs <= MAX_LIFETIME_MS ? { afterMs } : undefined;
-  const at = UTC.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
+  const at = UTC_TIME_PATTERN.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
   // `Date.parse` turns 30 February into 2 March. So a valid time must format to the same text again (C9).
   const isValid = !Number.isNaN(at) && new Date(at).toISOString().startsWith(value.replace(' ', 'T'));
   return isValid ? { at } : undefined;
 }
 
 /** Returns the time of an expiry, milliseconds since the epoch; null for never. */
-export function expiryTime(expiry: Expiry, now: number): number | null {
+export function expiryTimestamp(expiry: Expiry, now: number): number | null {
   if (expiry === null) return null;
   return 'at' in expiry ? expiry.at : now + expiry.afterMs;
 }

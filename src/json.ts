@@ -1,4 +1,4 @@
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /**
  * Parses JSON in UTF-8, in linear time at any depth. A key `__proto__` is rejected to prevent prototype pollution.
@@ -6,25 +6,25 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
  * @throws SyntaxError for invalid JSON or a key `__proto__`, TypeError for invalid UTF-8
  */
 export function parseJson(bytes: Uint8Array): unknown {
-  const value: unknown = JSON.parse(decoder.decode(bytes));
-  const pending = isContainer(value) ? [value] : [];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) checkContainer(next, pending);
+  const value: unknown = JSON.parse(utf8Decoder.decode(bytes));
+  const pending = isJsonContainer(value) ? [value] : [];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) visitContainer(next, pending);
   return value;
 }
 
-function checkContainer(container: Container, pending: Container[]): void {
+function visitContainer(container: JsonContainer, pending: JsonContainer[]): void {
   if (Array.isArray(container)) {
-    for (const value of container) if (isContainer(value)) pending.push(value);
+    for (const value of container) if (isJsonContainer(value)) pending.push(value);
     return;
   }
   if (Object.hasOwn(container, '__proto__')) throw new SyntaxError('The JSON has a key __proto__.');
   // `for in` visits own keys only: objects from `JSON.parse` inherit no enumerable properties.
   for (const key in container) {
     const value = container[key];
-    if (isContainer(value)) pending.push(value);
+    if (isJsonContainer(value)) pending.push(value);
   }
 }
 
-type Container = unknown[] | Record<string, unknown>;
+type JsonContainer = unknown[] | Record<string, unknown>;
 
-const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null;
+const isJsonContainer = (value: unknown): value is JsonContainer => typeof value === 'object' && value !== null;

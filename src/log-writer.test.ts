@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { testClock } from '../test/kit/clock.ts';
-import { isPlain } from './control-characters.ts';
-import { LogLines, terminalLine } from './log-writer.ts';
+import { hasNoControlCharacters } from './control-characters.ts';
+import { formatTerminalLine, LogWriter } from './log-writer.ts';
 
 const full = () => Object.assign(new Error('full'), { code: 'EAGAIN' });
 
 /** Creates a sink that accepts `room` bytes, and then calls `otherwise` for further bytes. */
-function sink(room: number, otherwise: () => number) {
+function createSink(room: number, otherwise: () => number) {
   let left = room;
   const taken: Buffer[] = [];
   const write = (octets: Uint8Array) => {
@@ -33,8 +33,8 @@ function sink(room: number, otherwise: () => number) {
 }
 
 test('the lines of one event-loop iteration are written together, in order', async () => {
-  const { write, said } = sink(1_000, () => 0);
-  const lines = new LogLines(write, testClock());
+  const { write, said } = createSink(1_000, () => 0);
+  const lines = new LogWriter(write, testClock());
   lines.write('one\n');
   lines.write('two\n');
   assert.deepEqual(said(), []);
@@ -47,11 +47,11 @@ test('the lines of one event-loop iteration are written together, in order', asy
 });
 
 test('with a slow reader, the rest is buffered and written when there is room', async () => {
-  const { write, all, more } = sink(3, () => {
+  const { write, all, more } = createSink(3, () => {
     throw full();
   });
   const clock = testClock();
-  const lines = new LogLines(write, clock);
+  const lines = new LogWriter(write, clock);
   lines.write('grüße\n');
   await turn();
   lines.write('more\n');
@@ -61,17 +61,17 @@ test('with a slow reader, the rest is buffered and written when there is room', 
 });
 
 test('without a reader nothing fails, and the buffer is limited', async () => {
-  const { write, all, more } = sink(0, () => {
+  const { write, all, more } = createSink(0, () => {
     throw full();
   });
-  const lines = new LogLines(write, testClock());
+  const lines = new LogWriter(write, testClock());
   const line = `${'x'.repeat(1_023)}\n`;
   for (let count = 0; count < 2_000; count += 1) lines.write(line);
   more(10_000_000);
   lines.flushSync();
   assert.equal(all().length, 1_024 * 1_024);
 
-  const gone = new LogLines(() => {
+  const gone = new LogWriter(() => {
     throw Object.assign(new Error('gone'), { code: 'EPIPE' });
   }, testClock());
   gone.write('lost\n');
@@ -89,7 +89,7 @@ test('the last lines are written on any kind of exit', () => {
 });
 
 const at = new Date(2026, 10, 25, 9, 5, 3, 7).toISOString();
-const terminal = (entry: object) => terminalLine(JSON.stringify({ level: 30, time: at, ...entry }), false);
+const terminal = (entry: object) => formatTerminalLine(JSON.stringify({ level: 30, time: at, ...entry }), false);
 
 test('on a terminal a line is time, level, event and fields, and its values have visible ends', () => {
   assert.equal(
@@ -111,8 +111,8 @@ test('on a terminal no text of a line moves the cursor or begins another line', 
   const hostile = 'x\u001b[2J\r\nforged\u2028\u202e';
   const line = terminal({ event: hostile, field: hostile, err: { message: hostile, stack: `${hostile}\n${hostile}` } });
   const [first, ...calls] = line.split('\n');
-  assert.ok(isPlain(first ?? ''), line);
-  for (const call of calls) assert.ok(isPlain(call) && call.startsWith('  '), line);
-  const colored = terminalLine(JSON.stringify({ level: 50, time: at, event: 'fatal' }), true);
+  assert.ok(hasNoControlCharacters(first ?? ''), line);
+  for (const call of calls) assert.ok(hasNoControlCharacters(call) && call.startsWith('  '), line);
+  const colored = formatTerminalLine(JSON.stringify({ level: 50, time: at, event: 'fatal' }), true);
   assert.ok(colored.includes(`${styleText('red', 'ERROR', { validateStream: false })} fatal`));
 });

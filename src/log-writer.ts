@@ -13,26 +13,26 @@ const RETRY_DELAY_MS = 10;
 const MIN_COLOR_DEPTH = 2;
 
 /** Writes as many of the bytes as fit now, and returns their number. */
-type Write = (bytes: Uint8Array) => number;
+type WriteBytes = (bytes: Uint8Array) => number;
 
 /** Formats one line of JSON, without its line end, as the text that is printed. Control characters are escaped. */
-type Format = (json: string) => string;
+type FormatLine = (json: string) => string;
 
 /**
  * Buffers log lines and writes them once per event-loop iteration: a system call per line would be a noticeable part of the
  * cost of a request. Logging never fails a request: a line that cannot be written is dropped.
  */
-export class LogLines {
-  readonly #write: Write;
+export class LogWriter {
+  readonly #write: WriteBytes;
   readonly #clock: Clock;
-  readonly #format: Format;
-  #held: string[] = [];
+  readonly #format: FormatLine;
+  #bufferedLines: string[] = [];
   /** Bytes that the last write did not accept. They may begin in the middle of a multi-byte character. */
-  #rest: Uint8Array = new Uint8Array();
-  #length = 0;
-  #cancel: (() => void) | undefined;
+  #unwrittenBytes: Uint8Array = new Uint8Array();
+  #bufferedLength = 0;
+  #cancelFlush: (() => void) | undefined;
 
-  constructor(write: Write, clock: Clock, format: Format = printableJson) {
+  constructor(write: WriteBytes, clock: Clock, format: FormatLine = printableJson) {
     this.#write = write;
     this.#clock = clock;
     this.#format = format;
@@ -41,31 +41,33 @@ export class LogLines {
   /** Buffers one log line: JSON that ends with a line end. */
   write(line: string): void {
     const safe = `${this.#format(line.slice(0, -1))}\n`;
-    if (this.#length + safe.length > MAX_BUFFERED_LENGTH) return;
-    this.#held.push(safe);
-    this.#length += safe.length;
-    if (this.#cancel !== undefined) return;
+    if (this.#bufferedLength + safe.length > MAX_BUFFERED_LENGTH) return;
+    this.#bufferedLines.push(safe);
+    this.#bufferedLength += safe.length;
+    if (this.#cancelFlush !== undefined) return;
     const immediate = setImmediate(() => this.flushSync());
-    this.#cancel = () => clearImmediate(immediate);
+    this.#cancelFlush = () => clearImmediate(immediate);
   }
 
   /** Writes the buffered lines. Bytes that the reader does not accept yet stay buffered. */
   flushSync(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    if (this.#length === 0) return;
-    const lines = Buffer.from(this.#held.join(''));
-    this.#held = [];
-    this.#rest = this.#writeOut(this.#rest.length === 0 ? lines : Buffer.concat([this.#rest, lines]));
-    this.#length = this.#rest.length;
-    if (this.#length > 0) this.#cancel = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    if (this.#bufferedLength === 0) return;
+    const lines = Buffer.from(this.#bufferedLines.join(''));
+    this.#bufferedLines = [];
+    this.#unwrittenBytes = this.#writeAvailable(
+      this.#unwrittenBytes.length === 0 ? lines : Buffer.concat([this.#unwrittenBytes, lines]),
+    );
+    this.#bufferedLength = this.#unwrittenBytes.length;
+    if (this.#bufferedLength > 0) this.#cancelFlush = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
   }
 
   /**
    * Writes as many bytes as the reader accepts, and returns the rest for a retry. Any error except a full buffer drops
    * the rest.
    */
-  #writeOut(bytes: Uint8Array): Uint8Array {
+  #writeAvailable(bytes: Uint8Array): Uint8Array {
     let written = 0;
     try {
       while (written < bytes.length) written += this.#write(bytes.subarray(written));
@@ -77,7 +79,7 @@ export class LogLines {
   }
 }
 
-type Entry = {
+type LogEntry = {
   readonly level: number;
   readonly time: string;
   readonly event?: unknown;
@@ -88,7 +90,7 @@ type Entry = {
 
 type Color = 'dim' | 'red' | 'yellow';
 
-const LEVELS: Readonly<Record<number, { readonly name: string; readonly color?: Color }>> = {
+const LOG_LEVELS: Readonly<Record<number, { readonly name: string; readonly color?: Color }>> = {
   10: { name: 'TRACE', color: 'dim' },
   20: { name: 'DEBUG', color: 'dim' },
   30: { name: 'INFO' },
@@ -101,42 +103,44 @@ const LEVELS: Readonly<Record<number, { readonly name: string; readonly color?: 
  * Formats a log line for a terminal: local time, level, event, message and fields, then the stack of an error. Example:
  * `10:14:03.512 INFO  request method=GET route=/v2/events status=200 ms=4.1`
  */
-export function terminalLine(json: string, hasColors: boolean): string {
-  const { level, time, event, msg, err, ...fields } = JSON.parse(json) as Entry;
-  const paint = (text: string, color: Color | undefined) =>
+export function formatTerminalLine(json: string, hasColors: boolean): string {
+  const { level, time, event, msg, err, ...fields } = JSON.parse(json) as LogEntry;
+  const colorize = (text: string, color: Color | undefined) =>
     hasColors && color !== undefined ? styleText(color, text, { validateStream: false }) : text;
-  const { name, color } = LEVELS[level] ?? { name: String(level) };
+  const { name, color } = LOG_LEVELS[level] ?? { name: String(level) };
   const at = new Date(time);
   const clockTime = `${at.toTimeString().slice(0, 8)}.${String(at.getMilliseconds()).padStart(3, '0')}`;
-  const shown = Object.entries(fields).map(([field, value]) => `${paint(`${field}=`, 'dim')}${valueText(value)}`);
+  const fieldTexts = Object.entries(fields).map(
+    ([field, value]) => `${colorize(`${field}=`, 'dim')}${formatFieldValue(value)}`,
+  );
   const words = [event, msg, err?.message].filter((word) => word !== undefined).map((word) => printable(String(word)));
-  const line = [paint(clockTime, 'dim'), paint(name.padEnd(5), color), ...words, ...shown].join(' ');
+  const line = [colorize(clockTime, 'dim'), colorize(name.padEnd(5), color), ...words, ...fieldTexts].join(' ');
   // Skip the first line of the stack, which repeats the message.
-  const calls = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
-  return [line, ...calls.map((call) => paint(`  ${printable(call)}`, 'dim'))].join('\n');
+  const stackLines = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
+  return [line, ...stackLines.map((call) => colorize(`  ${printable(call)}`, 'dim'))].join('\n');
 }
 
 /** Formats the value of a field. Text with blanks or quotes is quoted, so that the end of each value is visible. */
-function valueText(value: unknown): string {
+function formatFieldValue(value: unknown): string {
   return typeof value === 'string' && /^[^\s"=]+$/.test(value)
     ? printable(value)
     : printableJson(JSON.stringify(value));
 }
 
-let lines: LogLines | undefined;
+let standardErrorWriter: LogWriter | undefined;
 
 /**
  * Returns the log writer of this process: JSON on standard error, or text if that is a terminal. It is flushed when the
  * process exits.
  */
-export function standardError(): LogLines {
-  if (lines === undefined) {
+export function standardErrorLog(): LogWriter {
+  if (standardErrorWriter === undefined) {
     const { stderr } = process;
     const hasColors = stderr.isTTY && stderr.getColorDepth() > MIN_COLOR_DEPTH;
-    const format = stderr.isTTY ? (json: string) => terminalLine(json, hasColors) : printableJson;
-    const created = new LogLines((bytes) => writeSync(2, bytes), systemClock, format);
+    const format = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : printableJson;
+    const created = new LogWriter((bytes) => writeSync(2, bytes), systemClock, format);
     process.on('exit', () => created.flushSync());
-    lines = created;
+    standardErrorWriter = created;
   }
-  return lines;
+  return standardErrorWriter;
 }

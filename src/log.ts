@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
-import { standardError } from './log-writer.ts';
+import { standardErrorLog } from './log-writer.ts';
 
 export type Log = Logger;
 
@@ -11,27 +11,27 @@ export type Log = Logger;
 const PRIVATE_PROPERTIES = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
 
 /** Serializes an error for the log, without user data. */
-export function withoutRows(error: Error): Record<string, unknown> {
+export function serializeError(error: Error): Record<string, unknown> {
   const properties = Object.entries(pino.stdSerializers.err(error));
   return Object.fromEntries(properties.filter(([name]) => !PRIVATE_PROPERTIES.includes(name)));
 }
 
 let lastAt = Number.NaN;
-let lastTime = '';
+let lastTimeField = '';
 
 /** Returns the `time` field of a log line. The time is formatted once per millisecond. */
-function time(): string {
+function timeField(): string {
   const now = systemClock.now();
   if (now !== lastAt) {
     lastAt = now;
-    lastTime = `,"time":"${new Date(now).toISOString()}"`;
+    lastTimeField = `,"time":"${new Date(now).toISOString()}"`;
   }
-  return lastTime;
+  return lastTimeField;
 }
 
 /** Creates the log: one JSON object per line on standard error, so that standard output stays free for results. */
 export function createLog(level: string): Log {
-  return pino({ level, base: null, timestamp: time, serializers: { err: withoutRows } }, standardError());
+  return pino({ level, base: null, timestamp: timeField, serializers: { err: serializeError } }, standardErrorLog());
 }
 
 /** Masks a target URL for logs: keeps scheme, host and port. The path may contain a secret. */

@@ -5,7 +5,7 @@ import type { Store } from './store/store.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 /** Creates all metrics in a registry of their own, so that several services can run in one process. */
 export function createMetrics(ports: {
@@ -14,9 +14,9 @@ export function createMetrics(ports: {
   /** Returns the number of attempts in flight. */
   inFlight: () => number;
   /** Returns the number of hook queues that this node leases. */
-  queuesHeld: () => number;
+  leasedQueueCount: () => number;
   /** Whether hook alerts are sent by mail. */
-  mails: boolean;
+  isMailConfigured: boolean;
 }) {
   const { store, clock } = ports;
   const registry = new Registry();
@@ -25,22 +25,22 @@ export function createMetrics(ports: {
     name: 'carillon_request_seconds',
     help: 'Duration of requests, by method, route and status.',
     labelNames: ['method', 'route', 'status'],
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS_S,
     registers,
   });
   /** Cached series of the histogram by method, route and status, because the lookup by labels is slow. */
-  const series = new Map<string, { observe(seconds: number): void }>();
+  const seriesByLabels = new Map<string, { observe(seconds: number): void }>();
   function observeRequest(method: string, route: string, status: number, seconds: number): void {
     const name = `${method} ${route} ${status}`;
-    const found = series.get(name) ?? requests.labels(method, route, String(status));
-    series.set(name, found);
+    const found = seriesByLabels.get(name) ?? requests.labels(method, route, String(status));
+    seriesByLabels.set(name, found);
     found.observe(seconds);
   }
   const attempts = new Histogram({
     name: 'carillon_attempt_seconds',
     help: 'Duration of attempts, by outcome: a status or a failure code.',
     labelNames: ['outcome'],
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS_S,
     registers,
   });
   const deliveries = new Counter({
@@ -52,7 +52,7 @@ export function createMetrics(ports: {
   const lateness = new Histogram({
     name: 'carillon_delivery_lateness_seconds',
     help: 'Time from when a delivery was due to its attempt.',
-    buckets: [...SECONDS, 60, 600],
+    buckets: [...DURATION_BUCKETS_S, 60, 600],
     registers,
   });
   const hooksEnded = new Counter({
@@ -85,16 +85,16 @@ export function createMetrics(ports: {
     labelNames: ['limit'],
     registers,
   });
-  const groups = new Histogram({
+  const commitGroupSizes = new Histogram({
     name: 'carillon_group_commit_writes',
     help: 'Writes per group commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   });
-  const commits = new Histogram({
+  const commitDurations = new Histogram({
     name: 'carillon_commit_seconds',
     help: 'Duration of a group commit, including fsync.',
-    buckets: SECONDS,
+    buckets: DURATION_BUCKETS_S,
     registers,
   });
   const commitEvents = new Counter({
@@ -109,9 +109,9 @@ export function createMetrics(ports: {
     if (events.origin !== 'here') return;
     for (const reason of events.ended.values()) hooksEnded.inc({ reason });
   });
-  store.onGroup((writes, seconds) => {
-    groups.observe(writes);
-    commits.observe(seconds);
+  store.onGroupCommit((writes, seconds) => {
+    commitGroupSizes.observe(writes);
+    commitDurations.observe(seconds);
   });
   new Gauge({
     name: 'carillon_oldest_pending_seconds',
@@ -149,7 +149,7 @@ export function createMetrics(ports: {
     help: 'Hook alerts that are not mailed yet; 0 without a mail server.',
     registers,
     async collect() {
-      if (!ports.mails) return this.set(0);
+      if (!ports.isMailConfigured) return this.set(0);
       const { pending } = await store.read
         .selectFrom('hook_alerts')
         .select(({ fn }) => fn.countAll<number>().as('pending'))
@@ -162,7 +162,7 @@ export function createMetrics(ports: {
     help: 'Age of the oldest hook alert that is not mailed yet; 0 when there is none.',
     registers,
     async collect() {
-      if (!ports.mails) return this.set(0);
+      if (!ports.isMailConfigured) return this.set(0);
       const first = await store.read
         .selectFrom('hook_alerts')
         .select('noted_at')
@@ -185,7 +185,7 @@ export function createMetrics(ports: {
     help: 'Hook queues that this node leases.',
     registers,
     collect() {
-      this.set(ports.queuesHeld());
+      this.set(ports.leasedQueueCount());
     },
   });
   new Gauge({
@@ -193,7 +193,7 @@ export function createMetrics(ports: {
     help: 'Live nodes that share the database; 1 for SQLite.',
     registers,
     async collect() {
-      if (store.sessions === undefined) return this.set(1);
+      if (store.clusterSession === undefined) return this.set(1);
       const { nodes } = await store.read
         .selectFrom('nodes')
         .select(sql<number>`count(*)`.as('nodes'))

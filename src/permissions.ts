@@ -1,9 +1,11 @@
-const areas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
+const permissionAreas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
 
-export type Permission = `${(typeof areas)[number]}:${'read' | 'write'}`;
+export type Permission = `${(typeof permissionAreas)[number]}:${'read' | 'write'}`;
 
 /** All permissions that an API key can have (C2). */
-export const permissions: readonly Permission[] = areas.flatMap((area) => [`${area}:read`, `${area}:write`] as const);
+export const permissions: readonly Permission[] = permissionAreas.flatMap(
+  (area) => [`${area}:read`, `${area}:write`] as const,
+);
 
 /** The roles of users, in ascending order. Rules for admins apply to owners as well. */
 export const roles = ['member', 'admin', 'owner'] as const;
@@ -33,14 +35,14 @@ export type Caller = {
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
 
-const noCaller = (source: string): Actor => ({ userId: 0, keyId: 0, source });
+const actorWithoutRequest = (source: string): Actor => ({ userId: 0, keyId: 0, source });
 
 /** The actor of the dispatcher's own actions, such as ending a failing hook. */
-export const ENGINE = noCaller('engine');
+export const DISPATCHER_ACTOR = actorWithoutRequest('engine');
 /** The actor of commands on the database. */
-export const COMMAND_LINE = noCaller('command line');
+export const COMMAND_LINE_ACTOR = actorWithoutRequest('command line');
 /** The actor that creates the first account, when a service starts with an empty database. */
-export const FIRST_START = noCaller('first start');
+export const FIRST_START_ACTOR = actorWithoutRequest('first start');
 
 export function isPermission(text: string): text is Permission {
   return (permissions as readonly string[]).includes(text);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashLimits, hashToken, newToken, Passphrases, SCRYPT_COST, systemRandom } from './secrets.ts';
+import { hashLimits, hashToken, newToken, PassphraseHasher, SCRYPT_COST, systemRandom } from './secrets.ts';
 
 /** A very low cost, so that the tests are fast. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
-const passphrases = new Passphrases(systemRandom, CHEAP);
+const passphrases = new PassphraseHasher(systemRandom, CHEAP);
 /** The network that the requests of these tests come from. */
 const HERE = '192.0.2.1';
 const PASSPHRASE = 'correct horse battery staple';
@@ -26,14 +26,14 @@ test('a hash contains its parameters and its own salt, and the cost can be incre
   const [one, other] = [await passphrases.hash(PASSPHRASE, HERE), await passphrases.hash(PASSPHRASE, HERE)];
   assert.match(one, /^scrypt:4:8:1:[\w-]{22}:[\w-]{43}$/);
   assert.notEqual(one, other);
-  const dearer = new Passphrases(systemRandom, { ...CHEAP, logN: 5 });
+  const dearer = new PassphraseHasher(systemRandom, { ...CHEAP, logN: 5 });
   assert.equal(await dearer.matches(PASSPHRASE, one, HERE), true);
   assert.deepEqual([dearer.isOutdated(one), passphrases.isOutdated(one)], [true, false]);
   await assert.rejects(passphrases.matches(PASSPHRASE, 'scrypt:4:8', HERE), /no hash of a passphrase/);
 });
 
 test('a new passphrase is hashed with 32 MiB, three times', async () => {
-  assert.match(await new Passphrases(systemRandom, SCRYPT_COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
+  assert.match(await new PassphraseHasher(systemRandom, SCRYPT_COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
 });
 
 test('hashing leaves one core and two of the four libuv threads free', () => {
@@ -44,7 +44,7 @@ test('hashing leaves one core and two of the four libuv threads free', () => {
 });
 
 test('one network has a quarter of the queue of 32, and networks are served round-robin', async () => {
-  const two = new Passphrases(systemRandom, CHEAP, hashLimits(2));
+  const two = new PassphraseHasher(systemRandom, CHEAP, hashLimits(2));
   const done: string[] = [];
   const from = (network: string, count: number) =>
     Array.from({ length: count }, () => two.hash(PASSPHRASE, network).then(() => done.push(network)));

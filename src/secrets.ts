@@ -1,6 +1,6 @@
 import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { type FairLimits, FairSemaphore } from './async/fair-semaphore.ts';
+import { FairSemaphore, type FairSemaphoreLimits } from './async/fair-semaphore.ts';
 
 /** The only source of randomness. It is injected, so that a simulated service can be replayed from a seed. */
 export type Random = {
@@ -67,36 +67,36 @@ export const SCRYPT_COST: ScryptCost = { logN: 15, r: 8, p: 3 };
  * Maximum number of concurrent hashes: two of libuv's four threads, since file access and name resolution need the
  * others.
  */
-const MAX_HASHES = 2;
+const MAX_CONCURRENT_HASHES = 2;
 
 /**
  * Returns limits for concurrent hashing that leave one core free. One network gets at most half of the permits and a
  * quarter of the queue, so that a flood of sign-ins from one network does not block other networks.
  */
-export function hashLimits(cores: number): FairLimits {
-  const maxActive = Math.min(Math.max(cores - 1, 1), MAX_HASHES);
+export function hashLimits(cores: number): FairSemaphoreLimits {
+  const maxActive = Math.min(Math.max(cores - 1, 1), MAX_CONCURRENT_HASHES);
   return { maxActive, maxActivePerGroup: Math.ceil(maxActive / 2), maxWaiting: 32, maxWaitingPerGroup: 8 };
 }
 
 const HASH_BYTES = 32;
 
-const STORED = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
+const STORED_HASH_PATTERN = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
 
-type Stored = { readonly cost: ScryptCost; readonly salt: Uint8Array; readonly hash: Uint8Array };
+type StoredHash = { readonly cost: ScryptCost; readonly salt: Uint8Array; readonly hash: Uint8Array };
 
 /** Hashes passphrases with scrypt, so that stolen hashes are expensive to crack. */
-export class Passphrases {
+export class PassphraseHasher {
   readonly #random: Random;
   readonly #cost: ScryptCost;
   /** Compared with the passphrase if there is no stored hash, so that the response takes the same time. */
-  readonly #dummy: Stored;
+  readonly #dummyHash: StoredHash;
   readonly #semaphore: FairSemaphore<string>;
 
   constructor(random: Random, cost: ScryptCost, limits = hashLimits(availableParallelism())) {
     this.#random = random;
     this.#cost = cost;
     this.#semaphore = new FairSemaphore(limits);
-    this.#dummy = { cost, salt: random.bytes(16), hash: random.bytes(HASH_BYTES) };
+    this.#dummyHash = { cost, salt: random.bytes(16), hash: random.bytes(HASH_BYTES) };
   }
 
   /**
@@ -116,14 +116,14 @@ export class Passphrases {
    * Whether a passphrase matches a stored hash; false, after the same time, without a stored hash. Throws like `hash`.
    */
   async matches(passphrase: string, stored: string | undefined, network: string): Promise<boolean> {
-    const { cost, salt, hash: expected } = stored === undefined ? this.#dummy : readStored(stored);
+    const { cost, salt, hash: expected } = stored === undefined ? this.#dummyHash : parseStoredHash(stored);
     const derived = await this.#derive(passphrase, salt, cost, network);
     return timingSafeEqual(derived, expected) && stored !== undefined;
   }
 
   /** Whether a stored hash has a lower cost than the current one. */
   isOutdated(stored: string): boolean {
-    const { logN, r, p } = readStored(stored).cost;
+    const { logN, r, p } = parseStoredHash(stored).cost;
     return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
   }
 
@@ -141,11 +141,11 @@ function scryptAsync(text: string, salt: Uint8Array, bytes: number, options: Scr
   });
 }
 
-function readStored(stored: string): Stored {
-  const [, logN, r, p, salt = '', made = ''] = STORED.exec(stored) ?? [];
-  if (made === '') throw new Error('the stored text is no hash of a passphrase');
+function parseStoredHash(stored: string): StoredHash {
+  const [, logN, r, p, salt = '', hashText = ''] = STORED_HASH_PATTERN.exec(stored) ?? [];
+  if (hashText === '') throw new Error('the stored text is no hash of a passphrase');
   const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
-  return { cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(made, 'base64url') };
+  return { cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hashText, 'base64url') };
 }
 
 function base64url(bytes: Uint8Array): string {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { tsc } from './toolbox.ts';
+import { tscPath } from './toolbox.ts';
 // Importing this module installs the compiler.
 import './tools.ts';
 
@@ -13,7 +13,7 @@ const folder = process.cwd();
 const dist = join(folder, 'dist');
 
 rmSync(dist, { recursive: true, force: true });
-const { status } = spawnSync(tsc, ['-p', folder], { stdio: 'inherit' });
+const { status } = spawnSync(tscPath, ['-p', folder], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 
 // The compiler rewrites `.ts` imports to `.js` in code, but not in declarations, where some tools cannot

@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { biome, tsc } from './toolbox.ts';
+import { biomePath, tscPath } from './toolbox.ts';
 // Importing this module installs the tools, because the lockfile may have changed.
 import './tools.ts';
 
 // Every change must pass these checks in addition to the tests: types, lint, format, derived documents.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const checks: [string, string, string[]][] = [
-  ['types', tsc, ['-p', 'tsconfig.json']],
-  ['types of the console', tsc, ['-p', 'console/tsconfig.json']],
-  ['lint and format', biome, ['check', '--error-on-warnings']],
+  ['types', tscPath, ['-p', 'tsconfig.json']],
+  ['types of the console', tscPath, ['-p', 'console/tsconfig.json']],
+  ['lint and format', biomePath, ['check', '--error-on-warnings']],
   ['derived documents', process.execPath, ['test/docs.ts', '--check']],
 ];
 let failed = false;

@@ -1,29 +1,29 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Derived } from './documents/markdown.ts';
+import type { DerivedDocument } from './documents/markdown.ts';
 import { documentedRoutes } from './documents/routes.ts';
 import { sdkFile } from './documents/sdk.ts';
 
 // Writes all derived documents. With --check it writes nothing, prints each outdated document, and fails.
 const root = fileURLToPath(new URL('..', import.meta.url));
 // Derive the SDK first, because the sources of the other documents import it.
-derive([sdkFile(documentedRoutes())]);
-derive((await import('./documents/index.ts')).derivedDocuments());
+updateDocuments([sdkFile(documentedRoutes())]);
+updateDocuments((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
   // These reports are not committed, because they change with every test and measurement.
   const { conformanceReport } = await import('./documents/conformance.ts');
   const { reliabilityReport } = await import('./documents/reliability.ts');
   const { performanceReport } = await import('./documents/performance.ts');
-  derive([
+  updateDocuments([
     { path: 'build/conformance.md', text: conformanceReport() },
     { path: 'build/reliability.md', text: reliabilityReport() },
     { path: 'build/performance.md', text: performanceReport() },
   ]);
 }
 
-function derive(documents: readonly Derived[]): void {
-  for (const one of documents.filter((document) => textAt(document) !== document.text)) {
+function updateDocuments(documents: readonly DerivedDocument[]): void {
+  for (const one of documents.filter((document) => readCurrentText(document) !== document.text)) {
     if (process.argv.includes('--check')) {
       process.stderr.write(`${one.path} is out of date: npm run docs\n`);
       process.exitCode = 1;
@@ -35,7 +35,7 @@ function derive(documents: readonly Derived[]): void {
   }
 }
 
-function textAt({ path }: Derived): string | undefined {
+function readCurrentText({ path }: DerivedDocument): string | undefined {
   try {
     return readFileSync(root + path, 'utf8');
   } catch {

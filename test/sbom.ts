@@ -1,11 +1,11 @@
 import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { shipped } from './documents/shipped.ts';
+import { shippedPackages } from './documents/shipped.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-type Bom = {
+type BillOfMaterials = {
   serialNumber?: string;
   metadata: { timestamp?: string; component: { name: string } };
   components: { 'bom-ref': string }[];
@@ -23,10 +23,10 @@ export function billOfMaterials(): string {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   };
-  const { serialNumber: _number, ...bom }: Bom = JSON.parse(execFileSync('npm', args, options));
+  const { serialNumber: _number, ...bom }: BillOfMaterials = JSON.parse(execFileSync('npm', args, options));
   const { timestamp: _moment, ...metadata } = bom.metadata;
   const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
-  const refs = new Set([`${name}@${version}`, ...shipped().map((one) => `${one.name}@${one.version}`)]);
+  const refs = new Set([`${name}@${version}`, ...shippedPackages().map((one) => `${one.name}@${one.version}`)]);
   const text = JSON.stringify(
     {
       ...bom,

@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import { sayWhere } from './where.ts';
+import { reportUrl } from './where.ts';
 
 // Baseline F1: a Fastify server that returns a fixed body and does nothing else.
 const app = fastify();
@@ -16,4 +16,4 @@ const data = {
 app.post('/', (_request, reply) => reply.code(201).send({ data }));
 app.get('/', (_request, reply) => reply.send({ data }));
 await app.listen({ port: 0, host: '127.0.0.1' });
-sayWhere(app.server);
+reportUrl(app.server);

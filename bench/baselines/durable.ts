@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
-import { sayWhere } from './where.ts';
+import { reportUrl } from './where.ts';
 
 // Baseline F2 on SQLite: a node:http server with one prepared insert. All calls of one event-loop iteration share a
 // commit. It has no authentication, no validation and no notifications. As in Carillon, a response is sent after the
@@ -15,13 +15,13 @@ const insert = database.prepare('insert into events (name, start, due) values (?
 const begin = database.prepare('begin immediate');
 const commit = database.prepare('commit');
 
-type Event = { readonly event_name: string; readonly start_date: string; readonly due_date: string };
+type EventInput = { readonly event_name: string; readonly start_date: string; readonly due_date: string };
 
-let waiting: [Event, ServerResponse][] = [];
+let waitingCalls: [EventInput, ServerResponse][] = [];
 
-function write(): void {
-  const group = waiting;
-  waiting = [];
+function commitGroup(): void {
+  const group = waitingCalls;
+  waitingCalls = [];
   begin.run();
   const responses = group.map(([event, response]) => {
     const { lastInsertRowid } = insert.run(event.event_name, event.start_date, event.due_date);
@@ -39,8 +39,8 @@ const server = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => void parts.push(part));
   request.on('end', () => {
-    waiting.push([JSON.parse(String(Buffer.concat(parts))), response]);
-    if (waiting.length === 1) setImmediate(write);
+    waitingCalls.push([JSON.parse(String(Buffer.concat(parts))), response]);
+    if (waitingCalls.length === 1) setImmediate(commitGroup);
   });
 });
-server.listen(0, '127.0.0.1', () => sayWhere(server));
+server.listen(0, '127.0.0.1', () => reportUrl(server));

@@ -1,9 +1,9 @@
 import { Pool } from 'undici';
 
 // Baseline F3: undici posts the body of a notification to a receiver as fast as possible, on keep-alive connections.
-type Order = { readonly target: string; readonly connections: number; readonly forMs: number };
+type PostingOrder = { readonly target: string; readonly connections: number; readonly forMs: number };
 
-process.on('message', async ({ target, connections, forMs }: Order) => {
+process.on('message', async ({ target, connections, forMs }: PostingOrder) => {
   const { origin, pathname: path } = new URL(target);
   const pool = new Pool(origin, { connections, pipelining: 1 });
   const body = JSON.stringify({ resource_url: 'http://127.0.0.1:8080/v2/events/1234567' });

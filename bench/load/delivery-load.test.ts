@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { asFastAsDelivered, atPace, type DeliveryCounts, MAX_BEHIND } from './delivery-load.ts';
+import { commitAsFastAsDelivered, commitAtRate, type DeliveryCounts, MAX_BACKLOG } from './delivery-load.ts';
 
 const WRITERS = 8;
 
 /** Returns a slow write that adds `each` pending deliveries, and the total number that it has added. */
-function slowWrites(each: number): { write: () => Promise<number>; total: () => number } {
+function createSlowWrite(each: number): { write: () => Promise<number>; total: () => number } {
   let total = 0;
   const write = async () => {
     await wait(1);
@@ -18,33 +18,33 @@ function slowWrites(each: number): { write: () => Promise<number>; total: () => 
 
 test('concurrent writers count all the deliveries that they add', async () => {
   for (const committing of [
-    (write: () => Promise<number>) => asFastAsDelivered(write, WRITERS),
-    (write: () => Promise<number>) => atPace(write, { perSecond: 1e6, each: 3, writers: WRITERS }),
+    (write: () => Promise<number>) => commitAsFastAsDelivered(write, WRITERS),
+    (write: () => Promise<number>) => commitAtRate(write, { perSecond: 1e6, each: 3, writers: WRITERS }),
   ]) {
-    const { write, total } = slowWrites(3);
-    const tally: DeliveryCounts = { pending: 0, told: Number.POSITIVE_INFINITY };
+    const { write, total } = createSlowWrite(3);
+    const tally: DeliveryCounts = { pending: 0, delivered: Number.POSITIVE_INFINITY };
     await committing(write)(tally, () => total() >= 300);
     assert.equal(tally.pending, total());
   }
 });
 
 test('writers pause while the backlog is at its maximum', async () => {
-  const { write } = slowWrites(100);
-  const tally: DeliveryCounts = { pending: 0, told: 0 };
+  const { write } = createSlowWrite(100);
+  const tally: DeliveryCounts = { pending: 0, delivered: 0 };
   let polls = 0;
-  await asFastAsDelivered(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++polls > 5 * WRITERS);
-  assert.ok(tally.pending <= MAX_BEHIND + WRITERS * 100, `${tally.pending}`);
+  await commitAsFastAsDelivered(write, WRITERS)(tally, () => tally.pending > MAX_BACKLOG && ++polls > 5 * WRITERS);
+  assert.ok(tally.pending <= MAX_BACKLOG + WRITERS * 100, `${tally.pending}`);
 });
 
 test('at a fixed pace no more is committed than the pace allows, by all writers in turn', async () => {
   const writersInOrder: number[] = [];
-  const tally: DeliveryCounts = { pending: 0, told: 0 };
+  const tally: DeliveryCounts = { pending: 0, delivered: 0 };
   const write = async (writer: number) => {
     writersInOrder.push(writer);
     return 10;
   };
   const startedAt = performance.now();
-  await atPace(write, { perSecond: 1_000, each: 10, writers: WRITERS })(
+  await commitAtRate(write, { perSecond: 1_000, each: 10, writers: WRITERS })(
     tally,
     () => writersInOrder.length >= 3 * WRITERS,
   );

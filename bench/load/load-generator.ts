@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Account, headersOf } from '../accounts.ts';
-import type { Side } from '../bench.ts';
-import { processorSeconds } from '../environment.ts';
+import { type AccountCredentials, authHeaders } from '../accounts.ts';
+import type { ComparisonSide } from '../bench.ts';
+import { cpuSecondsOf } from '../environment.ts';
 import type { Contender } from '../rounds.ts';
-import { moment } from '../statistics.ts';
+import { monotonicNowMs } from '../statistics.ts';
 
 /**
  * Runs a closed loop: each connection sends its next call as soon as the previous one is answered. Returns
@@ -15,7 +15,7 @@ import { moment } from '../statistics.ts';
  */
 export async function callsPerSecond(
   origin: string,
-  calls: readonly [Wired, ...Wired[]],
+  calls: readonly [SerializedRequest, ...SerializedRequest[]],
   { connections, forMs }: { readonly connections: number; readonly forMs: number },
 ): Promise<number> {
   const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(origin)));
@@ -23,7 +23,7 @@ export async function callsPerSecond(
   const startedAt = performance.now();
   const sendCalls = async (connection: Connection, first: number) => {
     for (let index = first; performance.now() - startedAt < forMs; index += 1) {
-      await connection.ask(calls[index % calls.length] ?? calls[0]);
+      await connection.send(calls[index % calls.length] ?? calls[0]);
       responses += 1;
     }
   };
@@ -53,9 +53,9 @@ export type SentRequest = {
  * Sends requests at a fixed rate, whether earlier ones have been answered or not, as independent clients do.
  * Latency counts from the time at which a request was due.
  */
-export async function atRate(
+export async function sendAtRate(
   origin: string,
-  next: (turn: number) => Wired,
+  next: (turn: number) => SerializedRequest,
   { perSecond, forMs }: { readonly perSecond: number; readonly forMs: number },
 ): Promise<SentRequest[]> {
   const idle: Connection[] = [];
@@ -68,19 +68,19 @@ export async function atRate(
       connection = await Connection.open(origin);
       all.push(connection);
     }
-    const sentAt = moment();
-    const body = await connection.ask(next(index)).catch((error: unknown) => {
-      if (error instanceof Refused) return undefined;
+    const sentAt = monotonicNowMs();
+    const body = await connection.send(next(index)).catch((error: unknown) => {
+      if (error instanceof UnexpectedStatusError) return undefined;
       throw error;
     });
     idle.push(connection);
-    return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + RESPONSE_TIMEOUT_MS : moment(), body };
+    return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + RESPONSE_TIMEOUT_MS : monotonicNowMs(), body };
   };
-  const startedAt = moment();
+  const startedAt = monotonicNowMs();
   const count = Math.round((perSecond * forMs) / 1_000);
   for (let index = 0; index < count; index += 1) {
     const dueAt = startedAt + (index * 1_000) / perSecond;
-    const restMs = dueAt - moment();
+    const restMs = dueAt - monotonicNowMs();
     if (restMs > 0.5) await wait(restMs);
     const one = send(index, dueAt);
     // Errors are reported by the Promise.all below.
@@ -99,10 +99,10 @@ export async function atRate(
 }
 
 /** A response with an unexpected status. */
-export class Refused extends Error {}
+export class UnexpectedStatusError extends Error {}
 
 /** A request, and the expected status of its response. */
-export type Call = {
+export type RequestSpec = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'MKCOL' | 'REPORT';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -111,9 +111,12 @@ export type Call = {
 };
 
 /** A request that is serialized once and sent many times, with the expected status of its response. */
-export type Wired = { readonly bytes: Buffer; readonly status: number };
+export type SerializedRequest = { readonly bytes: Buffer; readonly status: number };
 
-export function wired(origin: string, { method, path, headers, body = '', status }: Call): Wired {
+export function serializeRequest(
+  origin: string,
+  { method, path, headers, body = '', status }: RequestSpec,
+): SerializedRequest {
   const { host } = new URL(origin);
   const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = method === 'GET' ? '' : `content-length: ${Buffer.byteLength(body)}\r\n`;
@@ -150,7 +153,7 @@ export class Connection {
    * Sends a request and returns the response body. Rejects with `UnexpectedStatusError` for an unexpected status:
    * fast errors are not throughput.
    */
-  ask({ bytes, status }: Wired): Promise<string> {
+  send({ bytes, status }: SerializedRequest): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) {
         reject(new Error('the connection was closed before the request'));
@@ -184,15 +187,15 @@ export class Connection {
     const body = this.#buffer.slice(head + 4);
     this.#buffer = '';
     if (status === this.#status) this.#onBody?.(body);
-    else this.#onError(new Refused(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
+    else this.#onError(new UnexpectedStatusError(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
   }
 }
 
 /** Sends one request on a new connection. */
-export async function ask(origin: string, call: Call): Promise<string> {
+export async function sendOnce(origin: string, call: RequestSpec): Promise<string> {
   const connection = await Connection.open(origin);
   try {
-    return await connection.ask(wired(origin, call));
+    return await connection.send(serializeRequest(origin, call));
   } finally {
     connection.close();
   }
@@ -201,28 +204,40 @@ export async function ask(origin: string, call: Call): Promise<string> {
 const json = { 'content-type': 'application/json' };
 
 /** The body of every created event. */
-const EVENT = JSON.stringify({ event_name: 'Release', start_date: '20270101', due_date: '20270102' });
+const EVENT_BODY = JSON.stringify({ event_name: 'Release', start_date: '20270101', due_date: '20270102' });
 
-export function createEvent(account: Account): Call {
-  return { method: 'POST', path: '/v2/events', headers: { ...json, ...headersOf(account) }, body: EVENT, status: 201 };
+export function createEventRequest(account: AccountCredentials): RequestSpec {
+  return {
+    method: 'POST',
+    path: '/v2/events',
+    headers: { ...json, ...authHeaders(account) },
+    body: EVENT_BODY,
+    status: 201,
+  };
 }
 
 /** The request that creates an event on a baseline server, without authentication. */
-export const createBare: Call = { method: 'POST', path: '/', headers: json, body: EVENT, status: 201 };
+export const bareCreateRequest: RequestSpec = {
+  method: 'POST',
+  path: '/',
+  headers: json,
+  body: EVENT_BODY,
+  status: 201,
+};
 
-export const fetchBare: Call = { method: 'GET', path: '/', headers: {}, status: 200 };
+export const bareFetchRequest: RequestSpec = { method: 'GET', path: '/', headers: {}, status: 200 };
 
-export function subscribe(account: Account, target: string): Call {
+export function subscribeRequest(account: AccountCredentials, target: string): RequestSpec {
   const body = JSON.stringify({ target_url: target, event: 'new_event' });
-  return { method: 'POST', path: '/v2/hooks', headers: { ...json, ...headersOf(account) }, body, status: 201 };
+  return { method: 'POST', path: '/v2/hooks', headers: { ...json, ...authHeaders(account) }, body, status: 201 };
 }
 
-export function fetchEvent(account: Account, id: string): Call {
-  return { method: 'GET', path: `/v2/events/${id}`, headers: headersOf(account), status: 200 };
+export function fetchEventRequest(account: AccountCredentials, id: string): RequestSpec {
+  return { method: 'GET', path: `/v2/events/${id}`, headers: authHeaders(account), status: 200 };
 }
 
-export function listEvents(account: Account, query: string): Call {
-  return { method: 'GET', path: `/v2/events?${query}`, headers: headersOf(account), status: 200 };
+export function listEventsRequest(account: AccountCredentials, query: string): RequestSpec {
+  return { method: 'GET', path: `/v2/events?${query}`, headers: authHeaders(account), status: 200 };
 }
 
 export const CONNECTIONS = 64;
@@ -231,22 +246,22 @@ export const CONNECTIONS = 64;
  * Returns a contender that runs a closed loop for one round. It measures requests per second, and the CPU time of
  * the process per request.
  */
-export function busy(
+export function closedLoopContender(
   name: string,
   { url, pid }: { readonly url: string; readonly pid: number | undefined },
-  calls: readonly [Call, ...Call[]],
+  calls: readonly [RequestSpec, ...RequestSpec[]],
   roundMs: number,
-  side: Side = 'ours',
+  side: ComparisonSide = 'ours',
 ): Contender {
   const [first, ...others] = calls;
-  const bytes = [wired(url, first), ...others.map((call) => wired(url, call))] as const;
+  const bytes = [serializeRequest(url, first), ...others.map((call) => serializeRequest(url, call))] as const;
   return {
     name,
     side,
     async measure() {
-      const before = processorSeconds(pid);
+      const before = cpuSecondsOf(pid);
       const perSecond = await callsPerSecond(url, bytes, { connections: CONNECTIONS, forMs: roundMs });
-      const seconds = processorSeconds(pid) - before;
+      const seconds = cpuSecondsOf(pid) - before;
       return { '/s': perSecond, 'µs of CPU per request': (seconds * 1e9) / (perSecond * roundMs) };
     },
   };

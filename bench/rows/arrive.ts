@@ -1,14 +1,21 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { within } from '../../test/kit/cleanup.ts';
-import { makeAccounts } from '../accounts.ts';
-import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, type Stage } from '../environment.ts';
+import { withCleanup } from '../../test/kit/cleanup.ts';
+import { createAccounts } from '../accounts.ts';
+import type { Bench, PerformanceClaim } from '../bench.ts';
+import { type BenchEnvironment, type DatabaseKind, databaseKinds } from '../environment.ts';
 import { untilIdle } from '../load/delivery-load.ts';
-import { ask, atRate, createEvent, RESPONSE_TIMEOUT_MS, subscribe, wired } from '../load/load-generator.ts';
+import {
+  createEventRequest,
+  RESPONSE_TIMEOUT_MS,
+  sendAtRate,
+  sendOnce,
+  serializeRequest,
+  subscribeRequest,
+} from '../load/load-generator.ts';
 import { nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
 
 /** Events created per second, with the limits in milliseconds; a rate without limits is only recorded. */
@@ -27,14 +34,14 @@ const rates = [
 const PEER = 'graphile-worker';
 const PEER_RATES = [50, 200, 1_000] as const;
 
-const shares = [0.5, 0.95, 0.99] as const;
+const quantiles = [0.5, 0.95, 0.99] as const;
 
-const nameOf = (perSecond: number, database: Database) => `${perSecond.toLocaleString('en')}/s on ${database}`;
+const nameOf = (perSecond: number, database: DatabaseKind) => `${perSecond.toLocaleString('en')}/s on ${database}`;
 
-const peerAt = (perSecond: number) => `${peerNameOf(PEER)}, ${perSecond.toLocaleString('en')}/s`;
+const peerSeriesName = (perSecond: number) => `${peerNameOf(PEER)}, ${perSecond.toLocaleString('en')}/s`;
 
 /** Waits until `count` records have arrived at a path. Returns the arrival time of each record. */
-export async function arrivalsOf(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
+export async function waitForArrivals(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
   const arrivedAtByRecord = new Map<string, number>();
   for (const deadline = performance.now() + RESPONSE_TIMEOUT_MS; arrivedAtByRecord.size < count; await wait(10)) {
     const { arrivals } = await receiver.report();
@@ -46,20 +53,25 @@ export async function arrivalsOf(receiver: Receiver, path: string, count: number
 }
 
 /** Measures the time from a request to the arrival of its notification, at each rate, with one hook. */
-async function ours(stage: Stage, receiver: Receiver, database: Database, roundMs: number): Promise<Contender[]> {
+async function createOurContenders(
+  stage: BenchEnvironment,
+  receiver: Receiver,
+  database: DatabaseKind,
+  roundMs: number,
+): Promise<Contender[]> {
   const where = await stage.newDatabase(database);
-  const [account] = await makeAccounts(where, 1);
+  const [account] = await createAccounts(where, 1);
   if (account === undefined) throw new Error('there is an account');
-  const { baseUrl } = await stage.service(where);
+  const { baseUrl } = await stage.startService(where);
   const path = `/ok/${database}`;
-  await ask(baseUrl, subscribe(account, receiver.url + path));
-  const call = wired(baseUrl, createEvent(account));
+  await sendOnce(baseUrl, subscribeRequest(account, receiver.url + path));
+  const call = serializeRequest(baseUrl, createEventRequest(account));
   return rates.map(({ perSecond }) => ({
     name: nameOf(perSecond, database),
     async measure() {
       await receiver.report();
-      const requests = await atRate(baseUrl, () => call, { perSecond, forMs: roundMs });
-      const arrivedAtByRecord = await arrivalsOf(
+      const requests = await sendAtRate(baseUrl, () => call, { perSecond, forMs: roundMs });
+      const arrivedAtByRecord = await waitForArrivals(
         receiver,
         path,
         requests.filter(({ body }) => body !== undefined).length,
@@ -83,8 +95,8 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
 }
 
 /** Measures the time from adding a job to the arrival of its request. The job queue runs in a process of its own. */
-async function others(
-  stage: Stage,
+async function createPeerContender(
+  stage: BenchEnvironment,
   receiver: Receiver,
   perSecond: (typeof PEER_RATES)[number],
   roundMs: number,
@@ -92,23 +104,23 @@ async function others(
   const address = await stage.newDatabase('PostgreSQL');
   const path = `/ok/${PEER}/${perSecond}`;
   return {
-    name: peerAt(perSecond),
+    name: peerSeriesName(perSecond),
     side: 'peer',
     measure: () =>
-      within(async (context) => {
+      withCleanup(async (context) => {
         const { process } = await startTelling(context, PEER, { address, target: receiver.url + path, mostBehind: 0 });
         const add = async () => {
           const answered = once(process, 'message');
           process.send({ perSecond, forMs: roundMs });
           const [{ due }] = (await answered) as [{ due: readonly (readonly [number: string, dueAt: number])[] }];
-          const arrivedAtByRecord = await arrivalsOf(receiver, path, due.length);
+          const arrivedAtByRecord = await waitForArrivals(receiver, path, due.length);
           return due.map(([number, dueAt]) => (arrivedAtByRecord.get(number) ?? Number.NaN) - dueAt);
         };
         // The warm-up is as long as Carillon's. A process that was idle between rounds is many times slower at first.
         await add();
         await untilIdle(receiver);
         const latencies = await add();
-        return Object.fromEntries(shares.map((share) => [`ms at p${share * 100}`, quantile(latencies, share)]));
+        return Object.fromEntries(quantiles.map((share) => [`ms at p${share * 100}`, quantile(latencies, share)]));
       }),
   };
 }
@@ -120,18 +132,23 @@ export const arrive: Bench = {
   target: '50/s and 200/s: p95 ≤ 5 ms, p99 ≤ 15 ms; 1,000/s: ≤ 20 and ≤ 30 ms; p95 ≤ graphile-worker',
   heldBack: 'PostgreSQL needs two round trips before the commit.',
   async measure({ stage, rounds, roundMs, say }) {
-    const receiver = await stage.receiver();
+    const receiver = await stage.startReceiver();
     const contenders: Contender[] = [];
-    for (const database of databases) contenders.push(...(await ours(stage, receiver, database, roundMs)));
-    for (const perSecond of PEER_RATES) contenders.push(await others(stage, receiver, perSecond, roundMs));
+    for (const database of databaseKinds)
+      contenders.push(...(await createOurContenders(stage, receiver, database, roundMs)));
+    for (const perSecond of PEER_RATES) contenders.push(await createPeerContender(stage, receiver, perSecond, roundMs));
     // Warm-up round: code is compiled and connections are opened.
-    await inRounds(contenders, 1, () => undefined);
-    const claims = databases.flatMap((database) =>
-      rates.flatMap(({ perSecond, p95, p99 }): Claim[] => {
+    await measureInRounds(contenders, 1, () => undefined);
+    const claims = databaseKinds.flatMap((database) =>
+      rates.flatMap(({ perSecond, p95, p99 }): PerformanceClaim[] => {
         const name = nameOf(perSecond, database);
         return [
-          ...(p95 === undefined ? [] : [{ description: `${name}, p95`, of: seriesOf(name, 'ms at p95'), atMost: p95 }]),
-          ...(p99 === undefined ? [] : [{ description: `${name}, p99`, of: seriesOf(name, 'ms at p99'), atMost: p99 }]),
+          ...(p95 === undefined
+            ? []
+            : [{ description: `${name}, p95`, of: seriesName(name, 'ms at p95'), atMost: p95 }]),
+          ...(p99 === undefined
+            ? []
+            : [{ description: `${name}, p99`, of: seriesName(name, 'ms at p99'), atMost: p99 }]),
         ];
       }),
     );
@@ -139,11 +156,11 @@ export const arrive: Bench = {
       const own = nameOf(perSecond, 'PostgreSQL');
       claims.push({
         description: `${own}, p95, compared with ${peerNameOf(PEER)}`,
-        of: seriesOf(own, 'ms at p95'),
-        to: seriesOf(peerAt(perSecond), 'ms at p95'),
+        of: seriesName(own, 'ms at p95'),
+        to: seriesName(peerSeriesName(perSecond), 'ms at p95'),
         atMost: 1,
       });
     }
-    return { series: await inRounds(contenders, rounds, say), claims };
+    return { series: await measureInRounds(contenders, rounds, say), claims };
   },
 };

@@ -1,11 +1,18 @@
 import { copyFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Account, makeAccounts } from '../accounts.ts';
-import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, type Stage } from '../environment.ts';
+import { type AccountCredentials, createAccounts } from '../accounts.ts';
+import type { Bench, PerformanceClaim } from '../bench.ts';
+import { type BenchEnvironment, type DatabaseKind, databaseKinds } from '../environment.ts';
 import { fillWithEvents } from '../events.ts';
-import { Connection, createEvent, fetchEvent, listEvents, type Wired, wired } from '../load/load-generator.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import {
+  Connection,
+  createEventRequest,
+  fetchEventRequest,
+  listEventsRequest,
+  type SerializedRequest,
+  serializeRequest,
+} from '../load/load-generator.ts';
+import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
 
 /**
@@ -24,48 +31,53 @@ type Size = (typeof sizes)[number];
 
 export const LIST = 'a month, first page';
 export const DEEP = 'a month, last page';
-const WHOLE = 'all events, first page';
-const LINKED = 'all events, last page by Link';
-const ALL = [LIST, DEEP, WHOLE, LINKED];
+const ALL_EVENTS = 'all events, first page';
+const LAST_BY_LINK = 'all events, last page by Link';
+const ALL = [LIST, DEEP, ALL_EVENTS, LAST_BY_LINK];
 
 /** Changes per second while a list with concurrent changes is measured. */
 const CHANGES_PER_SECOND = 50;
 /** A list without a target: the first page after a start, which counts all events. */
-const FIRST = 'all events, first page after a start';
+const FIRST_AFTER_START = 'all events, first page after a start';
 /** A list without a target: the page at a deep offset. */
-const OFFSET = 'all events, last page by offset';
+const DEEP_OFFSET = 'all events, last page by offset';
 /** A list without a target: the first page during concurrent changes. */
-const CHANGED = `all events, first page with ${CHANGES_PER_SECOND} changes per second`;
+const DURING_CHANGES = `all events, first page with ${CHANGES_PER_SECOND} changes per second`;
 
-export const pageOf = (what: string, { events }: Size, database: Database) =>
+export const pageName = (what: string, { events }: Size, database: DatabaseKind) =>
   `${what}, of ${events.toLocaleString('en')} on ${database}`;
 
 /** Returns the query of the last page, from the `Link` header of the page before the last one. */
-async function lastLink(baseUrl: string, account: Account, { events }: Size): Promise<string> {
-  const { path, headers } = listEvents(account, `limit=100&offset=${events - 200}`);
+async function lastPageQuery(baseUrl: string, account: AccountCredentials, { events }: Size): Promise<string> {
+  const { path, headers } = listEventsRequest(account, `limit=100&offset=${events - 200}`);
   const response = await fetch(baseUrl + path, { headers });
   const [, query] = /\?(.*)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
   if (query === undefined) throw new Error('a Link leads to the last page');
   return query;
 }
 
-async function ours(stage: Stage, database: Database, size: Size, roundMs: number): Promise<Contender[]> {
+async function createContenders(
+  stage: BenchEnvironment,
+  database: DatabaseKind,
+  size: Size,
+  roundMs: number,
+): Promise<Contender[]> {
   const where = await stage.newDatabase(database);
-  const [account] = await makeAccounts(where, 1);
+  const [account] = await createAccounts(where, 1);
   if (account === undefined) throw new Error('there is an account');
   const { from, to, inMonth } = await fillWithEvents(where, size);
-  const after = copied(stage, where);
-  const { baseUrl } = await stage.service(where);
+  const after = copyIfSqlite(stage, where);
+  const { baseUrl } = await stage.startService(where);
   const month = `start_from=${from}&start_to=${to}&limit=100`;
   const lists = [
     { what: LIST, query: month, total: inMonth },
     { what: DEEP, query: `${month}&offset=${Math.max(0, inMonth - 100)}`, total: inMonth },
-    { what: WHOLE, query: 'limit=100', total: size.events },
-    { what: LINKED, query: await lastLink(baseUrl, account, size), total: size.events },
+    { what: ALL_EVENTS, query: 'limit=100', total: size.events },
+    { what: LAST_BY_LINK, query: await lastPageQuery(baseUrl, account, size), total: size.events },
   ];
   const measurePages = async (query: string, totals: readonly number[]) => {
     const connection = await Connection.open(baseUrl);
-    const call = wired(baseUrl, listEvents(account, query));
+    const call = serializeRequest(baseUrl, listEventsRequest(account, query));
     const times: number[] = [];
     for (const startedAt = performance.now(); performance.now() - startedAt < roundMs; )
       times.push(await pageMs(connection, call, totals));
@@ -73,18 +85,18 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
     return { 'ms at p50': quantile(times, 0.5), 'ms at p99': quantile(times, 0.99) };
   };
   const all = lists.map(({ what, query, total }) => ({
-    name: pageOf(what, size, database),
+    name: pageName(what, size, database),
     measure: () => measurePages(query, [total]),
   }));
   const { events } = size;
   return [
     ...all,
     {
-      name: pageOf(OFFSET, size, database),
+      name: pageName(DEEP_OFFSET, size, database),
       measure: () => measurePages(`limit=100&offset=${events - 100}`, [events]),
     },
     {
-      name: pageOf(CHANGED, size, database),
+      name: pageName(DURING_CHANGES, size, database),
       async measure() {
         const stop = new AbortController();
         const changing = keepChanging(baseUrl, account, stop.signal);
@@ -96,11 +108,11 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
       },
     },
     {
-      name: pageOf(FIRST, size, database),
+      name: pageName(FIRST_AFTER_START, size, database),
       async measure() {
-        const service = await stage.service(after);
+        const service = await stage.startService(after);
         const connection = await Connection.open(service.baseUrl);
-        const call = wired(service.baseUrl, listEvents(account, 'limit=100'));
+        const call = serializeRequest(service.baseUrl, listEventsRequest(account, 'limit=100'));
         const times = [await pageMs(connection, call, [events])];
         connection.close();
         await service.stop('SIGTERM');
@@ -111,31 +123,31 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
 }
 
 /** Returns the milliseconds that one page takes, and checks that its total is exact. */
-async function pageMs(connection: Connection, call: Wired, totals: readonly number[]): Promise<number> {
+async function pageMs(connection: Connection, call: SerializedRequest, totals: readonly number[]): Promise<number> {
   const startedAt = performance.now();
-  const { paging } = JSON.parse(await connection.ask(call));
+  const { paging } = JSON.parse(await connection.send(call));
   const ms = performance.now() - startedAt;
   if (!totals.includes(paging.total_records)) throw new Error(`${paging.total_records} in all, not ${totals}`);
   return ms;
 }
 
 /** Copies a SQLite database, because only one service can open the file. A PostgreSQL database is shared. */
-function copied(stage: Stage, where: string): string {
+function copyIfSqlite(stage: BenchEnvironment, where: string): string {
   const file = /^sqlite:(.*)/.exec(where)?.[1];
   if (file === undefined) return where;
-  const copy = stage.newFile();
+  const copy = stage.newFilePath();
   copyFileSync(file, copy);
   return `sqlite:${copy}`;
 }
 
 /** Creates and deletes an event repeatedly until the signal aborts. */
-async function keepChanging(baseUrl: string, account: Account, signal: AbortSignal): Promise<void> {
+async function keepChanging(baseUrl: string, account: AccountCredentials, signal: AbortSignal): Promise<void> {
   const connection = await Connection.open(baseUrl);
-  const create = wired(baseUrl, createEvent(account));
+  const create = serializeRequest(baseUrl, createEventRequest(account));
   while (!signal.aborted) {
-    const { event_id: id } = JSON.parse(await connection.ask(create)).data;
+    const { event_id: id } = JSON.parse(await connection.send(create)).data;
     await wait(1_000 / CHANGES_PER_SECOND);
-    await connection.ask(wired(baseUrl, { ...fetchEvent(account, id), method: 'DELETE' }));
+    await connection.send(serializeRequest(baseUrl, { ...fetchEventRequest(account, id), method: 'DELETE' }));
     await wait(1_000 / CHANGES_PER_SECOND);
   }
   connection.close();
@@ -148,20 +160,20 @@ export const list: Bench = {
   target: '≤ 3 × the time, exact total',
   async measure({ stage, rounds, roundMs, say }) {
     const contenders: Contender[] = [];
-    for (const database of databases) {
-      for (const size of sizes) contenders.push(...(await ours(stage, database, size, roundMs)));
+    for (const database of databaseKinds) {
+      for (const size of sizes) contenders.push(...(await createContenders(stage, database, size, roundMs)));
     }
-    await inRounds(contenders, 1, () => undefined);
-    const claims = databases.flatMap((database) =>
+    await measureInRounds(contenders, 1, () => undefined);
+    const claims = databaseKinds.flatMap((database) =>
       ALL.map(
-        (what): Claim => ({
+        (what): PerformanceClaim => ({
           description: `${what}, on ${database}`,
-          of: seriesOf(pageOf(what, LARGE, database), 'ms at p50'),
-          to: seriesOf(pageOf(what, SMALL, database), 'ms at p50'),
+          of: seriesName(pageName(what, LARGE, database), 'ms at p50'),
+          to: seriesName(pageName(what, SMALL, database), 'ms at p50'),
           atMost: 3,
         }),
       ),
     );
-    return { series: await inRounds(contenders, rounds, say), claims };
+    return { series: await measureInRounds(contenders, rounds, say), claims };
   },
 };

@@ -1,15 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { within } from '../../test/kit/cleanup.ts';
-import { openAt } from '../../test/kit/database/database.ts';
+import { withCleanup } from '../../test/kit/cleanup.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { freePort } from '../../test/kit/network/port.ts';
-import { type Account, makeAccounts } from '../accounts.ts';
-import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, memoryMib, type Stage } from '../environment.ts';
-import { ask, atRate, createEvent, fetchEvent, subscribe, wired } from '../load/load-generator.ts';
-import { collectGarbage, inspectedAt } from '../memory-inspector.ts';
+import { type AccountCredentials, createAccounts } from '../accounts.ts';
+import type { Bench, PerformanceClaim } from '../bench.ts';
+import { type BenchEnvironment, type DatabaseKind, databaseKinds, residentMib } from '../environment.ts';
+import {
+  createEventRequest,
+  fetchEventRequest,
+  sendAtRate,
+  sendOnce,
+  serializeRequest,
+  subscribeRequest,
+} from '../load/load-generator.ts';
+import { collectGarbage, inspectorEnvironment } from '../memory-inspector.ts';
 import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
 
 /** Number of pending deliveries. */
@@ -22,32 +29,32 @@ const ANSWERED_AFTER_MS = 14_000;
 const PER_SECOND = 100;
 
 /** Number of statements that insert the pending deliveries. A single statement might exceed the statement timeout. */
-const PIECES = 10;
+const INSERT_BATCHES = 10;
 
 /**
  * Time until memory is first read, when the service is warm. Memory rises until a full garbage collection halves
  * it, every one to ten minutes. It is therefore read right after a forced collection.
  */
-const WARM_MS = 60_000;
+const FIRST_READING_MS = 60_000;
 /** Time between the first and the second reading of memory. */
-const LATER_MS = 300_000;
+const SECOND_READING_MS = 300_000;
 const SAMPLE_INTERVAL_MS = 500;
 
 const AFTER_GC = 'MiB after garbage collection';
-const GROWN = 'MiB of growth in five minutes';
+const GROWTH = 'MiB of growth in five minutes';
 const PEAK = 'MiB at peak';
 
-const nameOf = (pending: number, database: Database) => `${pending.toLocaleString('en')} pending, on ${database}`;
+const nameOf = (pending: number, database: DatabaseKind) => `${pending.toLocaleString('en')} pending, on ${database}`;
 
 /** Inserts the pending deliveries in batches, with the same rows that commits would have written. */
 function insertPending(database: string): Promise<void> {
-  return within(async (context) => {
-    const store = await openAt(context, database);
+  return withCleanup(async (context) => {
+    const store = await openStoreAt(context, database);
     const ofEach = PENDING / HOOKS;
-    for (let first = 1; first <= ofEach; first += ofEach / PIECES) {
-      const last = first + ofEach / PIECES - 1;
+    for (let first = 1; first <= ofEach; first += ofEach / INSERT_BATCHES) {
+      const last = first + ofEach / INSERT_BATCHES - 1;
       const numbers =
-        store.sessions === undefined
+        store.clusterSession === undefined
           ? sql`with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last}) select n from numbers`
           : sql`select n from generate_series(${first}::int, ${last}::int) as n`;
       await store.write(async ({ queries }) => {
@@ -59,36 +66,44 @@ function insertPending(database: string): Promise<void> {
   });
 }
 
-async function hooksOf(baseUrl: string, account: Account, receiver: Receiver, database: Database): Promise<void> {
+async function subscribeHooks(
+  baseUrl: string,
+  account: AccountCredentials,
+  receiver: Receiver,
+  database: DatabaseKind,
+): Promise<void> {
   for (let hook = 0; hook < HOOKS; hook += 1) {
-    const call = subscribe(account, `${receiver.url}/slow/${ANSWERED_AFTER_MS}/${database}/${hook}`);
-    await ask(baseUrl, { ...call, body: String(call.body).replace('new_event', 'new_client') });
+    const call = subscribeRequest(account, `${receiver.url}/slow/${ANSWERED_AFTER_MS}/${database}/${hook}`);
+    await sendOnce(baseUrl, { ...call, body: String(call.body).replace('new_event', 'new_client') });
   }
 }
 
 /** The contenders of one service: its latency and start in each round, and its memory under a steady load. */
-type Measurement = { readonly inRounds: Contender; readonly measureMemory: () => Promise<Contender> };
+type ServiceContenders = { readonly inRounds: Contender; readonly measureMemory: () => Promise<Contender> };
 
 /** Returns the contenders of a service with or without pending deliveries. */
-async function ours(
-  stage: Stage,
+async function createContenders(
+  stage: BenchEnvironment,
   receiver: Receiver,
-  database: Database,
+  database: DatabaseKind,
   pendingCount: number,
   roundMs: number,
-): Promise<Measurement> {
+): Promise<ServiceContenders> {
   const where = await stage.newDatabase(database);
-  const [account, other] = await makeAccounts(where, 2);
+  const [account, other] = await createAccounts(where, 2);
   if (account === undefined || other === undefined) throw new Error('there are accounts');
-  const first = await stage.service(where);
-  await ask(first.baseUrl, subscribe(other, `${receiver.url}/ok/${database}/${pendingCount}`));
-  const { event_id: id } = JSON.parse(await ask(first.baseUrl, createEvent(account))).data;
-  if (pendingCount > 0) await hooksOf(first.baseUrl, account, receiver, database);
+  const first = await stage.startService(where);
+  await sendOnce(first.baseUrl, subscribeRequest(other, `${receiver.url}/ok/${database}/${pendingCount}`));
+  const { event_id: id } = JSON.parse(await sendOnce(first.baseUrl, createEventRequest(account))).data;
+  if (pendingCount > 0) await subscribeHooks(first.baseUrl, account, receiver, database);
   await first.stop('SIGTERM');
   if (pendingCount > 0) await insertPending(where);
   const sendRequests = (baseUrl: string, forMs: number) => {
-    const [write, read] = [wired(baseUrl, createEvent(other)), wired(baseUrl, fetchEvent(account, id))];
-    return atRate(baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs });
+    const [write, read] = [
+      serializeRequest(baseUrl, createEventRequest(other)),
+      serializeRequest(baseUrl, fetchEventRequest(account, id)),
+    ];
+    return sendAtRate(baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs });
   };
   const name = nameOf(pendingCount, database);
   return {
@@ -96,10 +111,10 @@ async function ours(
       name,
       async measure() {
         const startedAt = performance.now();
-        const service = await stage.service(where);
+        const service = await stage.startService(where);
         await receiver.report();
         // This event belongs to another account, whose hook has no backlog.
-        await ask(service.baseUrl, createEvent(other));
+        await sendOnce(service.baseUrl, createEventRequest(other));
         for (;;) {
           const { counts } = await receiver.report();
           if (counts[`/ok/${database}/${pendingCount}`]) break;
@@ -108,7 +123,7 @@ async function ours(
         const deliveredMs = performance.now() - startedAt;
         await wait(2_000);
         const requests = await sendRequests(service.baseUrl, 2 * roundMs);
-        const all = memoryMib(service.process.pid);
+        const all = residentMib(service.process.pid);
         await service.stop('SIGKILL');
         const times = requests.map(({ dueAt, answeredAt }) => answeredAt - dueAt);
         return {
@@ -121,24 +136,24 @@ async function ours(
     },
     async measureMemory() {
       const port = await freePort();
-      const { baseUrl, process, stop } = await stage.service(where, inspectedAt(port));
-      const requests = sendRequests(baseUrl, WARM_MS + LATER_MS);
+      const { baseUrl, process, stop } = await stage.startService(where, inspectorEnvironment(port));
+      const requests = sendRequests(baseUrl, FIRST_READING_MS + SECOND_READING_MS);
       let peak = 0;
       const sampling = setInterval(() => {
-        peak = Math.max(peak, memoryMib(process.pid));
+        peak = Math.max(peak, residentMib(process.pid));
       }, SAMPLE_INTERVAL_MS);
       const memoryAfterGc = async () => {
         await collectGarbage(port);
-        return memoryMib(process.pid);
+        return residentMib(process.pid);
       };
-      await wait(WARM_MS);
+      await wait(FIRST_READING_MS);
       const before = await memoryAfterGc();
-      await wait(LATER_MS);
+      await wait(SECOND_READING_MS);
       const later = await memoryAfterGc();
       clearInterval(sampling);
       await requests;
       await stop('SIGKILL');
-      const results = { [AFTER_GC]: before, [GROWN]: later - before, [PEAK]: peak };
+      const results = { [AFTER_GC]: before, [GROWTH]: later - before, [PEAK]: peak };
       return { name, measure: async () => results };
     },
   };
@@ -149,38 +164,38 @@ export const pending: Bench = {
   name: 'pending',
   title: '1,000,000 deliveries pending to slow targets',
   target: 'API p99 ≤ 2 × without; flat memory; first delivery ≤ 3 s after a restart',
-  aRound: '10 s, and memory once for 360 s,',
+  roundDescription: '10 s, and memory once for 360 s,',
   async measure({ stage, rounds, roundMs, say }) {
-    const receiver = await stage.receiver();
-    const all: Measurement[] = [];
-    for (const database of databases) {
-      for (const count of [0, PENDING]) all.push(await ours(stage, receiver, database, count, roundMs));
+    const receiver = await stage.startReceiver();
+    const all: ServiceContenders[] = [];
+    for (const database of databaseKinds) {
+      for (const count of [0, PENDING]) all.push(await createContenders(stage, receiver, database, count, roundMs));
     }
-    const claims = databases.flatMap((database): Claim[] => {
+    const claims = databaseKinds.flatMap((database): PerformanceClaim[] => {
       const full = nameOf(PENDING, database);
       return [
         {
           description: `API p99 on ${database}`,
-          of: seriesOf(full, 'ms at p99'),
-          to: seriesOf(nameOf(0, database), 'ms at p99'),
+          of: seriesName(full, 'ms at p99'),
+          to: seriesName(nameOf(0, database), 'ms at p99'),
           atMost: 2,
         },
         {
           description: `first delivery after a restart on ${database}, ms`,
-          of: seriesOf(full, 'ms from start to first delivery'),
+          of: seriesName(full, 'ms from start to first delivery'),
           atMost: 3_000,
         },
         {
           description: `memory growth in five minutes on ${database}, MiB`,
-          of: seriesOf(full, GROWN),
+          of: seriesName(full, GROWTH),
           atMost: 16,
         },
       ];
     });
     const latencyContenders = all.map((one) => one.inRounds);
-    const series = await inRounds(latencyContenders, rounds, say);
+    const series = await measureInRounds(latencyContenders, rounds, say);
     // The services run concurrently here, because their memory does not depend on their speed.
     const memoryContenders = await Promise.all(all.map(({ measureMemory }) => measureMemory()));
-    return { series: [...series, ...(await inRounds(memoryContenders, 1, say))], claims };
+    return { series: [...series, ...(await measureInRounds(memoryContenders, 1, say))], claims };
   },
 };

@@ -1,22 +1,22 @@
 import { once } from 'node:events';
-import { type Cleanup, within } from '../../test/kit/cleanup.ts';
-import type { Bench, Claim, Side } from '../bench.ts';
-import { type Crowd, crowded, type DeliveryRate, startTellers } from '../delivery-services.ts';
-import type { Database, Stage } from '../environment.ts';
-import { type DeliveryCounts, deliveriesPerSecond, MAX_BEHIND } from '../load/delivery-load.ts';
+import { type Cleanup, withCleanup } from '../../test/kit/cleanup.ts';
+import type { Bench, ComparisonSide, PerformanceClaim } from '../bench.ts';
+import { type DeliveryRate, type LoadShape, populateDatabase, startDeliveryServices } from '../delivery-services.ts';
+import type { BenchEnvironment, DatabaseKind } from '../environment.ts';
+import { type DeliveryCounts, MAX_BACKLOG, measureDeliveryRate } from '../load/delivery-load.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
 
 /** The databases, the job queues that are compared on each, and the numbers of processes. */
-const parties = [
+const comparisons = [
   { database: 'PostgreSQL', peers: ['graphile-worker', 'pg-boss', 'bullmq'], processes: [1, 2, 4] },
   { database: 'SQLite', peers: [], processes: [1] },
-] as const satisfies readonly { database: Database; peers: readonly Peer[]; processes: readonly number[] }[];
+] as const satisfies readonly { database: DatabaseKind; peers: readonly Peer[]; processes: readonly number[] }[];
 
 /** One hook for each account, because job queues have no account lock. The writers are split among the processes. */
-export const EACH_ITS_OWN = { accounts: 64, hooksEach: 1, writers: 64 } as const satisfies Crowd;
+export const ONE_HOOK_PER_ACCOUNT = { accounts: 64, hooksEach: 1, writers: 64 } as const satisfies LoadShape;
 
 /**
  * Warm-up time for each process. A process that shares two cores with three others needs four times as long to
@@ -24,35 +24,35 @@ export const EACH_ITS_OWN = { accounts: 64, hooksEach: 1, writers: 64 } as const
  */
 export const WARM_MS_PER_PROCESS = 4_000;
 
-const OURS = 'carillon';
+const OUR_NAME = 'carillon';
 
-export const nameOf = (who: string, { database, processes }: Crew) =>
+export const nameOf = (who: string, { database, processes }: ProcessGroup) =>
   `${who}, ${processes} ${processes === 1 ? 'process' : 'processes'} on ${database}`;
 
 /** A number of processes of one system on one database. */
-type Crew = { readonly database: Database; readonly processes: number };
+type ProcessGroup = { readonly database: DatabaseKind; readonly processes: number };
 
-type Setting = { readonly stage: Stage; readonly receiver: Receiver; readonly roundMs: number };
+type DeliverySetting = { readonly stage: BenchEnvironment; readonly receiver: Receiver; readonly roundMs: number };
 
 /**
  * Delivers for `forMs` milliseconds. Returns deliveries per second, and the CPU time of each in microseconds by
  * kind of process (unknown for job queues).
  */
-type Deliver = (forMs: number) => Promise<{ readonly perSecond: number; readonly micros?: DeliveryRate['micros'] }>;
+type DeliverFor = (forMs: number) => Promise<{ readonly perSecond: number; readonly micros?: DeliveryRate['micros'] }>;
 
 /** Returns a contender that runs only during its own rounds, because idle job queues keep polling. */
-function delivered(
-  crew: Crew,
+function createContender(
+  crew: ProcessGroup,
   who: string,
-  side: Side,
+  side: ComparisonSide,
   roundMs: number,
-  start: (context: Cleanup) => Promise<Deliver>,
+  start: (context: Cleanup) => Promise<DeliverFor>,
 ): Contender {
   return {
     name: nameOf(who, crew),
     side,
     measure: () =>
-      within(async (context) => {
+      withCleanup(async (context) => {
         const deliver = await start(context);
         await deliver(WARM_MS_PER_PROCESS * crew.processes);
         const { perSecond, micros = {} } = await deliver(roundMs);
@@ -66,12 +66,15 @@ function delivered(
  * Returns a contender with several services on one database. Each service receives the requests of its part of the
  * writers.
  */
-async function ours({ stage, receiver, roundMs }: Setting, crew: Crew): Promise<Contender> {
-  const where = await crowded(stage, receiver, crew.database, EACH_ITS_OWN);
-  return delivered(crew, OURS, 'ours', roundMs, async (context) => {
-    const tellers = await startTellers(stage, where, { processes: crew.processes });
+async function createOurContender(
+  { stage, receiver, roundMs }: DeliverySetting,
+  crew: ProcessGroup,
+): Promise<Contender> {
+  const where = await populateDatabase(stage, receiver, crew.database, ONE_HOOK_PER_ACCOUNT);
+  return createContender(crew, OUR_NAME, 'ours', roundMs, async (context) => {
+    const tellers = await startDeliveryServices(stage, where, { processes: crew.processes });
     context.after(() => tellers.stop());
-    return tellers.tell;
+    return tellers.measureDeliveries;
   });
 }
 
@@ -79,25 +82,29 @@ async function ours({ stage, receiver, roundMs }: Setting, crew: Crew): Promise<
  * Returns a contender with several processes of a job queue on one database. Each process adds its part of the
  * jobs, and runs any job that it finds.
  */
-async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew): Promise<Contender> {
+async function createPeerContender(
+  { stage, receiver, roundMs }: DeliverySetting,
+  who: Peer,
+  crew: ProcessGroup,
+): Promise<Contender> {
   const { processes, database } = crew;
-  const address = database === 'SQLite' ? stage.newFile() : await stage.newDatabase(database);
+  const address = database === 'SQLite' ? stage.newFilePath() : await stage.newDatabase(database);
   const target = `${receiver.url}/count/${who}/${processes}`;
-  const order = { address, target, mostBehind: MAX_BEHIND / processes };
-  return delivered(crew, peerNameOf(who), 'peer', roundMs, async (context) => {
+  const order = { address, target, mostBehind: MAX_BACKLOG / processes };
+  return createContender(crew, peerNameOf(who), 'peer', roundMs, async (context) => {
     const programs: Program[] = [];
     // The processes start one after the other, because the first one creates the schema.
     for (let one = 0; one < processes; one += 1) programs.push(await startTelling(context, who, order));
     const commitFor = (forMs: number) => async (tally: DeliveryCounts) => {
       const adding = programs.map(async ({ process }) => {
         const answered = once(process, 'message');
-        process.send({ forMs, writers: EACH_ITS_OWN.writers / processes });
+        process.send({ forMs, writers: ONE_HOOK_PER_ACCOUNT.writers / processes });
         const [{ added }] = (await answered) as [{ added: number }];
         tally.pending += added;
       });
       await Promise.all(adding);
     };
-    return (forMs) => deliveriesPerSecond(receiver, forMs, commitFor(forMs));
+    return (forMs) => measureDeliveryRate(receiver, forMs, commitFor(forMs));
   });
 }
 
@@ -108,33 +115,33 @@ export const processes: Bench = {
   target: 'more with each process; ahead of graphile-worker, pg-boss, BullMQ',
   heldBack: 'Database, load generator and receiver share the two cores.',
   async measure({ stage, rounds, roundMs, say }) {
-    const setting = { stage, receiver: await stage.receiver(), roundMs };
+    const setting = { stage, receiver: await stage.startReceiver(), roundMs };
     const contenders: Contender[] = [];
-    const claims: Claim[] = [];
-    for (const { database, peers, processes: counts } of parties) {
+    const claims: PerformanceClaim[] = [];
+    for (const { database, peers, processes: counts } of comparisons) {
       for (const [index, processes] of counts.entries()) {
         const fewer = counts[index - 1];
         if (fewer !== undefined) {
           claims.push({
             description: `${processes} processes compared with ${fewer}`,
-            of: seriesOf(nameOf(OURS, { database, processes }), '/s'),
-            to: seriesOf(nameOf(OURS, { database, processes: fewer }), '/s'),
+            of: seriesName(nameOf(OUR_NAME, { database, processes }), '/s'),
+            to: seriesName(nameOf(OUR_NAME, { database, processes: fewer }), '/s'),
             atLeast: 1,
           });
         }
         const crew = { database, processes };
-        contenders.push(await ours(setting, crew));
+        contenders.push(await createOurContender(setting, crew));
         for (const who of peers) {
-          contenders.push(await peer(setting, who, crew));
+          contenders.push(await createPeerContender(setting, who, crew));
           claims.push({
             description: `${processes} ${processes === 1 ? 'process' : 'processes'}, compared with ${peerNameOf(who)}`,
-            of: seriesOf(nameOf(OURS, crew), '/s'),
-            to: seriesOf(nameOf(peerNameOf(who), crew), '/s'),
+            of: seriesName(nameOf(OUR_NAME, crew), '/s'),
+            to: seriesName(nameOf(peerNameOf(who), crew), '/s'),
             atLeast: 1,
           });
         }
       }
     }
-    return { series: await inRounds(contenders, rounds, say), claims };
+    return { series: await measureInRounds(contenders, rounds, say), claims };
   },
 };

@@ -1,44 +1,44 @@
-import { makeAccounts } from '../accounts.ts';
-import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
-import { ask, CONNECTIONS, callsPerSecond, wired } from '../load/load-generator.ts';
+import { createAccounts } from '../accounts.ts';
+import type { Bench, PerformanceClaim } from '../bench.ts';
+import { type BenchEnvironment, cpuSecondsOf, type DatabaseKind, databaseKinds } from '../environment.ts';
+import { CONNECTIONS, callsPerSecond, sendOnce, serializeRequest } from '../load/load-generator.ts';
 import { nameOf, startServing } from '../peers.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Month, ours, parseServer, type Served } from '../served.ts';
+import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
+import { carillonServer, type EventServer, type MonthRange, parsePlatformServer } from '../served.ts';
 
 /** Number of months that contain events before the measurement. */
 const MONTHS = 5;
 /** Number of events in each month before the measurement. */
 const EVENTS_PER_MONTH = 100;
 /** Number of concurrent requests that create the events before the measurement. */
-const FILLING = 8;
+const FILL_CONCURRENCY = 8;
 
 /** The month that is listed. */
-const MONTH: Month = { first: '20260601', last: '20260630' };
+const MONTH: MonthRange = { first: '20260601', last: '20260630' };
 /** The day of the events that are created during the measurement. It lies outside the listed month. */
-const LATER = '20300101';
+const CREATED_DAY = '20300101';
 
 const operations = ['created', 'fetched', 'listed'] as const;
 
-const contenderOf = (operation: string, who: string) => `${operation}: ${who}`;
-const oursOn = (database: Database) => `carillon on ${database}`;
+const contenderName = (operation: string, who: string) => `${operation}: ${who}`;
+const ourName = (database: DatabaseKind) => `carillon on ${database}`;
 
 /** The product that Carillon is compared with. */
 const PEER = 'parse-server';
 /** The database that the peer supports. */
 const PEER_DATABASE = 'PostgreSQL';
 
-async function startOurs(stage: Stage, database: Database): Promise<Served> {
+async function startOurs(stage: BenchEnvironment, database: DatabaseKind): Promise<EventServer> {
   const where = await stage.newDatabase(database);
-  const [account] = await makeAccounts(where, 1);
+  const [account] = await createAccounts(where, 1);
   if (account === undefined) throw new Error('there is an account');
-  const { baseUrl, process } = await stage.service(where);
-  return ours(oursOn(database), { url: baseUrl, pid: process.pid }, account);
+  const { baseUrl, process } = await stage.startService(where);
+  return carillonServer(ourName(database), { url: baseUrl, pid: process.pid }, account);
 }
 
-async function startPeer(stage: Stage): Promise<Served> {
+async function startPeer(stage: BenchEnvironment): Promise<EventServer> {
   const address = await stage.newDatabase(PEER_DATABASE);
-  return parseServer(nameOf(PEER), await startServing(stage.context, PEER, address));
+  return parsePlatformServer(nameOf(PEER), await startServing(stage.context, PEER, address));
 }
 
 /** Returns the day of an event. Events are spread evenly over the months around the listed month. */
@@ -50,38 +50,38 @@ function dayOf(turn: number): string {
 }
 
 /** Creates the events, checks the list of the month, and returns the call that fetches one event. */
-async function fill(served: Served) {
+async function fillMonths(served: EventServer) {
   const all = MONTHS * EVENTS_PER_MONTH;
   let created = '';
   const runWriter = async (_: unknown, first: number) => {
-    for (let turn = first; turn < all; turn += FILLING) {
-      const response = await ask(served.url, served.create(dayOf(turn)));
+    for (let turn = first; turn < all; turn += FILL_CONCURRENCY) {
+      const response = await sendOnce(served.url, served.create(dayOf(turn)));
       if (turn === 0) created = response;
     }
   };
-  await Promise.all(Array.from({ length: FILLING }, runWriter));
-  const listed = served.listed(await ask(served.url, served.list(MONTH)));
+  await Promise.all(Array.from({ length: FILL_CONCURRENCY }, runWriter));
+  const listed = served.countListed(await sendOnce(served.url, served.list(MONTH)));
   if (listed !== EVENTS_PER_MONTH) throw new Error(`${served.name} lists ${listed} of ${EVENTS_PER_MONTH}`);
   return served.fetch(created);
 }
 
-async function contendersOf(served: Served, roundMs: number): Promise<Contender[]> {
+async function contendersOf(served: EventServer, roundMs: number): Promise<Contender[]> {
   const { url, pid } = served;
-  const fetch = await fill(served);
+  const fetch = await fillMonths(served);
   const callsFor = {
-    created: () => [served.create(LATER)],
+    created: () => [served.create(CREATED_DAY)],
     fetched: () => [fetch],
     listed: () => [served.list(MONTH)],
   };
   return operations.map((operation) => ({
-    name: contenderOf(operation, served.name),
+    name: contenderName(operation, served.name),
     side: served.side,
     async measure() {
-      const [first, ...more] = callsFor[operation]().map((call) => wired(url, call));
+      const [first, ...more] = callsFor[operation]().map((call) => serializeRequest(url, call));
       if (first === undefined) throw new Error('there are calls');
-      const before = processorSeconds(pid);
+      const before = cpuSecondsOf(pid);
       const perSecond = await callsPerSecond(url, [first, ...more], { connections: CONNECTIONS, forMs: roundMs });
-      const seconds = processorSeconds(pid) - before;
+      const seconds = cpuSecondsOf(pid) - before;
       return { '/s': perSecond, 'µs of CPU per request': (seconds * 1e9) / (perSecond * roundMs) };
     },
   }));
@@ -94,18 +94,18 @@ export const sideBySide: Bench = {
   target: 'ahead of Parse Server',
   async measure({ stage, rounds, roundMs, say }) {
     const contenders: Contender[] = [];
-    for (const database of databases)
+    for (const database of databaseKinds)
       contenders.push(...(await contendersOf(await startOurs(stage, database), roundMs)));
     contenders.push(...(await contendersOf(await startPeer(stage), roundMs)));
-    await inRounds(contenders, 1, () => undefined);
+    await measureInRounds(contenders, 1, () => undefined);
     const claims = operations.map(
-      (operation): Claim => ({
+      (operation): PerformanceClaim => ({
         description: `${operation}, compared with ${nameOf(PEER)}`,
-        of: seriesOf(contenderOf(operation, oursOn(PEER_DATABASE)), '/s'),
-        to: seriesOf(contenderOf(operation, nameOf(PEER)), '/s'),
+        of: seriesName(contenderName(operation, ourName(PEER_DATABASE)), '/s'),
+        to: seriesName(contenderName(operation, nameOf(PEER)), '/s'),
         atLeast: 1,
       }),
     );
-    return { series: await inRounds(contenders, rounds, say), claims };
+    return { series: await measureInRounds(contenders, rounds, say), claims };
   },
 };

@@ -5,7 +5,7 @@
  * objects that the library passes to callbacks may be shifted by the time zone.
  */
 declare module '@event-calendar/build/dist/event-calendar.min.js' {
-  export type Content = { readonly domNodes: readonly Node[] };
+  export type EventContent = { readonly domNodes: readonly Node[] };
 
   export type GridEvent = {
     readonly id: string;
@@ -27,28 +27,31 @@ declare module '@event-calendar/build/dist/event-calendar.min.js' {
   };
 
   /** Distance in time by which the user has dragged an event or one of its ends. */
-  export type Delta = { readonly days: number; readonly seconds: number };
+  export type DragDelta = { readonly days: number; readonly seconds: number };
 
   export type GridOptions = {
     readonly eventClick: (info: { readonly event: RenderedEvent; readonly jsEvent: Event }) => void;
-    readonly eventContent: (info: { readonly event: RenderedEvent; readonly timeText: string }) => Content | undefined;
+    readonly eventContent: (info: {
+      readonly event: RenderedEvent;
+      readonly timeText: string;
+    }) => EventContent | undefined;
     readonly eventDidMount: (info: { readonly event: RenderedEvent; readonly el: HTMLElement }) => void;
-    readonly eventDrop: (info: { readonly event: RenderedEvent; readonly delta: Delta }) => void;
+    readonly eventDrop: (info: { readonly event: RenderedEvent; readonly delta: DragDelta }) => void;
     readonly eventResize: (info: {
       readonly event: RenderedEvent;
-      readonly startDelta: Delta;
-      readonly endDelta: Delta;
+      readonly startDelta: DragDelta;
+      readonly endDelta: DragDelta;
     }) => void;
     readonly dateClick: (info: { readonly dateStr: string; readonly allDay: boolean }) => void;
     readonly select: (info: { readonly startStr: string; readonly endStr: string; readonly allDay: boolean }) => void;
     readonly [name: string]: unknown;
   };
 
-  export interface Grid {
-    setOption(name: string, value: unknown): Grid;
-    unselect(): Grid;
+  export interface EventCalendar {
+    setOption(name: string, value: unknown): EventCalendar;
+    unselect(): EventCalendar;
   }
 
-  export function create(target: HTMLElement, options: GridOptions): Grid;
-  export function destroy(grid: Grid): Promise<void>;
+  export function create(target: HTMLElement, options: GridOptions): EventCalendar;
+  export function destroy(grid: EventCalendar): Promise<void>;
 }

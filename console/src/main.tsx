@@ -3,18 +3,18 @@ import './components/tokens.css';
 import './components/base.css';
 import './components/components.css';
 import { currentRoute } from './app/router.ts';
-import { findSession, session } from './app/session.ts';
+import { loadSession, session } from './app/session.ts';
 import { Shell } from './app/shell.tsx';
 import { applyTheme } from './app/theme.tsx';
 import { errorMessage } from './app/use-query.ts';
-import { Welcome } from './auth/accept-invitation.tsx';
+import { AcceptInvitation } from './auth/accept-invitation.tsx';
 import { SignIn } from './auth/sign-in.tsx';
 import { LoadingSkeleton } from './components/badge.tsx';
 import { showToast, Toasts } from './components/toast.tsx';
 
 function App() {
-  const [first, token] = currentRoute.value.path;
-  if (first === 'welcome' && token !== undefined) return <Welcome token={token} />;
+  const [screenName, token] = currentRoute.value.path;
+  if (screenName === 'welcome' && token !== undefined) return <AcceptInvitation token={token} />;
   if (session.value === 'unknown') {
     return (
       <div class="door">
@@ -40,7 +40,7 @@ async function start(element: HTMLElement): Promise<void> {
     element,
   );
   try {
-    await findSession();
+    await loadSession();
   } catch (error) {
     session.value = undefined;
     showToast(errorMessage(error), { isBad: true });

@@ -1,14 +1,14 @@
 import { hookKinds } from '../delivery/outbox/event-kinds.ts';
 import { StaticResponse } from '../http/static/console-files.ts';
-import { type Documented, docsPage } from './page.ts';
-import { byResourceType } from './schema-shape.ts';
+import { createDocsPage, type DocumentedApi } from './page.ts';
+import { groupByResource } from './schema-shape.ts';
 
 /** The public documents by path. Each one is rendered on its first request, when the base URL is known. */
-export function documents(documented: () => Documented): Readonly<Record<string, () => StaticResponse>> {
-  return { '/docs': once(() => docsPage(documented())), '/llms.txt': once(() => llmsText(documented())) };
+export function publicDocuments(documented: () => DocumentedApi): Readonly<Record<string, () => StaticResponse>> {
+  return { '/docs': lazy(() => createDocsPage(documented())), '/llms.txt': lazy(() => renderLlmsText(documented())) };
 }
 
-function once<T>(create: () => T): () => T {
+function lazy<T>(create: () => T): () => T {
   let created: T | undefined;
   return () => {
     created ??= create();
@@ -17,8 +17,8 @@ function once<T>(create: () => T): () => T {
 }
 
 /** Renders `/llms.txt`, which describes the API to a language model that writes an integration. */
-function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
-  const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
+function renderLlmsText({ routes, baseUrl, version }: DocumentedApi): StaticResponse {
+  const resourceTypes = [...groupByResource(routes)].map(([resourceType, rows]) =>
     [
       `## ${resourceType}`,
       '',

@@ -1,15 +1,15 @@
 import { headersOf, problemsOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
-import { type Content, type Html, html } from './html.ts';
+import { type Html, type HtmlContent, html } from './html.ts';
 import {
-  exampleOf,
+  exampleCallOf,
   expectedForm,
   outputForm,
-  type Properties,
   propertiesOf,
-  recordOf,
-  requiredOf,
+  recordPropertiesOf,
+  requiredNamesOf,
+  type SchemaProperties,
 } from './schema-shape.ts';
 
 /** The anchor of a route on the page. */
@@ -21,75 +21,75 @@ export function anchorOf({ method, path }: Route): string {
 }
 
 /** Renders the documentation of a route: description, permission, input, output and an example call. */
-export function operation(row: Route, baseUrl: string, common: ReadonlySet<ProblemCode>): Html {
-  const { curl, sdk } = exampleOf(row, baseUrl);
+export function renderOperation(row: Route, baseUrl: string, common: ReadonlySet<ProblemCode>): Html {
+  const { curl, sdk } = exampleCallOf(row, baseUrl);
   return html`
 <section id="${anchorOf(row)}">
 <h3><b class="${row.method.toLowerCase()}">${row.method}</b>/v2${row.path}</h3>
-<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Returns ${row.status}.${recordedKinds(row)}</span></p>
-${inputTable('Query', parametersOf(row))}
-${inputTable(
+<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Returns ${row.status}.${renderRecordedKinds(row)}</span></p>
+${renderInputTable('Query', parameterRows(row))}
+${renderInputTable(
   'Headers',
   headersOf(row).map(({ name, description }) => [html`<code>${name}</code>`, description]),
 )}
-${inputTable('Body', bodyOf(row))}
+${renderInputTable('Body', bodyRows(row))}
 <pre><code>${curl}</code></pre>
 <pre><code>${sdk}</code></pre>
-${outputTable(recordOf(row.answer))}
-${problemLinks(row, common)}
+${renderOutputTable(recordPropertiesOf(row.responseSchema))}
+${renderProblemLinks(row, common)}
 </section>`;
 }
 
-function permissionOf({ permission }: Route): Content {
+function permissionOf({ permission }: Route): HtmlContent {
   return permission === undefined ? 'any key' : html`<code>${permission}</code>`;
 }
 
 /** The kinds of occurrence that a call of the route may record. */
-function recordedKinds({ records }: Route): Content {
+function renderRecordedKinds({ records }: Route): HtmlContent {
   if (records.length === 0) return '';
   return html` May be notified as ${records.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
 }
 
-function parametersOf({ parameters }: Route): readonly Content[][] {
+function parameterRows({ parameters }: Route): readonly HtmlContent[][] {
   return Object.entries(parameters).map(([name, { description, errorMessage }]) => [
     html`<code>${name}</code>`,
     html`${description} <span class="soft">${expectedForm(errorMessage)}</span>`,
   ]);
 }
 
-function bodyOf({ body }: Route): readonly Content[][] {
+function bodyRows({ body }: Route): readonly HtmlContent[][] {
   return Object.entries(propertiesOf(body)).map(([name, schema]) => [
-    html`<code>${name}</code>${requiredOf(body).includes(name) ? html` <b>required</b>` : ''}`,
+    html`<code>${name}</code>${requiredNamesOf(body).includes(name) ? html` <b>required</b>` : ''}`,
     html`${String(schema.description ?? '')} <span class="soft">${expectedForm(schema['x-must'])}</span>`,
   ]);
 }
 
 /** A table of the input in the query, the headers or the body; empty if there is none. */
-function inputTable(where: string, rows: readonly (readonly Content[])[]): Content {
-  return rows.length === 0 ? '' : table([where, 'Meaning'], rows);
+function renderInputTable(where: string, rows: readonly (readonly HtmlContent[])[]): HtmlContent {
+  return rows.length === 0 ? '' : renderTable([where, 'Meaning'], rows);
 }
 
-function outputTable(record: Properties): Content {
+function renderOutputTable(record: SchemaProperties): HtmlContent {
   const rows = Object.entries(record).map(([name, schema]) => [
     html`<code>${name}</code>`,
-    html`${String(schema.description ?? '')} <span class="soft">${formText(outputForm(schema))}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${outputFormText(outputForm(schema))}</span>`,
   ]);
   if (rows.length === 0) return '';
-  return html`<details><summary>The record</summary>${table(['Field', 'Meaning'], rows)}</details>`;
+  return html`<details><summary>The record</summary>${renderTable(['Field', 'Meaning'], rows)}</details>`;
 }
 
-function formText(form: ReturnType<typeof outputForm>): string {
+function outputFormText(form: ReturnType<typeof outputForm>): string {
   return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.is;
 }
 
-function problemLinks(row: Route, common: ReadonlySet<ProblemCode>): Content {
+function renderProblemLinks(row: Route, common: ReadonlySet<ProblemCode>): HtmlContent {
   const own = problemsOf(row).filter((code) => !common.has(code));
   if (own.length === 0) return '';
   const links = own.map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`);
   return html`<p class="soft">In addition to the problems of every call:${links}</p>`;
 }
 
-export function table(heads: readonly string[], rows: readonly (readonly Content[])[]): Html {
+export function renderTable(heads: readonly string[], rows: readonly (readonly HtmlContent[])[]): Html {
   return html`<table>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody></table>`;

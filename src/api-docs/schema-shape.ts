@@ -2,10 +2,10 @@ import type { JsonSchema } from '../http/fields/field.ts';
 import { idNames, type Route } from '../http/routes/route.ts';
 
 /** An example call of a route, as a shell command and with the SDK. */
-export type Example = { readonly curl: string; readonly sdk: string };
+export type ExampleCall = { readonly curl: string; readonly sdk: string };
 
 /** SDK methods whose names do not follow from the path. */
-const SDK_NAMES: Readonly<Record<string, string>> = {
+const SDK_METHOD_NAMES: Readonly<Record<string, string>> = {
   'DELETE /calendars/{calendar_id}': 'calendars.revoke',
   'DELETE /keys/{key_id}': 'keys.revoke',
   'DELETE /hooks/{hook_id}/secret': 'hooks.deleteSecret',
@@ -29,34 +29,35 @@ const ICS = [
 const ID = '1';
 
 /** Returns an example call of a route with only its required input. */
-export function exampleOf(route: Route, baseUrl: string): Example {
+export function exampleCallOf(route: Route, baseUrl: string): ExampleCall {
   const url = `${baseUrl}/v2${route.path.replace(/\{\w+\}/g, ID)}`;
-  const body = bodyOf(route);
+  const body = exampleBodyOf(route);
   const lines = [
     `curl${route.method === 'GET' ? '' : ` -X ${route.method}`} '${url}'`,
     `-H "domain: $CARILLON_DOMAIN" -H "key: $CARILLON_KEY"`,
     ...(body === undefined ? [] : [`-H 'content-type: application/json' -d '${JSON.stringify(body)}'`]),
   ];
-  return { curl: lines.join(' \\\n  '), sdk: sdkOf(route, body) };
+  return { curl: lines.join(' \\\n  '), sdk: sdkCallOf(route, body) };
 }
 
-function sdkOf(route: Route, body: unknown): string {
+function sdkCallOf(route: Route, body: unknown): string {
   const [collection = '', ...rest] = (route.aliasOf ?? route.path).split('/').filter((part) => part !== '');
   const resourceType = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  const name = SDK_NAMES[`${route.method} ${route.path}`] ?? `${resourceType}.${methodOf(route, rest.at(-1) ?? '')}`;
-  const args = [...idNames(route.path).map(() => ID), ...(body === undefined ? [] : [literal(body)])];
+  const name =
+    SDK_METHOD_NAMES[`${route.method} ${route.path}`] ?? `${resourceType}.${sdkMethodOf(route, rest.at(-1) ?? '')}`;
+  const args = [...idNames(route.path).map(() => ID), ...(body === undefined ? [] : [toLiteral(body)])];
   return `await carillon.${name}(${args.join(', ')})`;
 }
 
 /** The name of the SDK method: the action of the path, or a verb by HTTP method. */
-function methodOf(route: Route, last: string): string {
+function sdkMethodOf(route: Route, last: string): string {
   if (route.method === 'GET') return route.mode === 'follow' || 'offset' in route.parameters ? 'list' : 'get';
   if (route.method === 'PUT') return 'update';
   if (route.method === 'DELETE') return 'delete';
   return route.path.includes('}/') ? last : 'create';
 }
 
-function literal(value: unknown): string {
+function toLiteral(value: unknown): string {
   return JSON.stringify(value)
     .replace(/"(\w+)":/g, ' $1: ')
     .replaceAll('"', "'")
@@ -64,10 +65,10 @@ function literal(value: unknown): string {
 }
 
 /** The example body of a route: its required fields; if there are none, its first field. */
-function bodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined {
+function exampleBodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined {
   if (body === undefined) return undefined;
   const fields = Object.entries(propertiesOf(body));
-  const required = fields.filter(([name]) => requiredOf(body).includes(name));
+  const required = fields.filter(([name]) => requiredNamesOf(body).includes(name));
   const shown = required.length > 0 ? required : fields.slice(0, 1);
   return Object.fromEntries(shown.map(([name, schema]) => [name, exampleValue(name, schema)]));
 }
@@ -84,20 +85,20 @@ function exampleValue(name: string, schema: JsonSchema): unknown {
   return 'Launch';
 }
 
-export type Properties = Readonly<Record<string, JsonSchema>>;
+export type SchemaProperties = Readonly<Record<string, JsonSchema>>;
 
-export function propertiesOf(schema: JsonSchema | undefined): Properties {
-  return (schema?.properties ?? {}) as Properties;
+export function propertiesOf(schema: JsonSchema | undefined): SchemaProperties {
+  return (schema?.properties ?? {}) as SchemaProperties;
 }
 
-export function requiredOf(schema: JsonSchema | undefined): readonly string[] {
+export function requiredNamesOf(schema: JsonSchema | undefined): readonly string[] {
   return (schema?.required ?? []) as readonly string[];
 }
 
 /**
  * The fields of the record in a response. The record is `data`, an item of a list in `data`, or the response itself.
  */
-export function recordOf(answer: JsonSchema): Properties {
+export function recordPropertiesOf(answer: JsonSchema): SchemaProperties {
   const properties = propertiesOf(answer);
   const { data } = properties;
   if (data === undefined) return properties;
@@ -112,7 +113,7 @@ export function expectedForm(must: unknown): string {
 /**
  * The string values of an enumeration. "0" is included only if "1" is a value, too; otherwise "0" is an alias for none.
  */
-export function wordsIn(schema: JsonSchema): readonly string[] {
+export function enumTextsOf(schema: JsonSchema): readonly string[] {
   const words = Array.isArray(schema.enum) ? schema.enum : [];
   const texts = words.filter((word): word is string => typeof word === 'string');
   return texts.includes('1') ? texts : texts.filter((word) => word !== '0');
@@ -143,6 +144,6 @@ function listForm(items: JsonSchema): string {
 }
 
 /** Groups routes by resource, which is the first segment of the path. */
-export function byResourceType(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
+export function groupByResource(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
   return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
 }

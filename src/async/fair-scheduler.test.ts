@@ -4,7 +4,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { FairQueue, FairScheduler } from './fair-scheduler.ts';
 
 /** Creates a scheduler whose jobs take 2 ms each, and a log of the jobs that ran in each iteration. */
-function scheduler(budgetMs: number) {
+function createScheduler(budgetMs: number) {
   let now = 0;
   let iteration = 0;
   const log: string[] = [];
@@ -26,17 +26,17 @@ function scheduler(budgetMs: number) {
 }
 
 test('owners take turns, and an iteration starts no job after its budget is used', async () => {
-  const { scheduler: jobs, work, log, end } = scheduler(3);
+  const { scheduler: jobs, work, log, end } = createScheduler(3);
   for (const name of ['a1', 'a2', 'a3', 'b1']) jobs.run(name.slice(0, 1), () => work(name));
   await end(4);
   assert.deepEqual(log, ['0 a1', '0 a2', '1 b1', '1 a3']);
 });
 
 test('the work after a turn counts against the budget, so that a long body leaves room for requests of others', async () => {
-  const { scheduler: jobs, work, log, end } = scheduler(2);
+  const { scheduler: jobs, work, log, end } = createScheduler(2);
   const read = async () => {
     for (const chunk of ['chunk 1', 'chunk 2']) {
-      await jobs.turn('body');
+      await jobs.waitForTurn('body');
       work(chunk);
     }
   };

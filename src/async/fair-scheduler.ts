@@ -3,7 +3,7 @@
  * the items of another owner.
  */
 export class FairQueue<T> {
-  readonly #lines = new Map<string, T[]>();
+  readonly #itemsByOwner = new Map<string, T[]>();
   #size = 0;
 
   get size(): number {
@@ -12,20 +12,20 @@ export class FairQueue<T> {
 
   push(owner: string, item: T): void {
     this.#size += 1;
-    const line = this.#lines.get(owner);
-    if (line === undefined) this.#lines.set(owner, [item]);
+    const line = this.#itemsByOwner.get(owner);
+    if (line === undefined) this.#itemsByOwner.set(owner, [item]);
     else line.push(item);
   }
 
   shift(): T | undefined {
-    const [first] = this.#lines;
+    const [first] = this.#itemsByOwner;
     if (first === undefined) return undefined;
     const [owner, line] = first;
     const item = line.shift();
     this.#size -= 1;
     // Move the owner behind all other owners.
-    this.#lines.delete(owner);
-    if (line.length > 0) this.#lines.set(owner, line);
+    this.#itemsByOwner.delete(owner);
+    if (line.length > 0) this.#itemsByOwner.set(owner, line);
     return item;
   }
 }
@@ -41,7 +41,7 @@ export type FairSchedulerPorts = {
 export class FairScheduler {
   readonly #ports: FairSchedulerPorts;
   readonly #queue = new FairQueue<() => void>();
-  #iterationEndsAt: number | undefined;
+  #budgetEndsAt: number | undefined;
   #isRunning = false;
 
   constructor(ports: FairSchedulerPorts) {
@@ -57,17 +57,17 @@ export class FairScheduler {
   }
 
   /** Resolves when the owner is next. The work after it, up to the next `await`, counts against the time budget. */
-  turn(owner: string): Promise<void> {
+  waitForTurn(owner: string): Promise<void> {
     return new Promise((resolve) => this.run(owner, resolve));
   }
 
   readonly #runNext = (): void => {
     const now = this.#ports.clock.monotonic();
-    if (this.#iterationEndsAt === undefined) {
-      this.#iterationEndsAt = now + this.#ports.budgetMs;
+    if (this.#budgetEndsAt === undefined) {
+      this.#budgetEndsAt = now + this.#ports.budgetMs;
       setImmediate(this.#endIteration);
     }
-    const job = now < this.#iterationEndsAt ? this.#queue.shift() : undefined;
+    const job = now < this.#budgetEndsAt ? this.#queue.shift() : undefined;
     this.#isRunning = job !== undefined;
     if (job === undefined) return;
     job();
@@ -76,7 +76,7 @@ export class FairScheduler {
   };
 
   readonly #endIteration = (): void => {
-    this.#iterationEndsAt = undefined;
+    this.#budgetEndsAt = undefined;
     if (this.#queue.size === 0 || this.#isRunning) return;
     this.#isRunning = true;
     this.#runNext();

@@ -1,6 +1,6 @@
 import { Problem } from '../problems.ts';
 
-export type FairLimits = {
+export type FairSemaphoreLimits = {
   /** Maximum number of permits in use, over all groups. */
   readonly maxActive: number;
   /** Maximum number of permits in use per group. */
@@ -12,20 +12,20 @@ export type FairLimits = {
 };
 
 /** The state of one group. A group exists while it uses permits or has waiting calls. */
-type Group = { active: number; readonly waiting: (() => void)[] };
+type GroupState = { active: number; readonly waiting: (() => void)[] };
 
 /**
  * A semaphore that no group can exhaust: each group has its own limits for permits and for waiting calls. A free permit
  * goes to the groups in turn, regardless of how many calls of each group are waiting.
  */
 export class FairSemaphore<K> {
-  readonly #limits: FairLimits;
+  readonly #limits: FairSemaphoreLimits;
   /** Groups by key; the first one gets the next free permit. */
-  readonly #groups = new Map<K, Group>();
-  #active = 0;
-  #waiting = 0;
+  readonly #groups = new Map<K, GroupState>();
+  #activeCount = 0;
+  #waitingCount = 0;
 
-  constructor(limits: FairLimits) {
+  constructor(limits: FairSemaphoreLimits) {
     this.#limits = limits;
   }
 
@@ -49,20 +49,20 @@ export class FairSemaphore<K> {
       return Promise.resolve();
     }
     const { maxWaiting, maxWaitingPerGroup } = this.#limits;
-    if (this.#waiting >= maxWaiting || group.waiting.length >= maxWaitingPerGroup) {
+    if (this.#waitingCount >= maxWaiting || group.waiting.length >= maxWaitingPerGroup) {
       return Promise.reject(new Problem('overloaded'));
     }
     this.#groups.set(key, group);
-    this.#waiting += 1;
+    this.#waitingCount += 1;
     return new Promise((resolve) => group.waiting.push(resolve));
   }
 
   #release(key: K): void {
     const group = this.#groups.get(key);
     if (group === undefined) return;
-    this.#active -= 1;
+    this.#activeCount -= 1;
     group.active -= 1;
-    this.#moveLast(key, group);
+    this.#moveToEnd(key, group);
     this.#grantNext();
   }
 
@@ -71,25 +71,25 @@ export class FairSemaphore<K> {
       if (!this.#hasPermit(group)) continue;
       const next = group.waiting.shift();
       if (next === undefined) continue;
-      this.#waiting -= 1;
+      this.#waitingCount -= 1;
       this.#grant(key, group);
       next();
       return;
     }
   }
 
-  #hasPermit({ active }: Group): boolean {
-    return this.#active < this.#limits.maxActive && active < this.#limits.maxActivePerGroup;
+  #hasPermit({ active }: GroupState): boolean {
+    return this.#activeCount < this.#limits.maxActive && active < this.#limits.maxActivePerGroup;
   }
 
-  #grant(key: K, group: Group): void {
-    this.#active += 1;
+  #grant(key: K, group: GroupState): void {
+    this.#activeCount += 1;
     group.active += 1;
-    this.#moveLast(key, group);
+    this.#moveToEnd(key, group);
   }
 
   /** Moves a group behind all other groups; removes it if it uses no permits and has no waiting calls. */
-  #moveLast(key: K, group: Group): void {
+  #moveToEnd(key: K, group: GroupState): void {
     this.#groups.delete(key);
     if (group.active > 0 || group.waiting.length > 0) this.#groups.set(key, group);
   }

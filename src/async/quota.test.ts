@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Owner, Quota } from './quota.ts';
+import { Quota, type QuotaOwner } from './quota.ts';
 
-const of = (group: string, member: string): Owner => ({ group, member });
+const of = (group: string, member: string): QuotaOwner => ({ group, member });
 
 test('a quota has a limit in total, one for each group and one for each member', () => {
   const quota = new Quota({ total: 10, group: 6, member: 4 });
@@ -12,7 +12,7 @@ test('a quota has a limit in total, one for each group and one for each member',
   assert.equal(quota.take(of('a', 'a3'), 1), false, 'the group has its share');
   assert.equal(quota.take(of('b', 'b1'), 4), true);
   assert.equal(quota.take(of('c', 'c1'), 1), false, 'nothing is left');
-  quota.give(of('a', 'a1'), 4);
+  quota.giveBack(of('a', 'a1'), 4);
   assert.deepEqual([quota.used, quota.take(of('c', 'c1'), 4)], [6, true]);
 });
 
@@ -27,8 +27,8 @@ test('what is in use already is counted beyond the limits, and nobody has room u
   const quota = new Quota({ total: 10, group: 4 });
   quota.add({ group: 'a' }, 12);
   assert.deepEqual([quota.hasRoom({ group: 'a' }, 0), quota.hasRoom({ group: 'b' }, 0)], [false, false]);
-  quota.give({ group: 'a' }, 8);
+  quota.giveBack({ group: 'a' }, 8);
   assert.deepEqual([quota.hasRoom({ group: 'a' }, 0), quota.hasRoom({ group: 'a' })], [true, false]);
-  quota.give({ group: 'a' }, 4);
+  quota.giveBack({ group: 'a' }, 4);
   assert.equal(quota.used, 0);
 });

@@ -2,9 +2,9 @@
  * The owner of an amount. `group` is an account, or all callers without an account; `member` is a user or a client
  * network within the group.
  */
-export type Owner = { readonly group: string | number; readonly member?: string | number };
+export type QuotaOwner = { readonly group: string | number; readonly member?: string | number };
 
-export type Limits = {
+export type QuotaLimits = {
   /** Maximum amount in use, over all groups. */
   readonly total: number;
   /** Maximum amount in use per group; undefined: no limit. */
@@ -15,12 +15,12 @@ export type Limits = {
 
 /** Tracks the use of a scarce resource, such as slots or bytes, with limits in total, per group and per member. */
 export class Quota {
-  readonly #limits: Limits;
+  readonly #limits: QuotaLimits;
   readonly #groups = new Map<string | number, number>();
   readonly #members = new Map<string | number, number>();
   #used = 0;
 
-  constructor(limits: Limits) {
+  constructor(limits: QuotaLimits) {
     this.#limits = limits;
   }
 
@@ -28,7 +28,7 @@ export class Quota {
     return this.#used;
   }
 
-  hasRoom({ group, member }: Owner, amount = 1): boolean {
+  hasRoom({ group, member }: QuotaOwner, amount = 1): boolean {
     const { total, group: perGroup, member: perMember } = this.#limits;
     if (this.#used + amount > total) return false;
     if (perGroup !== undefined && (this.#groups.get(group) ?? 0) + amount > perGroup) return false;
@@ -36,26 +36,26 @@ export class Quota {
   }
 
   /** Takes an amount if the limits allow it; returns whether they do. */
-  take(owner: Owner, amount = 1): boolean {
+  take(owner: QuotaOwner, amount = 1): boolean {
     if (!this.hasRoom(owner, amount)) return false;
     this.add(owner, amount);
     return true;
   }
 
   /** Adds an amount that is already in use, even if it exceeds a limit. */
-  add({ group, member }: Owner, amount: number): void {
+  add({ group, member }: QuotaOwner, amount: number): void {
     this.#used += amount;
-    if (this.#limits.group !== undefined) change(this.#groups, group, amount);
-    if (this.#limits.member !== undefined && member !== undefined) change(this.#members, member, amount);
+    if (this.#limits.group !== undefined) addAmount(this.#groups, group, amount);
+    if (this.#limits.member !== undefined && member !== undefined) addAmount(this.#members, member, amount);
   }
 
   /** Returns an amount that was taken or added for the same owner. */
-  give(owner: Owner, amount = 1): void {
+  giveBack(owner: QuotaOwner, amount = 1): void {
     this.add(owner, -amount);
   }
 }
 
-function change(amounts: Map<string | number, number>, name: string | number, by: number): void {
+function addAmount(amounts: Map<string | number, number>, name: string | number, by: number): void {
   const amount = (amounts.get(name) ?? 0) + by;
   if (amount === 0) amounts.delete(name);
   else amounts.set(name, amount);

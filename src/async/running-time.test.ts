@@ -7,11 +7,11 @@ import { RunningTime } from './running-time.ts';
 test('time passes by ticks, and what begins now begins with the next one', async () => {
   const clock = testClock();
   const seen: number[] = [];
-  const time = new RunningTime(clock, 1_000, () => seen.push(time.ms));
+  const time = new RunningTime(clock, 1_000, () => seen.push(time.runningMs));
   time.start();
-  assert.equal(time.nextMs, 1_000);
+  assert.equal(time.nextTickMs, 1_000);
   await clock.advance(3_500);
-  assert.deepEqual([seen, time.ms, time.nextMs], [[1_000, 2_000, 3_000], 3_000, 4_000]);
+  assert.deepEqual([seen, time.runningMs, time.nextTickMs], [[1_000, 2_000, 3_000], 3_000, 4_000]);
   time.stop();
   await clock.advance(5_000);
   assert.deepEqual([seen.length, clock.pending], [3, []]);
@@ -29,7 +29,7 @@ test('a pause of the process counts as two ticks, and deadlines are judged after
     },
   };
   const seen: number[] = [];
-  const time = new RunningTime(clock, 1_000, () => seen.push(time.ms));
+  const time = new RunningTime(clock, 1_000, () => seen.push(time.runningMs));
   time.start();
   now = 60_000;
   due();

@@ -20,12 +20,12 @@ export class RunningTime {
   }
 
   /** Running time up to the last tick, in milliseconds. */
-  get ms(): number {
+  get runningMs(): number {
     return this.#ms;
   }
 
   /** Running time at the next tick. Deadlines count from it, so that no deadline is reached early. */
-  get nextMs(): number {
+  get nextTickMs(): number {
     return this.#ms + this.#intervalMs;
   }
 

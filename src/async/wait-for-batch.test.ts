@@ -4,35 +4,35 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { waitForBatch } from './wait-for-batch.ts';
 
 /** Adds `many` items to a batch, with `between` event-loop iterations between two items. */
-function coming(many: number, between: number): { count: () => number; all: Promise<void> } {
-  let here = 0;
-  const come = async () => {
-    while (here < many) {
+function addItems(many: number, between: number): { count: () => number; all: Promise<void> } {
+  let addedCount = 0;
+  const addAll = async () => {
+    while (addedCount < many) {
       for (let passed = 0; passed <= between; passed += 1) await turn();
-      here += 1;
+      addedCount += 1;
     }
   };
-  return { count: () => here, all: come() };
+  return { count: () => addedCount, all: addAll() };
 }
 
 test('what comes turn after turn is gathered until two turns bring nothing', async () => {
-  const { count } = coming(20, 0);
+  const { count } = addItems(20, 0);
   await waitForBatch(count, 1_000);
   assert.equal(count(), 20);
 });
 
 test('what comes in every other turn is gathered, what comes later is not waited for', async () => {
-  const near = coming(20, 1);
+  const near = addItems(20, 1);
   await waitForBatch(near.count, 1_000);
   assert.equal(near.count(), 20);
-  const far = coming(20, 5);
+  const far = addItems(20, 5);
   await waitForBatch(far.count, 1_000);
   assert.ok(far.count() < 3, `${far.count()} were waited for`);
   await far.all;
 });
 
 test('no more is gathered than can be done together', async () => {
-  const { count, all } = coming(20, 0);
+  const { count, all } = addItems(20, 0);
   await waitForBatch(count, 7);
   assert.equal(count(), 7);
   await all;

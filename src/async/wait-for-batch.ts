@@ -10,10 +10,10 @@ const IDLE_ITERATIONS = 2;
  * @param count returns the number of items that are waiting
  */
 export async function waitForBatch(count: () => number, maxCount: number): Promise<void> {
-  let quiet = 0;
+  let idleIterations = 0;
   do {
-    const known = count();
+    const countBefore = count();
     await new Promise<void>((resolve) => setImmediate(resolve));
-    quiet = count() > known ? 0 : quiet + 1;
-  } while (quiet < IDLE_ITERATIONS && count() < maxCount);
+    idleIterations = count() > countBefore ? 0 : idleIterations + 1;
+  } while (idleIterations < IDLE_ITERATIONS && count() < maxCount);
 }

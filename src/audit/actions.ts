@@ -46,34 +46,34 @@ export function isAuditAction(text: string): text is AuditAction {
 }
 
 /** An audit entry: the action, its subject (such as `key 12`), and details, which never contain a secret. */
-export type Entry = {
+export type AuditEntry = {
   readonly action: AuditAction;
   readonly subject: string;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
 
 /** An audit entry with its account (0 for all accounts or none) and its actor. */
-export type FullEntry = Entry & { readonly accountId: number; readonly by: Actor };
+export type AttributedAuditEntry = AuditEntry & { readonly accountId: number; readonly by: Actor };
 
 /** Writes audit entries in this transaction, pipelined with the commit. */
-export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
+export function writeAuditEntries(write: AccountWrite, ...entries: readonly AuditEntry[]): void {
   if (entries.length === 0) return;
-  const rows = entries.map((entry) => rowOf(entry, write.by, write.now));
+  const rows = entries.map((entry) => toAuditRow(entry, write.by, write.now));
   write.pipelineWithCommit(write.insertInto('audit', rows));
 }
 
 /** Writes audit entries in a transaction that is not limited to one account. */
-export function auditInAccounts(
+export function writeAuditEntriesAcrossAccounts(
   tx: Pick<Tx, 'queries' | 'withCommit'>,
-  entries: readonly FullEntry[],
+  entries: readonly AttributedAuditEntry[],
   now: number,
 ): void {
   if (entries.length === 0) return;
-  const rows = entries.map((entry) => ({ ...rowOf(entry, entry.by, now), account_id: entry.accountId }));
+  const rows = entries.map((entry) => ({ ...toAuditRow(entry, entry.by, now), account_id: entry.accountId }));
   tx.withCommit(tx.queries.insertInto('audit').values(rows));
 }
 
-function rowOf({ action, subject, detail = {} }: Entry, by: Actor, now: number) {
+function toAuditRow({ action, subject, detail = {} }: AuditEntry, by: Actor, now: number) {
   return {
     user_id: by.userId,
     key_id: by.keyId,
@@ -97,7 +97,7 @@ type AuditFilters = {
 const GLOBAL_ACTIONS: readonly AuditAction[] = ['database.restored'];
 
 /** Returns the audit entries that match the filters, oldest first. */
-export function listAudit(read: Queries, { accountId, action, since }: AuditFilters) {
+export function listAuditEntries(read: Queries, { accountId, action, since }: AuditFilters) {
   let query = read
     .selectFrom('audit')
     .leftJoin('accounts', 'accounts.account_id', 'audit.account_id')

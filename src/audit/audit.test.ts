@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../../test/kit/eventually.ts';
 import { startTarget } from '../../test/kit/network/target.ts';
-import type { Json, Person, TestService } from '../../test/kit/service/service.ts';
+import type { ApiUser, Json, TestService } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 
 const FROM = '127.0.0.1';
@@ -19,7 +19,7 @@ async function entries(carillon: TestService, after = 0): Promise<Json[]> {
 const last = async (carillon: TestService) => (await entries(carillon)).at(-1)?.audit_id ?? 0;
 const short = (rows: readonly Json[]) =>
   rows.map(({ action, subject, detail, source }) => [action, subject, detail, source]);
-const newest = async (carillon: TestService, { carillon: own }: Person) => ({
+const newest = async (carillon: TestService, { carillon: own }: ApiUser) => ({
   hook: (await own.hooks.list()).data.at(-1),
   count: (await entries(carillon)).length,
 });
@@ -27,8 +27,8 @@ const newest = async (carillon: TestService, { carillon: own }: Person) => ({
 for (const { test, testService } of stores) {
   test('changes of keys, users and hooks are in the audit log, with actor and source', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
     const made = await entries(carillon);
     const own = made.filter(({ account_id }) => account_id === made.at(-1)?.account_id);
     assert.deepEqual(
@@ -79,8 +79,8 @@ for (const { test, testService } of stores) {
 
   test('C23 each key and hook of a deleted user has an entry; calls that change nothing have none', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
     const { id } = await member.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/x', event: 'new_event' });
     const { data: keys } = await owner.carillon.keys.list({ user_id: member.userId });
     const before = await last(carillon);
@@ -108,7 +108,7 @@ for (const { test, testService } of stores) {
 
   test('a hook ended by the dispatcher has one entry with its reason; records and deliveries have none', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '10ms,10ms' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const [refusing, failing, healthy] = [await startTarget(t, 401), await startTarget(t, 500), await startTarget(t)];
     const make = (target_url: string) => owner.carillon.hooks.create({ target_url, event: 'new_event' });
     const [first, second] = [await make(refusing.url), await make(failing.url)];
@@ -116,8 +116,8 @@ for (const { test, testService } of stores) {
     const before = await last(carillon);
     const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
     for (let count = 0; count < 5; count += 1) await owner.carillon.events.create(event);
-    await healthy.arrived(5);
-    await failing.arrived(3);
+    await healthy.waitForArrivals(5);
+    await failing.waitForArrivals(3);
     const found = await eventually(
       () => entries(carillon, before),
       (rows) => rows.length >= 2,
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     const { hook, count } = await newest(carillon, owner);
     assert.equal(hook?.state, 'live');
     await owner.carillon.events.create(event);
-    await healthy.arrived(6);
+    await healthy.waitForArrivals(6);
     assert.equal((await entries(carillon)).length, count);
   });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { testClock } from '../../test/kit/clock.ts';
-import { openAt } from '../../test/kit/database/database.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { eventually } from '../../test/kit/eventually.ts';
 import type { Json, TestService } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
@@ -29,11 +29,11 @@ const written = ({ store }: TestService, count: number) =>
 for (const { test, testService, database } of stores) {
   test('C1 C2 denied requests are in the audit log with key id, user, reason and source, never with the key', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const other = await carillon.account('other.test');
-    const narrow = await carillon.key(owner, { permissions: ['events:read'] });
-    const revoked = await carillon.key(owner, {});
-    const expired = await carillon.key(owner, { expiresAt: systemClock.now() - 1 });
+    const owner = await carillon.createAccount('acme.test');
+    const other = await carillon.createAccount('other.test');
+    const narrow = await carillon.createKey(owner, { permissions: ['events:read'] });
+    const revoked = await carillon.createKey(owner, {});
+    const expired = await carillon.createKey(owner, { expiresAt: systemClock.now() - 1 });
     const { data: keys } = await owner.carillon.keys.list();
     const [, , revokedId = ''] = keys.map(({ id }) => id);
     await owner.carillon.keys.revoke(revokedId);
@@ -87,7 +87,7 @@ for (const { test, testService, database } of stores) {
     const carillon = await testService(t, { database: place });
     await carillon.call(undefined, 'GET', '/v2/events');
     await carillon.stop();
-    const store = await openAt(t, place);
+    const store = await openStoreAt(t, place);
     assert.deepEqual(
       (await denials(store)).map(({ action, detail }) => [action, detail]),
       [['denied.unknown_key', { count: 1 }]],
@@ -95,7 +95,7 @@ for (const { test, testService, database } of stores) {
   });
 
   test('many denied requests cause few rows at growing intervals, and all are counted', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     const clock = testClock();
     let writes = 0;
     const counting: Store['write'] = (work) => {
@@ -110,7 +110,12 @@ for (const { test, testService, database } of stores) {
     const attack = (from: number) => {
       for (let number = 0; number < 100; number += 1) {
         const shown = { key: `carillon_${from}_${number}`, domain: 'acme.test' };
-        gathering.add({ route: 'GET /v2/events', source: `192.0.2.${number % 250}`, caller: undefined, shown });
+        gathering.add({
+          route: 'GET /v2/events',
+          source: `192.0.2.${number % 250}`,
+          caller: undefined,
+          credentials: shown,
+        });
       }
     };
     // Send a hundred denied requests a second, for an hour.
@@ -142,7 +147,7 @@ for (const { test, testService, database } of stores) {
   });
 
   test('a failed write loses the entries and nothing else', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     const clock = testClock();
     const lines: Json[] = [];
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -152,7 +157,7 @@ for (const { test, testService, database } of stores) {
       route: 'GET /v2/events',
       source: '192.0.2.1',
       caller: undefined,
-      shown: { key: 'x', domain: 'y' },
+      credentials: { key: 'x', domain: 'y' },
     });
     await clock.advance(1_000);
     await eventually(

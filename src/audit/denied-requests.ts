@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import type { Caller } from '../permissions.ts';
 import { hashApiKey } from '../secrets.ts';
 import type { Queries, Store } from '../store/store.ts';
-import { auditInAccounts, type FullEntry } from './actions.ts';
+import { type AttributedAuditEntry, writeAuditEntriesAcrossAccounts } from './actions.ts';
 
 /** A request that was denied with 401. `caller` is set if the key was valid but lacked a permission. */
 export type DeniedRequest = {
@@ -12,7 +12,7 @@ export type DeniedRequest = {
   readonly source: string;
   readonly caller: Caller | undefined;
   /** The credentials of the request. The key is hashed immediately and never stored. */
-  readonly shown: { readonly key: string | undefined; readonly domain: string | undefined };
+  readonly credentials: { readonly key: string | undefined; readonly domain: string | undefined };
 };
 
 /** A rejected sign-in, with the account and the user that it named. An unknown id is 0. */
@@ -24,7 +24,7 @@ const MIN_INTERVAL_MS = 1_000;
 const MAX_INTERVAL_MS = 60_000;
 
 /** Maximum number of groups per write. Denied requests of further groups are counted in a single row. */
-const MAX_GROUPS = 20;
+const MAX_GROUPS_PER_WRITE = 20;
 
 /** Maximum number of group rows per hour. After that, denied requests are only counted, in one row a minute. */
 const MAX_ROWS_PER_HOUR = 500;
@@ -34,7 +34,7 @@ const HOUR_MS = 3_600_000;
  * Denied requests that are written as one audit entry: those of one caller and route, of one unknown key, or of one
  * sign-in.
  */
-type Group = {
+type DeniedGroup = {
   readonly route: string;
   readonly source: string;
   readonly caller?: Caller | undefined;
@@ -43,7 +43,7 @@ type Group = {
   readonly signIn?: DeniedSignIn;
 };
 
-type CountedGroup = Group & { count: number };
+type CountedDeniedGroup = DeniedGroup & { count: number };
 
 /**
  * Writes denied requests to the audit log in groups, so that an attacker cannot cause a write per request or fill the
@@ -54,8 +54,8 @@ export class DeniedRequestLog {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
-  #groups = new Map<string, CountedGroup>();
-  #others = 0;
+  #groups = new Map<string, CountedDeniedGroup>();
+  #ungroupedCount = 0;
   #intervalMs = MIN_INTERVAL_MS;
   #hourStartedAt = 0;
   #rowsThisHour = 0;
@@ -67,11 +67,12 @@ export class DeniedRequestLog {
     this.#log = log;
   }
 
-  add({ route, source, caller, shown }: DeniedRequest): void {
-    const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
+  add({ route, source, caller, credentials }: DeniedRequest): void {
+    const hash = credentials.key === undefined ? undefined : hashApiKey(credentials.key);
     // Requests of known callers are grouped by route, other requests by key.
-    const name = caller === undefined ? [source, hash, shown.domain] : [source, caller.keyId, caller.sessionId, route];
-    this.#count(JSON.stringify(name), { route, source, caller, hash, domain: shown.domain });
+    const name =
+      caller === undefined ? [source, hash, credentials.domain] : [source, caller.keyId, caller.sessionId, route];
+    this.#addToGroup(JSON.stringify(name), { route, source, caller, hash, domain: credentials.domain });
   }
 
   /**
@@ -79,13 +80,13 @@ export class DeniedRequestLog {
    */
   addSignIn(signIn: DeniedSignIn): void {
     const { source, accountId, userId } = signIn;
-    this.#count(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
+    this.#addToGroup(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
   }
 
-  #count(name: string, group: Group): void {
+  #addToGroup(name: string, group: DeniedGroup): void {
     const same = this.#groups.get(name);
     if (same !== undefined) same.count += 1;
-    else if (this.#groups.size >= MAX_GROUPS) this.#others += 1;
+    else if (this.#groups.size >= MAX_GROUPS_PER_WRITE) this.#ungroupedCount += 1;
     else this.#groups.set(name, { ...group, count: 1 });
     if (this.#cancel !== undefined) return;
     // No request was denied recently: start again with the shortest interval that the hourly limit allows.
@@ -111,7 +112,7 @@ export class DeniedRequestLog {
     await this.#write();
   }
 
-  #beginHour(): void {
+  #startHourIfDue(): void {
     const now = this.#clock.now();
     if (now - this.#hourStartedAt < HOUR_MS) return;
     this.#hourStartedAt = now;
@@ -119,23 +120,27 @@ export class DeniedRequestLog {
   }
 
   #minInterval(): number {
-    this.#beginHour();
+    this.#startHourIfDue();
     return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? MIN_INTERVAL_MS : MAX_INTERVAL_MS;
   }
 
   async #write(): Promise<void> {
     const all = [...this.#groups.values()];
     if (all.length === 0) return;
-    this.#beginHour();
+    this.#startHourIfDue();
     const groups = all.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
     this.#rowsThisHour += groups.length;
-    const others = all.slice(groups.length).reduce((sum, one) => sum + one.count, this.#others);
+    const others = all.slice(groups.length).reduce((sum, one) => sum + one.count, this.#ungroupedCount);
     this.#intervalMs = Math.max(this.#intervalMs, this.#minInterval());
     this.#groups = new Map();
-    this.#others = 0;
+    this.#ungroupedCount = 0;
     try {
       await this.#store.write(async (tx) => {
-        auditInAccounts(tx, await entriesOf(tx.queries, groups, others, this.#clock.now()), this.#clock.now());
+        writeAuditEntriesAcrossAccounts(
+          tx,
+          await toAuditEntries(tx.queries, groups, others, this.#clock.now()),
+          this.#clock.now(),
+        );
       });
     } catch (error) {
       // A failed write must not fail anything else. The service log has each denied request as well.
@@ -144,25 +149,25 @@ export class DeniedRequestLog {
   }
 }
 
-async function entriesOf(
+async function toAuditEntries(
   queries: Queries,
-  groups: readonly CountedGroup[],
+  groups: readonly CountedDeniedGroup[],
   others: number,
   now: number,
-): Promise<FullEntry[]> {
+): Promise<AttributedAuditEntry[]> {
   const unknownCallers = groups.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
-  const keys = await keysOf(queries, unknownCallers);
-  const accounts = await accountsOf(queries, unknownCallers);
-  const entries = groups.map((one): FullEntry & { count: number } => {
+  const keys = await findKeysByHash(queries, unknownCallers);
+  const accounts = await findAccountsByDomain(queries, unknownCallers);
+  const entries = groups.map((one): AttributedAuditEntry & { count: number } => {
     const key = one.hash === undefined ? undefined : keys.get(one.hash);
-    if (one.caller !== undefined) return notPermitted(one, one.caller);
-    if (one.signIn !== undefined) return signInRefused(one, one.signIn);
-    if (key !== undefined) return unusableKey(one, key, now);
+    if (one.caller !== undefined) return notPermittedEntry(one, one.caller);
+    if (one.signIn !== undefined) return rejectedSignInEntry(one, one.signIn);
+    if (key !== undefined) return unusableKeyEntry(one, key, now);
     const accountId = accounts.get(one.domain ?? '') ?? 0;
     const by = { userId: 0, keyId: 0, source: one.source };
     return { action: 'denied.unknown_key', subject: '', accountId, by, count: one.count };
   });
-  const rest: FullEntry[] = [
+  const rest: AttributedAuditEntry[] = [
     {
       action: 'denied.others',
       subject: '',
@@ -171,29 +176,31 @@ async function entriesOf(
       by: { userId: 0, keyId: 0, source: 'many' },
     },
   ];
-  return [...mergeEqual(entries), ...(others > 0 ? rest : [])];
+  return [...mergeEqualEntries(entries), ...(others > 0 ? rest : [])];
 }
 
-function notPermitted({ route, source, count }: CountedGroup, { accountId, userId, keyId }: Caller) {
+function notPermittedEntry({ route, source, count }: CountedDeniedGroup, { accountId, userId, keyId }: Caller) {
   return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
 }
 
-function signInRefused({ count }: CountedGroup, { source, accountId, userId }: DeniedSignIn) {
+function rejectedSignInEntry({ count }: CountedDeniedGroup, { source, accountId, userId }: DeniedSignIn) {
   const by = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
   return { action: 'login.refused', subject, accountId, by, count } as const;
 }
 
-function unusableKey({ source, domain, count }: CountedGroup, key: KnownKey, now: number) {
+function unusableKeyEntry({ source, domain, count }: CountedDeniedGroup, key: ApiKeyRow, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
-  const detail = { because: whyUnusable(key, domain, now) };
+  const detail = { because: unusableReason(key, domain, now) };
   const by = { userId, keyId, source };
   return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by, count } as const;
 }
 
 /** Merges equal entries and adds up their counts. */
-function mergeEqual(entries: readonly (FullEntry & { readonly count: number })[]): FullEntry[] {
-  const sums = new Map<string, FullEntry & { count: number }>();
+function mergeEqualEntries(
+  entries: readonly (AttributedAuditEntry & { readonly count: number })[],
+): AttributedAuditEntry[] {
+  const sums = new Map<string, AttributedAuditEntry & { count: number }>();
   for (const entry of entries) {
     const name = JSON.stringify({ ...entry, count: 0 });
     const same = sums.get(name);
@@ -203,15 +210,18 @@ function mergeEqual(entries: readonly (FullEntry & { readonly count: number })[]
   return [...sums.values()].map(({ count, detail, ...entry }) => ({ ...entry, detail: { ...detail, count } }));
 }
 
-type KnownKey = Awaited<ReturnType<typeof knownKeys>>[number];
+type ApiKeyRow = Awaited<ReturnType<typeof selectKeysByHash>>[number];
 
-async function keysOf(queries: Queries, groups: readonly CountedGroup[]): Promise<Map<string, KnownKey>> {
+async function findKeysByHash(
+  queries: Queries,
+  groups: readonly CountedDeniedGroup[],
+): Promise<Map<string, ApiKeyRow>> {
   const hashes = groups.map(({ hash }) => hash).filter((hash) => hash !== undefined);
-  const rows = hashes.length === 0 ? [] : await knownKeys(queries, hashes);
+  const rows = hashes.length === 0 ? [] : await selectKeysByHash(queries, hashes);
   return new Map(rows.map((row) => [row.key_hash, row]));
 }
 
-function knownKeys(queries: Queries, hashes: readonly string[]) {
+function selectKeysByHash(queries: Queries, hashes: readonly string[]) {
   return queries
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -230,14 +240,17 @@ function knownKeys(queries: Queries, hashes: readonly string[]) {
     .execute();
 }
 
-function whyUnusable(key: KnownKey, domain: string | undefined, now: number): string {
+function unusableReason(key: ApiKeyRow, domain: string | undefined, now: number): string {
   if (key.date_deleted !== null) return 'its user was deleted';
   if (key.revoked_at !== null) return 'revoked';
   if (key.expires_at !== null && key.expires_at <= now) return 'expired';
   return key.domain === domain ? 'unknown at that moment' : 'shown with another domain';
 }
 
-async function accountsOf(queries: Queries, groups: readonly CountedGroup[]): Promise<Map<string, number>> {
+async function findAccountsByDomain(
+  queries: Queries,
+  groups: readonly CountedDeniedGroup[],
+): Promise<Map<string, number>> {
   const domains = groups.map(({ domain }) => domain).filter((domain) => domain !== undefined);
   if (domains.length === 0) return new Map();
   const rows = await queries

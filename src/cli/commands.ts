@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { CliError, onOutputBroken, stderr, stdout } from './output/screen.ts';
+import { CliError, onOutputError, stderr, stdout } from './output/screen.ts';
 
 /**
  * A command. `summary` is its line in the help overview. `load` imports its module, which happens only when the command
@@ -8,7 +8,7 @@ import { CliError, onOutputBroken, stderr, stdout } from './output/screen.ts';
  */
 type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
 
-const OPERATORS: readonly CommandEntry[] = [
+const OPERATOR_COMMANDS: readonly CommandEntry[] = [
   { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
   {
     name: 'accounts',
@@ -53,7 +53,7 @@ const OPERATORS: readonly CommandEntry[] = [
   },
 ];
 
-const INTEGRATORS: readonly CommandEntry[] = [
+const CLIENT_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'login',
     summary: 'save the URL of a service, a domain and a key',
@@ -80,26 +80,26 @@ const INTEGRATORS: readonly CommandEntry[] = [
     summary: 'serve the API as tools, over the Model Context Protocol',
     load: async () => (await import('./client/mcp.ts')).addMcp,
   },
-  resourceType('events', 'manage calendar events'),
-  resourceType('clients', 'manage clients'),
-  resourceType('contacts', 'manage contacts'),
-  resourceType('projects', 'manage projects'),
-  resourceType('tasks', 'manage tasks'),
-  resourceType('subtasks', 'manage subtasks'),
-  resourceType('time-entries', 'manage time entries of tasks'),
-  resourceType('comments', 'manage comments on projects and tasks'),
-  resourceType('teams', 'manage teams'),
-  resourceType('calendars', 'manage calendar subscriptions'),
+  resourceCommand('events', 'manage calendar events'),
+  resourceCommand('clients', 'manage clients'),
+  resourceCommand('contacts', 'manage contacts'),
+  resourceCommand('projects', 'manage projects'),
+  resourceCommand('tasks', 'manage tasks'),
+  resourceCommand('subtasks', 'manage subtasks'),
+  resourceCommand('time-entries', 'manage time entries of tasks'),
+  resourceCommand('comments', 'manage comments on projects and tasks'),
+  resourceCommand('teams', 'manage teams'),
+  resourceCommand('calendars', 'manage calendar subscriptions'),
   {
     name: 'import-calendar',
     summary: 'import the events of an .ics file',
     load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
   },
-  resourceType('hooks', 'manage hooks'),
-  resourceType('deliveries', 'list and redeliver deliveries'),
-  resourceType('notifications', 'read the feed'),
-  resourceType('user', 'show the caller'),
-  resourceType('company', 'show the account'),
+  resourceCommand('hooks', 'manage hooks'),
+  resourceCommand('deliveries', 'list and redeliver deliveries'),
+  resourceCommand('notifications', 'read the feed'),
+  resourceCommand('user', 'show the caller'),
+  resourceCommand('company', 'show the account'),
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
@@ -108,36 +108,36 @@ const INTEGRATORS: readonly CommandEntry[] = [
 ];
 
 /** Returns the entry for the command of a resource. Its subcommands are derived from the routes. */
-function resourceType(name: string, summary: string): CommandEntry {
+function resourceCommand(name: string, summary: string): CommandEntry {
   return {
     name,
     summary,
     load: async () => {
-      const { addResourceType } = await import('./resource-commands/command.ts');
-      return (program) => addResourceType(program, name);
+      const { addResourceCommand } = await import('./resource-commands/command.ts');
+      return (program) => addResourceCommand(program, name);
     },
   };
 }
 
-const GROUPS = {
-  'Operator commands (on the database):': OPERATORS,
-  'Client commands (through the service):': INTEGRATORS,
+const COMMAND_GROUPS = {
+  'Operator commands (on the database):': OPERATOR_COMMANDS,
+  'Client commands (through the service):': CLIENT_COMMANDS,
 };
 
-const EPILOGUE = `
+const EXIT_STATUS_HELP = `
 Exit status: 0 on success and after Ctrl-C; 1 on failure, with one line for each error on standard error; 2 if
 import --from-api left records out, which it lists.`;
 
 /** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
 export async function run(argv: readonly string[]): Promise<void> {
   // A pipe that its reader closes early is not an error, as after `carillon … | head`.
-  onOutputBroken((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  onOutputError((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
   // Escape uncaught errors, since their messages may contain untrusted text that Node would print unescaped. `serve`
   // installs its own handler.
-  if (words[0] !== 'serve') process.on('uncaughtException', endUnexpectedly);
+  if (words[0] !== 'serve') process.on('uncaughtException', exitWithStackTrace);
   // Search the first three words, because `complete --` and `help` come before the name of the command.
-  const program = await programOf((name) => words.slice(0, 3).includes(name));
+  const program = await createProgram((name) => words.slice(0, 3).includes(name));
   try {
     if (words[0] === 'complete') (await import('./completion/completion.ts')).printSuggestions(program, words.slice(1));
     else await program.parseAsync([...argv]);
@@ -146,11 +146,11 @@ export async function run(argv: readonly string[]): Promise<void> {
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
     else if (error instanceof CliError) stderr.print(...error.lines);
     else if (words[0] === 'serve') throw error;
-    else endUnexpectedly(error);
+    else exitWithStackTrace(error);
   }
 }
 
-function endUnexpectedly(error: unknown): void {
+function exitWithStackTrace(error: unknown): void {
   stderr.print(...String(error instanceof Error ? error.stack : error).split('\n'));
   process.exit(1);
 }
@@ -158,11 +158,11 @@ function endUnexpectedly(error: unknown): void {
 /**
  * Builds the program. Commands that `isWanted` selects are loaded in full; the others have only a name and a summary.
  */
-export async function programOf(isWanted: (name: string) => boolean): Promise<Command> {
+export async function createProgram(isWanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
     .description('Self-hosted project management with a REST API, a calendar and webhooks.')
     .version(version)
-    .addHelpText('after', EPILOGUE)
+    .addHelpText('after', EXIT_STATUS_HELP)
     .configureOutput({
       writeOut: (text) => stdout.printText(text),
       writeErr: (text) => stderr.printText(text),
@@ -170,7 +170,7 @@ export async function programOf(isWanted: (name: string) => boolean): Promise<Co
         write(`${text.trim().replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}; see carillon --help\n`),
     })
     .exitOverride();
-  for (const [group, entries] of Object.entries(GROUPS)) {
+  for (const [group, entries] of Object.entries(COMMAND_GROUPS)) {
     program.commandsGroup(group);
     for (const { name, summary, load } of entries) {
       if (isWanted(name)) (await load())(program);

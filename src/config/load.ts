@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { environmentName, type Option, type OptionName, options } from './options.ts';
+import { environmentVariableOf, type Option, type OptionName, options } from './options.ts';
 
 type ValueOf<O> = O extends Option<infer T> ? T : never;
 
@@ -19,15 +19,16 @@ export function loadConfig(sources: ConfigSources): { config: Config } | { fault
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(options) as [OptionName, Option<unknown>][]) {
-    const { text, writtenAs } = textOf(name, row.flag, row.initial, sources);
+    const { text, writtenAs } = findOptionText(name, row.flag, row.initial, sources);
     if (text === undefined) continue;
     const parsed = row.parse(text);
     if ('fault' in parsed) faults.push(`${writtenAs} ${parsed.fault}.`);
     else values[name] = parsed.value;
   }
   const config = { baseUrl: undefined, ...values } as unknown as Config;
-  const hasBaseUrl = textOf('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
-  if (values.host !== undefined && !hasBaseUrl) faults.push(...missingBaseUrl(config));
+  const hasBaseUrl =
+    findOptionText('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
+  if (values.host !== undefined && !hasBaseUrl) faults.push(...baseUrlErrors(config));
   if (config.database?.scheme === 'sqlite' && config.role !== undefined && config.role !== 'all')
     faults.push(
       '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does everything.',
@@ -37,7 +38,7 @@ export function loadConfig(sources: ConfigSources): { config: Config } | { fault
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
-function textOf(
+function findOptionText(
   name: OptionName,
   optionFlag: string,
   initial: string | undefined,
@@ -45,7 +46,7 @@ function textOf(
 ): { text: string | undefined; writtenAs: string } {
   const flag = sources.flags[name];
   if (flag !== undefined) return { text: flag, writtenAs: `--${optionFlag}` };
-  const variable = environmentName(optionFlag);
+  const variable = environmentVariableOf(optionFlag);
   const value = sources.environment[variable];
   // An empty variable counts as missing: many tools set an empty variable for "not set".
   if (value !== undefined && value !== '') return { text: value, writtenAs: variable };
@@ -56,7 +57,7 @@ function textOf(
  * Returns an error for a wildcard address without a base URL: the address does not determine the URL under which
  * clients reach the service (C10).
  */
-function missingBaseUrl(config: Config): string[] {
+function baseUrlErrors(config: Config): string[] {
   if (!isWildcard(config.host)) return [];
   return [
     `--host ${config.host} listens on every address: set --base-url to the one under which others reach the service.`,
@@ -71,12 +72,12 @@ function isWildcard(host: string): boolean {
 
 /** Environment variables that start with `CARILLON_` but belong to no option, because they are probably misspelled. */
 export function unknownVariables(environment: ConfigSources['environment']): string[] {
-  const known = new Set(Object.values(options).map((row) => environmentName(row.flag)));
+  const known = new Set(Object.values(options).map((row) => environmentVariableOf(row.flag)));
   return Object.keys(environment).filter((name) => name.startsWith('CARILLON_') && !known.has(name));
 }
 
 /** The value of each option by flag, with secrets masked, for the log line at start-up. */
-export function summaryOf(config: Config): Record<string, unknown> {
+export function summarizeConfig(config: Config): Record<string, unknown> {
   const rows = Object.entries(options) as [OptionName, Option<unknown>][];
   return Object.fromEntries(
     rows.map(([name, row]) => {

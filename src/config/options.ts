@@ -1,19 +1,19 @@
 import { isIP } from 'node:net';
 import { type AllowRule, parseAllowRules } from '../delivery/transport/ssrf-guard.ts';
-import { parseDuration, parseRate, type Rate } from '../durations.ts';
+import { parseDuration, parseRate, type RequestRate } from '../durations.ts';
 import {
+  formatMailServer,
+  formatSender,
   type MailServer,
   parseMailServer,
   parseSender,
   type Sender,
-  showMailServer,
-  showSender,
 } from '../mail/smtp.ts';
-import { parseDatabase, showDatabase } from '../store/database-url.ts';
+import { formatDatabase, parseDatabaseUrl } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
 /** The parsed value of an option, or the error as text that follows the option's name. */
-export type Parsed<T> = { value: T } | { fault: string };
+export type ParseResult<T> = { value: T } | { fault: string };
 
 /** The definition of an option of `carillon serve`. Flags, environment variables, help and docs are derived from it. */
 export type Option<T> = {
@@ -23,7 +23,7 @@ export type Option<T> = {
   readonly description: string;
   /** The default as text; undefined if the option may be absent. */
   readonly initial: string | undefined;
-  readonly parse: (text: string) => Parsed<T>;
+  readonly parse: (text: string) => ParseResult<T>;
   /** Set if the value is never logged or displayed. */
   readonly secret?: true;
   /** Converts the value to the one that is displayed, if the value contains a secret or is not a plain one. */
@@ -35,32 +35,32 @@ function option<T>(row: Option<T>): Option<T> {
 }
 
 /** Defines an option for a rate limit, which is off by default. */
-function rateLimit(name: string, counted: string): Option<Rate | undefined> {
+function rateLimitOption(name: string, counted: string): Option<RequestRate | undefined> {
   return {
     flag: `rate-limit-${name}`,
     shape: 'off|number/s|m|h',
     description: `Rate limit of ${counted}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
     initial: 'off',
-    parse: parseLimit,
+    parse: parseRateLimit,
     show: showRate,
   };
 }
 
 /** Defines an option for a quota per account, which is off by default. */
-function quota(flag: string, description: string): Option<number | undefined> {
+function quotaOption(flag: string, description: string): Option<number | undefined> {
   return {
     flag,
     shape: 'off|number',
     description,
     initial: 'off',
-    parse: (text) => (text === 'off' ? { value: undefined } : parseWhole(text, 1, 1_000_000_000, 'off or ')),
+    parse: (text) => (text === 'off' ? { value: undefined } : parseWholeNumber(text, 1, 1_000_000_000, 'off or ')),
     show: (max) => max ?? 'off',
   };
 }
 
-const roles = ['all', 'api', 'delivery'] as const;
+const nodeRoles = ['all', 'api', 'delivery'] as const;
 
-export type Role = (typeof roles)[number];
+export type NodeRole = (typeof nodeRoles)[number];
 
 /** All options, in the order of the help. */
 export const options = {
@@ -76,24 +76,24 @@ export const options = {
     shape: 'number',
     description: 'The port to listen on; 0 takes a free one.',
     initial: '8080',
-    parse: (text) => parseWhole(text, 0, 65_535),
+    parse: (text) => parseWholeNumber(text, 0, 65_535),
   }),
   database: option({
     flag: 'database',
     shape: 'sqlite:path|postgres://…',
     description: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
     initial: 'sqlite:data/carillon.db',
-    parse: parseDatabase,
-    show: showDatabase,
+    parse: parseDatabaseUrl,
+    show: formatDatabase,
   }),
-  role: option<Role>({
+  role: option<NodeRole>({
     flag: 'role',
     shape: 'all|api|delivery',
     description:
       'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
     initial: 'all',
     parse: (text) => {
-      const role = roles.find((one) => one === text);
+      const role = nodeRoles.find((one) => one === text);
       return role === undefined ? { fault: 'must be all, api or delivery' } : { value: role };
     },
   }),
@@ -129,14 +129,14 @@ export const options = {
     shape: 'duration,duration',
     description: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
     initial: '1m,2h',
-    parse: parseWaits,
+    parse: parseRetryDelays,
   }),
   attemptTimeout: option({
     flag: 'attempt-timeout',
     shape: 'duration',
     description: 'Timeout of one attempt: DNS, connection and response.',
     initial: '15s',
-    parse: (text) => parseTime(text, 100, 300_000),
+    parse: (text) => parseBoundedDuration(text, 100, 300_000),
   }),
   corsOrigins: option<readonly string[]>({
     flag: 'cors-origins',
@@ -144,7 +144,7 @@ export const options = {
     description:
       'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
     initial: '',
-    parse: (text) => parseOrigins(listOf(text)),
+    parse: (text) => parseOrigins(splitList(text)),
   }),
   trustProxy: option<readonly string[]>({
     flag: 'trust-proxy',
@@ -160,7 +160,7 @@ export const options = {
       'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
     initial: '',
     parse: parseMailServer,
-    show: showMailServer,
+    show: formatMailServer,
   }),
   mailFrom: option<Sender | undefined>({
     flag: 'mail-from',
@@ -169,7 +169,7 @@ export const options = {
       'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
     initial: '',
     parse: parseSender,
-    show: showSender,
+    show: formatSender,
   }),
   metricsToken: option<string>({
     flag: 'metrics-token',
@@ -187,7 +187,7 @@ export const options = {
     description:
       'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
     initial: '1000',
-    parse: (text) => parseWhole(text, 1, 100_000),
+    parse: (text) => parseWholeNumber(text, 1, 100_000),
   }),
   maxConnections: option({
     flag: 'max-connections',
@@ -195,7 +195,7 @@ export const options = {
     description:
       'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
     initial: '20000',
-    parse: (text) => parseWhole(text, 16, 1_000_000),
+    parse: (text) => parseWholeNumber(text, 16, 1_000_000),
   }),
   maxUnread: option({
     flag: 'max-unread',
@@ -204,7 +204,7 @@ export const options = {
       'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
     // The minimum is 80 MiB, so that the eighth of it for one user is enough for the largest page.
-    parse: (text) => parseWhole(text, 80, 65_536),
+    parse: (text) => parseWholeNumber(text, 80, 65_536),
   }),
   maxFollowers: option({
     flag: 'max-followers',
@@ -212,23 +212,23 @@ export const options = {
     description:
       'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
     initial: '10000',
-    parse: (text) => parseWhole(text, 1, 1_000_000),
+    parse: (text) => parseWholeNumber(text, 1, 1_000_000),
   }),
-  rateLimitKeyReads: rateLimit('key-reads', 'reading requests per key'),
-  rateLimitKeyWrites: rateLimit('key-writes', 'writing requests per key'),
-  rateLimitAccountReads: rateLimit('account-reads', 'reading requests per account'),
-  rateLimitAccountWrites: rateLimit('account-writes', 'writing requests per account'),
-  wrongKeys: option<Rate | undefined>({
+  rateLimitKeyReads: rateLimitOption('key-reads', 'reading requests per key'),
+  rateLimitKeyWrites: rateLimitOption('key-writes', 'writing requests per key'),
+  rateLimitAccountReads: rateLimitOption('account-reads', 'reading requests per account'),
+  rateLimitAccountWrites: rateLimitOption('account-writes', 'writing requests per account'),
+  wrongKeys: option<RequestRate | undefined>({
     flag: 'wrong-keys',
     shape: 'off|number/s|m|h',
     description:
       'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
     initial: '60/m',
-    parse: parseLimit,
+    parse: parseRateLimit,
     show: showRate,
   }),
-  maxHooks: quota('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
-  maxPending: quota(
+  maxHooks: quotaOption('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
+  maxPending: quotaOption(
     'max-pending-per-account',
     'Quota of pending deliveries per account. Beyond it, a write that would add one is rejected with 429. Pending deliveries are never dropped.',
   ),
@@ -238,7 +238,7 @@ export const options = {
     description:
       'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
     initial: '1000',
-    parse: (text) => parseWhole(text, 1, 2_000),
+    parse: (text) => parseWholeNumber(text, 1, 2_000),
   }),
   logLevel: option({
     flag: 'log-level',
@@ -255,17 +255,17 @@ export const options = {
 export type OptionName = keyof typeof options;
 
 /** The environment variable of an option: `CARILLON_LOG_LEVEL` for the flag `log-level`. */
-export function environmentName(flag: string): string {
+export function environmentVariableOf(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function parseWhole(text: string, min: number, max: number, or = ''): Parsed<number> {
+function parseWholeNumber(text: string, min: number, max: number, or = ''): ParseResult<number> {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return { value };
   return { fault: `must be ${or}a whole number from ${min} to ${max}` };
 }
 
-function parseLimit(text: string): Parsed<Rate | undefined> {
+function parseRateLimit(text: string): ParseResult<RequestRate | undefined> {
   if (text === 'off') return { value: undefined };
   const value = parseRate(text);
   return value === undefined ? { fault: 'must be off, or a rate such as 100/s, 6000/m or 1000/h' } : { value };
@@ -273,17 +273,17 @@ function parseLimit(text: string): Parsed<Rate | undefined> {
 
 const WINDOW_NAMES: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
 
-function showRate(rate: Rate | undefined): string {
+function showRate(rate: RequestRate | undefined): string {
   return rate === undefined ? 'off' : `${rate.count}/${WINDOW_NAMES[rate.windowS]}`;
 }
 
-function parseTime(text: string, minMs: number, maxMs: number): Parsed<number> {
+function parseBoundedDuration(text: string, minMs: number, maxMs: number): ParseResult<number> {
   const value = parseDuration(text);
   if (value === undefined) return { fault: 'must be a duration such as 15s, 2h or 250ms' };
   return value >= minMs && value <= maxMs ? { value } : { fault: `must be from ${minMs}ms to ${maxMs}ms` };
 }
 
-function parseBaseUrl(text: string): Parsed<string> {
+function parseBaseUrl(text: string): ParseResult<string> {
   const fault = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return fault;
@@ -292,18 +292,18 @@ function parseBaseUrl(text: string): Parsed<string> {
 }
 
 /** Maximum retry delay: a year. A longer delay is a mistake, and its due time might be outside the range of dates. */
-const MAX_WAIT_MS = 365 * 24 * 3_600_000;
+const MAX_RETRY_DELAY_MS = 365 * 24 * 3_600_000;
 
-function parseWaits(text: string): Parsed<readonly [number, number]> {
+function parseRetryDelays(text: string): ParseResult<readonly [number, number]> {
   const [first = -1, second = -1, ...more] = text.split(',').map(parseDuration);
-  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= MAX_WAIT_MS;
+  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= MAX_RETRY_DELAY_MS;
   if (!isWait(first) || !isWait(second) || more.length > 0)
     return { fault: 'must be two durations of at most 365d, such as 1m,2h' };
   return { value: [first, second] };
 }
 
-function parseProxies(text: string): Parsed<readonly string[]> {
-  const proxies = listOf(text);
+function parseProxies(text: string): ParseResult<readonly string[]> {
+  const proxies = splitList(text);
   const wrong = proxies.find((proxy) => {
     const [address = '', bits, ...more] = proxy.split('/');
     const family = isIP(address);
@@ -313,7 +313,7 @@ function parseProxies(text: string): Parsed<readonly string[]> {
   return wrong === undefined ? { value: proxies } : { fault: `must list IP addresses or CIDRs; ${wrong} is none` };
 }
 
-function listOf(text: string): string[] {
+function splitList(text: string): string[] {
   return text
     .split(',')
     .map((item) => item.trim())

@@ -12,7 +12,7 @@ export const isTimed = (time: string): boolean => time.slice(11) !== MIDNIGHT;
 export const atMidnight = (day: string): string => `${day} ${MIDNIGHT}`;
 
 /** Adds a number of days to a day. The result is clamped to the years 1 to 9999. */
-export function plusDays(day: string, count: number): string {
+export function addDays(day: string, count: number): string {
   const [year, month, date] = [Number(day.slice(0, 4)), Number(day.slice(5, 7)), Number(day.slice(8, 10))];
   const moved = new Date(0).setUTCFullYear(year, month - 1, date) + count * DAY_MS;
   if (moved < FIRST_DAY) return '0001-01-01';
@@ -24,7 +24,7 @@ const FIRST_DAY = new Date(0).setUTCFullYear(1, 0, 1);
 const LAST_DAY = new Date(0).setUTCFullYear(9999, 11, 31);
 
 /** Start and end of an event in iCalendar terms: two days, or two times. The end is exclusive. */
-type Span =
+type EventSpan =
   | { readonly isAllDay: true; readonly start: string; readonly end: string }
   /** `end` is undefined if the event has no end. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };
@@ -35,25 +35,25 @@ export type StoredDates = { readonly start_date: string; readonly due_date: stri
  * Converts stored dates to iCalendar terms. An event without an end time is all-day, as in the console. An event with
  * only a start time, on a single day, has no end.
  */
-export function spanOf({ start_date, due_date }: StoredDates): Span {
+export function toSpan({ start_date, due_date }: StoredDates): EventSpan {
   if (!isTimed(due_date)) {
     const isOpen = isTimed(start_date) && dayOf(start_date) === dayOf(due_date);
     if (isOpen) return { isAllDay: false, start: start_date, end: undefined };
-    return { isAllDay: true, start: dayOf(start_date), end: plusDays(dayOf(due_date), 1) };
+    return { isAllDay: true, start: dayOf(start_date), end: addDays(dayOf(due_date), 1) };
   }
-  const end = due_date.endsWith(LAST_SECOND) ? atMidnight(plusDays(dayOf(due_date), 1)) : due_date;
+  const end = due_date.endsWith(LAST_SECOND) ? atMidnight(addDays(dayOf(due_date), 1)) : due_date;
   return { isAllDay: false, start: start_date, end: end < start_date ? start_date : end };
 }
 
 /** Converts iCalendar terms to stored dates; the inverse of `toSpan`. An end before the start is ignored. */
-export function datedOf(span: Span): StoredDates {
+export function toStoredDates(span: EventSpan): StoredDates {
   if (span.isAllDay) {
-    const last = plusDays(span.end, -1);
+    const last = addDays(span.end, -1);
     return { start_date: atMidnight(span.start), due_date: atMidnight(last < span.start ? span.start : last) };
   }
   const { start, end } = span;
   if (end === undefined || end < start) return { start_date: start, due_date: atMidnight(dayOf(start)) };
   if (isTimed(end)) return { start_date: start, due_date: end };
   if (end === start) return { start_date: start, due_date: start };
-  return { start_date: start, due_date: `${plusDays(dayOf(end), -1)} ${LAST_SECOND}` };
+  return { start_date: start, due_date: `${addDays(dayOf(end), -1)} ${LAST_SECOND}` };
 }

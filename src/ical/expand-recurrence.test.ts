@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fc } from '../../test/kit/fast-check.ts';
 import { ICAL } from '../../test/kit/ical.ts';
-import { timesOfRule } from './expand-recurrence.ts';
-import { ruleIn } from './rule.ts';
+import { expandRule } from './expand-recurrence.ts';
+import { parseRule } from './rule.ts';
 
 const FROM_MS = Date.UTC(2026, 0);
 const TO_MS = Date.UTC(2029, 0) - 1;
 
-type Work = { readonly times: readonly string[]; readonly steps: number };
+type Expansion = { readonly times: readonly string[]; readonly steps: number };
 
 /** Expands a rule within three years. Returns its first times and the number of steps used. */
-function followed(text: string, start: string, { most = 60, maxSteps = Number.POSITIVE_INFINITY } = {}): Work {
-  const rule = ruleIn(text);
+function expandText(text: string, start: string, { most = 60, maxSteps = Number.POSITIVE_INFINITY } = {}): Expansion {
+  const rule = parseRule(text);
   assert.ok(rule !== undefined, text);
   let steps = 0;
   const take = (count: number) => {
     steps += count;
     return steps <= maxSteps;
   };
-  const stretch = { startMs: Date.parse(`${start}Z`), untilMs: rule.until?.wallMs, fromMs: FROM_MS, toMs: TO_MS, take };
+  const range = { startMs: Date.parse(`${start}Z`), untilMs: rule.until?.wallMs, fromMs: FROM_MS, toMs: TO_MS, take };
   const times: string[] = [];
-  for (const atMs of timesOfRule(rule, stretch)) {
+  for (const atMs of expandRule(rule, range)) {
     times.push(new Date(atMs).toISOString().slice(0, 16));
     if (times.length >= most) break;
   }
@@ -70,7 +70,7 @@ test('X9 rules are expanded by RFC 5545, with week numbers, negative positions a
     ['FREQ=YEARLY', '2024-02-29T09:00', ['2028-02-29T09:00']],
   ];
   for (const [text, start, times] of rules) {
-    const { times: found } = followed(text, start);
+    const { times: found } = expandText(text, start);
     assert.deepEqual(found, times, text);
   }
 });
@@ -99,7 +99,7 @@ test('X9 rules of moderate cost have the same times as in another parser', () =>
       const theirs: string[] = [];
       for (let time = iterator.next(); time; time = iterator.next()) theirs.push(time.toString().slice(0, 16));
       assert.deepEqual(
-        followed(counted, begin).times,
+        expandText(counted, begin).times,
         theirs.filter((time) => Date.parse(`${time}Z`) <= TO_MS),
       );
     }),
@@ -120,7 +120,7 @@ test('X9 the work for any rule is bounded, mostly in proportion to the number of
     ['FREQ=DAILY', '0001-01-01T00:00', 200],
   ];
   for (const [text, start, most] of bombs) {
-    const { steps } = followed(text, start);
+    const { steps } = expandText(text, start);
     assert.ok(steps <= most, `${text}: ${steps}`);
   }
   // The expansion of a rule that has no times stops when its budget is used up.
@@ -129,7 +129,7 @@ test('X9 the work for any rule is bounded, mostly in proportion to the number of
     'FREQ=SECONDLY;COUNT=1000000000',
     `FREQ=YEARLY;BYHOUR=${all(24)};BYMINUTE=${all(60)};BYSECOND=${all(60)};BYDAY=MO;BYSETPOS=366`,
   ]) {
-    const { times, steps } = followed(text, '1970-01-01T00:00', { maxSteps: 10_000 });
+    const { times, steps } = expandText(text, '1970-01-01T00:00', { maxSteps: 10_000 });
     assert.deepEqual([times, steps], [[], 10_001], text);
   }
 });

@@ -1,4 +1,4 @@
-import { modulo, type Rule, RuleDays } from './rule.ts';
+import { modulo, type RecurrenceRule, RuleDays } from './rule.ts';
 import { DAY_MS, SECOND_MS } from './values.ts';
 
 /** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
@@ -19,13 +19,13 @@ export type ExpansionRange = {
  * any rule. Without COUNT it begins at the start of the range, however long ago DTSTART was. Returns whether the rule
  * continues after the range.
  */
-export function* timesOfRule(rule: Rule, range: ExpansionRange): Generator<number, boolean> {
+export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
   const lastMs = Math.min(range.toMs, untilMs);
   const firstMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
   let counted = 0;
-  for (const atMs of chosenTimes(rule, { ...range, fromMs: firstMs, toMs: lastMs })) {
+  for (const atMs of selectTimes(rule, { ...range, fromMs: firstMs, toMs: lastMs })) {
     if (atMs < startMs) continue;
     if (atMs > lastMs) break;
     counted += 1;
@@ -36,14 +36,14 @@ export function* timesOfRule(rule: Rule, range: ExpansionRange): Generator<numbe
 }
 
 /** Maximum length in days of the periods that are longer than a day. */
-const MAX_PERIOD_DAYS = new Map<Rule['frequency'], number>([
+const MAX_PERIOD_DAYS = new Map<RecurrenceRule['frequency'], number>([
   ['WEEKLY', 7],
   ['MONTHLY', 31],
   ['YEARLY', 366],
 ]);
 
 /** Yields all matching times. With BYSETPOS, yields only the times of each period that BYSETPOS selects. */
-function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
+function* selectTimes(rule: RecurrenceRule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
   const days = new RuleDays(rule, Math.floor(startMs / DAY_MS));
   const clock = new RuleClock(rule, startMs);
   const firstDay = Math.floor(fromMs / DAY_MS);
@@ -58,17 +58,17 @@ function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: ExpansionRang
   for (const atMs of timesOfDays(days, clock, days.periodOf(firstDay), lastMs, take)) {
     const periodOfTime = clock.periodOf(atMs) ?? days.periodOf(Math.floor(atMs / DAY_MS));
     if (periodOfTime !== currentPeriod) {
-      yield* atPositions(period, rule.positions);
+      yield* selectPositions(period, rule.positions);
       period = [];
     }
     currentPeriod = periodOfTime;
     period.push(atMs);
   }
   // If the budget ran out, the last period is incomplete and its positions are unknown.
-  if (take(0)) yield* atPositions(period, rule.positions);
+  if (take(0)) yield* selectPositions(period, rule.positions);
 }
 
-function atPositions(period: readonly number[], positions: ReadonlySet<number>): readonly number[] {
+function selectPositions(period: readonly number[], positions: ReadonlySet<number>): readonly number[] {
   return period.filter((_, at) => positions.has(at + 1) || positions.has(at - period.length));
 }
 
@@ -76,7 +76,7 @@ function atPositions(period: readonly number[], positions: ReadonlySet<number>):
 function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: number, take: ExpansionRange['take']) {
   for (let day = firstDay; day * DAY_MS <= toMs; ) {
     if (!take(1)) return;
-    const next = days.next(day);
+    const next = days.nextCandidate(day);
     if (next === day) {
       for (const atMs of clock.timesOn(day)) {
         if (!take(1)) return;
@@ -90,49 +90,49 @@ function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: 
 const DAY_S = 86_400;
 
 /** Length in seconds of one unit of each frequency that is shorter than a day. */
-const UNIT_S = new Map<Rule['frequency'], number>([
+const UNIT_S = new Map<RecurrenceRule['frequency'], number>([
   ['SECONDLY', 1],
   ['MINUTELY', 60],
   ['HOURLY', 3_600],
 ]);
 
 /** The numbers from 0 to 59: all minutes of an hour, or all seconds of a minute. */
-const NUMBERS: readonly number[] = Array.from({ length: 60 }, (_, number) => number);
-const HOURS = NUMBERS.slice(0, 24);
+const ZERO_TO_59: readonly number[] = Array.from({ length: 60 }, (_, number) => number);
+const HOURS = ZERO_TO_59.slice(0, 24);
 
 /**
  * Computes the times of day of a rule. The rule selects units of a day (hours, minutes, seconds, or the whole day) and
  * has the same times within each unit.
  */
 class RuleClock {
-  readonly #rule: Rule;
+  readonly #rule: RecurrenceRule;
   readonly #unitS: number;
   readonly #startUnit: number;
   readonly #stride: number;
   /** Allowed hours, minutes and seconds that select units. A part that does not select units is `[0]`. */
-  readonly #allowed: readonly (readonly number[])[];
+  readonly #allowedParts: readonly (readonly number[])[];
   /** Times within each unit, in milliseconds from its start. */
-  readonly #within: readonly number[];
+  readonly #timesWithinUnit: readonly number[];
 
-  constructor(rule: Rule, startMs: number) {
+  constructor(rule: RecurrenceRule, startMs: number) {
     const unitS = UNIT_S.get(rule.frequency) ?? DAY_S;
     const start = modulo(startMs, DAY_MS) / SECOND_MS;
-    const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(sorted);
+    const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(toSortedArray);
     this.#rule = rule;
     this.#unitS = unitS;
     this.#startUnit = Math.floor(startMs / SECOND_MS / unitS);
     this.#stride = unitS === DAY_S ? 1 : rule.interval;
-    this.#allowed = [
+    this.#allowedParts = [
       unitS === DAY_S ? [0] : (hours ?? HOURS),
-      unitS > 60 ? [0] : (minutes ?? NUMBERS),
-      unitS > 1 ? [0] : (seconds ?? NUMBERS),
+      unitS > 60 ? [0] : (minutes ?? ZERO_TO_59),
+      unitS > 1 ? [0] : (seconds ?? ZERO_TO_59),
     ];
     const within = secondsOf([
       unitS < DAY_S ? [0] : (hours ?? [Math.floor(start / 3_600)]),
       unitS <= 60 ? [0] : (minutes ?? [Math.floor(start / 60) % 60]),
       unitS === 1 ? [0] : (seconds ?? [start % 60]),
     ]);
-    this.#within = [...within].map((second) => second * SECOND_MS);
+    this.#timesWithinUnit = [...within].map((second) => second * SECOND_MS);
   }
 
   /**
@@ -141,7 +141,7 @@ class RuleClock {
   *timesOn(day: number): Generator<number | undefined> {
     for (const unit of this.#unitsOn(day)) {
       if (unit === undefined) yield undefined;
-      else for (const ms of this.#within) yield day * DAY_MS + unit * this.#unitS * SECOND_MS + ms;
+      else for (const ms of this.#timesWithinUnit) yield day * DAY_MS + unit * this.#unitS * SECOND_MS + ms;
     }
   }
 
@@ -159,11 +159,11 @@ class RuleClock {
   *#unitsOn(day: number): Generator<number | undefined> {
     const perDay = DAY_S / this.#unitS;
     const first = modulo(this.#startUnit - day * perDay, this.#stride);
-    if (perDay / this.#stride < this.#allowed.reduce((product, { length }) => product * length, 1)) {
+    if (perDay / this.#stride < this.#allowedParts.reduce((product, { length }) => product * length, 1)) {
       for (let unit = first; unit < perDay; unit += this.#stride) yield this.#allows(unit) ? unit : undefined;
       return;
     }
-    for (const second of secondsOf(this.#allowed)) {
+    for (const second of secondsOf(this.#allowedParts)) {
       const unit = second / this.#unitS;
       yield modulo(unit - first, this.#stride) === 0 ? unit : undefined;
     }
@@ -185,7 +185,7 @@ function* secondsOf([hours = [], minutes = [], seconds = []]: readonly (readonly
   }
 }
 
-function sorted(numbers: ReadonlySet<number> | undefined): readonly number[] | undefined {
+function toSortedArray(numbers: ReadonlySet<number> | undefined): readonly number[] | undefined {
   return numbers && [...numbers].sort((one, other) => one - other);
 }
 
@@ -199,7 +199,7 @@ export class WorkBudget {
     this.#parent = parent;
   }
 
-  get areSpent(): boolean {
+  get isSpent(): boolean {
     return this.#left < 0;
   }
 

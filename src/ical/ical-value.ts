@@ -1,21 +1,21 @@
-import type { Component } from './line-reader.ts';
-import { type Rule, ruleIn } from './rule.ts';
-import type { Reason, SkippedLines } from './skipped.ts';
+import type { IcalComponent } from './line-reader.ts';
+import { parseRule, type RecurrenceRule } from './rule.ts';
+import type { SkipReason, SkipReport } from './skipped.ts';
 import {
-  type Duration,
-  durationIn,
-  type Period,
-  type Property,
-  periodsOf,
-  propertyIn,
-  textOf,
-  timeOf,
-  timesOf,
-  type Written,
+  type IcalDuration,
+  type IcalPeriod,
+  type IcalProperty,
+  type IcalTime,
+  parseDuration,
+  parsePeriods,
+  parseProperty,
+  parsePropertyTime,
+  parseTimes,
+  unescapeText,
 } from './values.ts';
 
 /** A parsed VEVENT of the file. `line` is the number of its first line, counted from 1. */
-export type IcalValue = {
+export type IcalEvent = {
   readonly line: number;
   readonly uid: string;
   /** The summary, trimmed. */
@@ -24,55 +24,55 @@ export type IcalValue = {
   readonly sequence: number;
   readonly isCancelled: boolean;
   /** Whether X-MICROSOFT-CDO-ALLDAYEVENT marks the event as all-day, regardless of how its times are written. */
-  readonly isDays: boolean;
-  readonly start: Written | undefined;
-  readonly end: Written | Duration | undefined;
-  readonly rules: readonly Rule[];
+  readonly isMarkedAllDay: boolean;
+  readonly start: IcalTime | undefined;
+  readonly end: IcalTime | IcalDuration | undefined;
+  readonly rules: readonly RecurrenceRule[];
   /** RDATE: times of the series in addition to those of the rules. */
-  readonly more: readonly Period[];
-  readonly exceptRules: readonly Rule[];
-  readonly except: readonly Written[];
+  readonly extraTimes: readonly IcalPeriod[];
+  readonly excludedRules: readonly RecurrenceRule[];
+  readonly excludedTimes: readonly IcalTime[];
   /** RECURRENCE-ID: the time of the series that this event overrides, and whether it also overrides all later times. */
-  readonly replaces: { readonly at: Written; readonly isThisAndFuture: boolean } | undefined;
+  readonly replaces: { readonly at: IcalTime; readonly isThisAndFuture: boolean } | undefined;
   /** Names of the properties and components that are not imported, because an event has no field for them. */
-  readonly details: readonly string[];
+  readonly unsupportedNames: readonly string[];
 };
 
 /** Properties that are ignored and not reported. */
-const BOOKKEEPING = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
+const IGNORED_PROPERTIES = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
 
 /** Properties that may occur once in an event. Repeated ones are left out and reported. */
-const ONCE = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
-const LISTS = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
+const SINGLE_PROPERTIES = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
+const LIST_PROPERTIES = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 
 /** Maximum number of rules in an event. Real events have far fewer. */
 const MAX_RULES = 20;
 
 /** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
-export function parseEvent(component: Component, drops: SkippedLines): IcalValue {
-  const reading = new EventReading(component, drops);
-  return reading.found();
+export function parseEvent(component: IcalComponent, drops: SkipReport): IcalEvent {
+  const reading = new EventParser(component, drops);
+  return reading.parse();
 }
 
-class EventReading {
-  readonly #component: Component;
-  readonly #drops: SkippedLines;
-  readonly #once = new Map<string, Property>();
-  readonly #lists = new Map<string, Property[]>();
+class EventParser {
+  readonly #component: IcalComponent;
+  readonly #drops: SkipReport;
+  readonly #once = new Map<string, IcalProperty>();
+  readonly #lists = new Map<string, IcalProperty[]>();
   readonly #details: string[] = [];
   #isDays = false;
 
-  constructor(component: Component, drops: SkippedLines) {
+  constructor(component: IcalComponent, drops: SkipReport) {
     this.#component = component;
     this.#drops = drops;
     for (const line of component.lines) {
-      const property = propertyIn(line);
+      const property = parseProperty(line);
       if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
-      else this.#sort(property);
+      else this.#addProperty(property);
     }
   }
 
-  found(): IcalValue {
+  parse(): IcalEvent {
     const { line, lines, components } = this.#component;
     const uid = this.#text('UID').trim();
     const start = this.#time('DTSTART');
@@ -83,63 +83,63 @@ class EventReading {
       name: this.#text('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
       sequence: Number(this.#text('SEQUENCE')) || 0,
       isCancelled: /^cancelled$/i.test(this.#text('STATUS').trim()),
-      isDays: this.#isDays,
+      isMarkedAllDay: this.#isDays,
       start,
       end: this.#time('DTEND') ?? this.#duration(),
       rules: this.#rules('RRULE'),
-      more: this.#many('RDATE', periodsOf),
-      exceptRules: this.#rules('EXRULE'),
-      except: this.#many('EXDATE', timesOf),
+      extraTimes: this.#parseList('RDATE', parsePeriods),
+      excludedRules: this.#rules('EXRULE'),
+      excludedTimes: this.#parseList('EXDATE', parseTimes),
       replaces: this.#replaces(start),
-      details: [...this.#details, ...components.map(({ name }) => name)],
+      unsupportedNames: [...this.#details, ...components.map(({ name }) => name)],
     };
   }
 
-  #sort(property: Property): void {
+  #addProperty(property: IcalProperty): void {
     const { name, value } = property;
-    if (ONCE.includes(name)) {
+    if (SINGLE_PROPERTIES.includes(name)) {
       if (this.#once.has(name)) this.#drop('repeated_property', property);
       else this.#once.set(name, property);
-    } else if (LISTS.includes(name)) {
+    } else if (LIST_PROPERTIES.includes(name)) {
       const same = this.#lists.get(name) ?? [];
       same.push(property);
       this.#lists.set(name, same);
     } else if (name === 'X-MICROSOFT-CDO-ALLDAYEVENT') {
       this.#isDays = /^true$/i.test(value.trim());
-    } else if (!BOOKKEEPING.includes(name)) this.#details.push(name);
+    } else if (!IGNORED_PROPERTIES.includes(name)) this.#details.push(name);
   }
 
   #text(name: string): string {
     const property = this.#once.get(name);
-    return property === undefined ? '' : textOf(property);
+    return property === undefined ? '' : unescapeText(property);
   }
 
-  #time(name: string): Written | undefined {
+  #time(name: string): IcalTime | undefined {
     const property = this.#once.get(name);
-    const time = property && timeOf(property);
+    const time = property && parsePropertyTime(property);
     if (property !== undefined && time === undefined) this.#drop('bad_time', property);
     return time;
   }
 
-  #duration(): Duration | undefined {
+  #duration(): IcalDuration | undefined {
     const property = this.#once.get('DURATION');
-    const duration = property && durationIn(property.value);
+    const duration = property && parseDuration(property.value);
     if (property !== undefined && duration === undefined) this.#drop('bad_duration', property);
     return duration;
   }
 
   /** Parses RECURRENCE-ID. If its time cannot be parsed, the start of the event is used. */
-  #replaces(start: Written | undefined): IcalValue['replaces'] {
+  #replaces(start: IcalTime | undefined): IcalEvent['replaces'] {
     const property = this.#once.get('RECURRENCE-ID');
     const at = this.#time('RECURRENCE-ID') ?? start;
     if (property === undefined || at === undefined) return undefined;
     return { at, isThisAndFuture: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
   }
 
-  #rules(name: string): readonly Rule[] {
-    const parsed: Rule[] = [];
+  #rules(name: string): readonly RecurrenceRule[] {
+    const parsed: RecurrenceRule[] = [];
     for (const property of this.#lists.get(name) ?? []) {
-      const rule = parsed.length < MAX_RULES ? ruleIn(property.value) : undefined;
+      const rule = parsed.length < MAX_RULES ? parseRule(property.value) : undefined;
       if (rule === undefined) this.#drop('bad_rule', property);
       else parsed.push(rule);
     }
@@ -147,7 +147,7 @@ class EventReading {
   }
 
   /** Parses the times of a list property. A line with an invalid time is reported, and its valid times are used. */
-  #many<T>(name: string, parse: (property: Property) => readonly (T | undefined)[]): readonly T[] {
+  #parseList<T>(name: string, parse: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
     return (this.#lists.get(name) ?? []).flatMap((property) => {
       const all = parse(property);
       const good = all.filter((one) => one !== undefined);
@@ -156,7 +156,7 @@ class EventReading {
     });
   }
 
-  #drop(reason: Reason, { name, line, value }: Property): void {
+  #drop(reason: SkipReason, { name, line, value }: IcalProperty): void {
     this.#drops.add(name, reason, line, value === '' ? 'empty' : value);
   }
 }

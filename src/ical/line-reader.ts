@@ -1,4 +1,4 @@
-import type { SkippedLines } from './skipped.ts';
+import type { SkipReport } from './skipped.ts';
 
 /** Error of a file that is not a valid calendar. `line` is the number of the wrong line, counted from 1. */
 export class CalendarError extends Error {
@@ -12,27 +12,32 @@ export class CalendarError extends Error {
 }
 
 /** A content line, unfolded, with the number of its first line in the file. */
-export type Line = { readonly number: number; readonly text: string };
+export type ContentLine = { readonly number: number; readonly text: string };
 
 /** A component of a calendar with its own lines and nested components. */
-export type Component = {
+export type IcalComponent = {
   readonly name: string;
   readonly line: number;
-  readonly lines: readonly Line[];
-  readonly components: readonly Component[];
+  readonly lines: readonly ContentLine[];
+  readonly components: readonly IcalComponent[];
 };
 
 /** The components of all calendars of a file, and the lines outside of components. */
-export type ComponentTree = { readonly components: readonly Component[]; readonly lines: readonly Line[] };
+export type ComponentTree = { readonly components: readonly IcalComponent[]; readonly lines: readonly ContentLine[] };
 
 /** A component whose END has not been read yet. */
-type Open = { readonly name: string; readonly line: number; readonly lines: Line[]; readonly components: Component[] };
+type OpenComponent = {
+  readonly name: string;
+  readonly line: number;
+  readonly lines: ContentLine[];
+  readonly components: IcalComponent[];
+};
 
 /**
  * Components that can only be nested directly in a calendar. If one of them begins inside another component, the END of
  * that other component is missing.
  */
-const OUTERMOST: ReadonlySet<string> = new Set([
+const TOP_LEVEL_COMPONENTS: ReadonlySet<string> = new Set([
   ...['VCALENDAR', 'VEVENT', 'VTODO', 'VJOURNAL', 'VFREEBUSY', 'VTIMEZONE', 'VAVAILABILITY'],
 ]);
 
@@ -44,14 +49,14 @@ const MAX_DEPTH = 8;
  *
  * @throws CalendarError if the file contains no calendar
  */
-export function readComponents(text: string, drops: SkippedLines): ComponentTree {
-  const outline = new Outliner(drops);
-  for (const line of unfolded(text)) outline.add(line);
+export function readComponents(text: string, drops: SkipReport): ComponentTree {
+  const outline = new ComponentTreeBuilder(drops);
+  for (const line of unfoldLines(text)) outline.add(line);
   return outline.end();
 }
 
 /** Joins folded lines: a line that begins with a space or tab continues the one before it (RFC 5545, 3.1). */
-function* unfolded(text: string): Generator<Line> {
+function* unfoldLines(text: string): Generator<ContentLine> {
   let number = 0;
   let parts: string[] = [];
   let first = 1;
@@ -68,22 +73,22 @@ function* unfolded(text: string): Generator<Line> {
   if (parts.length > 0) yield { number: first, text: parts.join('') };
 }
 
-const BORDER = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
+const BEGIN_OR_END = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
 
-class Outliner {
-  readonly #drops: SkippedLines;
-  readonly #open: Open[] = [];
-  readonly #components: Component[] = [];
-  readonly #lines: Line[] = [];
+class ComponentTreeBuilder {
+  readonly #drops: SkipReport;
+  readonly #open: OpenComponent[] = [];
+  readonly #components: IcalComponent[] = [];
+  readonly #lines: ContentLine[] = [];
   #firstError: CalendarError | undefined;
   #hasBegun = false;
 
-  constructor(drops: SkippedLines) {
+  constructor(drops: SkipReport) {
     this.#drops = drops;
   }
 
-  add(line: Line): void {
-    const [, border = '', word = ''] = BORDER.exec(line.text) ?? [];
+  add(line: ContentLine): void {
+    const [, border = '', word = ''] = BEGIN_OR_END.exec(line.text) ?? [];
     const name = word.toUpperCase();
     const begins = border.toUpperCase() === 'BEGIN';
     if (!this.#hasBegun && !(begins && name === 'VCALENDAR')) {
@@ -108,10 +113,10 @@ class Outliner {
     return { components: this.#components, lines: this.#lines };
   }
 
-  #begin(name: string, line: Line): void {
-    if (OUTERMOST.has(name)) {
+  #begin(name: string, line: ContentLine): void {
+    if (TOP_LEVEL_COMPONENTS.has(name)) {
       const isNested = this.#open.length > 0 && (name === 'VCALENDAR' || this.#open.at(-1)?.name !== 'VCALENDAR');
-      if (isNested) this.#misplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
+      if (isNested) this.#reportMisplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
       this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#depthOfCalendar());
     }
     if (this.#open.length >= MAX_DEPTH) throw new CalendarError(line.number, 'is within too many others');
@@ -122,17 +127,17 @@ class Outliner {
     return this.#open[0]?.name === 'VCALENDAR' ? 1 : 0;
   }
 
-  #close(name: string, line: Line): void {
+  #close(name: string, line: ContentLine): void {
     const level = this.#open.findLastIndex((one) => one.name === name);
     if (level === -1) {
       const last = this.#open.at(-1);
       const context = last === undefined ? 'nothing has begun' : `${last.name} has begun in line ${last.line}`;
-      this.#misplaced(line, `ends ${name}, and ${context}`);
+      this.#reportMisplaced(line, `ends ${name}, and ${context}`);
       return;
     }
     if (level < this.#open.length - 1) {
       const last = this.#open.at(-1);
-      this.#misplaced(line, `ends ${name}, and ${last?.name} has begun in line ${last?.line}`);
+      this.#reportMisplaced(line, `ends ${name}, and ${last?.name} has begun in line ${last?.line}`);
     }
     this.#closeDownTo(level);
   }
@@ -148,7 +153,7 @@ class Outliner {
     }
   }
 
-  #misplaced(line: Line, message: string): void {
+  #reportMisplaced(line: ContentLine, message: string): void {
     this.#firstError ??= new CalendarError(line.number, message);
     this.#drops.add('line', 'misplaced', line.number, line.text);
   }

@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type FairLimits, FairSemaphore } from '../async/fair-semaphore.ts';
+import { FairSemaphore, type FairSemaphoreLimits } from '../async/fair-semaphore.ts';
 import { systemClock } from '../clock.ts';
 import { CalendarError } from './line-reader.ts';
-import type { ReadCalendar } from './parse.ts';
-import type { ReadOptions } from './series.ts';
+import type { ParsedCalendar } from './parse.ts';
+import type { ParseOptions } from './series.ts';
 
 /**
  * Timeout for parsing a file, since a single recurrence rule can require unlimited work. It uses the real clock, never
@@ -18,22 +18,27 @@ const MAX_MEMORY_MB = 384;
 const PARSER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
 /** The message to the child process. */
-export type Task = { readonly options: ReadOptions; readonly longestMs: number };
+export type ParseTask = { readonly options: ParseOptions; readonly longestMs: number };
 /** The messages from the child process: the current line as progress, then the result or an error. */
 export type ParserReply =
   | { readonly line: number }
-  | { readonly read: ReadCalendar }
+  | { readonly read: ParsedCalendar }
   | { readonly fault: { readonly line: number; readonly message: string } }
   /** Stack or message of an internal error. */
-  | { readonly broken: string };
+  | { readonly internalError: string };
 
 /**
  * Limits of concurrent parsers; each parser uses a core and its own memory. One account gets at most half of the
  * parsers and a quarter of the queue, so slow files only delay their own account.
  */
-export const READER_LIMITS: FairLimits = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
+export const PARSER_LIMITS: FairSemaphoreLimits = {
+  maxActive: 2,
+  maxActivePerGroup: 1,
+  maxWaiting: 8,
+  maxWaitingPerGroup: 2,
+};
 
-const parsers = new FairSemaphore<number>(READER_LIMITS);
+const parsers = new FairSemaphore<number>(PARSER_LIMITS);
 
 /**
  * Parses a file in a child process, which keeps the event loop free and can be killed. A worker thread is not enough,
@@ -47,13 +52,13 @@ const parsers = new FairSemaphore<number>(READER_LIMITS);
 export function parseInChildProcess(
   accountId: number,
   fd: number,
-  options: ReadOptions,
+  options: ParseOptions,
   longestMs = TIMEOUT_MS,
-): Promise<ReadCalendar> {
+): Promise<ParsedCalendar> {
   return parsers.run(accountId, () => parseInChild(fd, options, longestMs));
 }
 
-function parseInChild(fd: number, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
+function parseInChild(fd: number, options: ParseOptions, longestMs: number): Promise<ParsedCalendar> {
   return new Promise((resolve, reject) => {
     const child = fork(PARSER, [], {
       serialization: 'advanced',
@@ -72,7 +77,7 @@ function parseInChild(fd: number, options: ReadOptions, longestMs: number): Prom
       if ('line' in reply) line = reply.line;
       else if ('read' in reply) resolve(reply.read);
       else if ('fault' in reply) reject(new CalendarError(reply.fault.line, reply.fault.message));
-      else reject(new Error(reply.broken));
+      else reject(new Error(reply.internalError));
     });
     child.once('error', reject);
     // If a result was received, the promise is already settled, and rejecting it has no effect.
@@ -82,7 +87,7 @@ function parseInChild(fd: number, options: ReadOptions, longestMs: number): Prom
       if (code === null || code === 134) end('takes too much memory to work out');
       else reject(new Error(`the calendar parser process ended with code ${code}`));
     });
-    child.send({ options, longestMs } satisfies Task, (error) => {
+    child.send({ options, longestMs } satisfies ParseTask, (error) => {
       if (error !== null) reject(error);
     });
   });

@@ -9,22 +9,23 @@ import { oddCalendars } from '../../test/corpus/calendars.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import { CalendarError } from './line-reader.ts';
-import { type ReadCalendar, readCalendar } from './parse.ts';
-import { parseInChildProcess, READER_LIMITS, type Task } from './parse-in-child-process.ts';
-import type { ReadOptions } from './series.ts';
-import type { Skipped } from './skipped.ts';
+import { type ParsedCalendar, parseCalendar } from './parse.ts';
+import { PARSER_LIMITS, type ParseTask, parseInChildProcess } from './parse-in-child-process.ts';
+import type { ParseOptions } from './series.ts';
+import type { SkippedItems } from './skipped.ts';
 
-const OPTIONS: ReadOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
+const OPTIONS: ParseOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
 
-function read(lines: readonly string[], given: Partial<ReadOptions> = {}): ReadCalendar {
-  return readCalendar(lines.join('\r\n'), { ...OPTIONS, ...given }, () => undefined);
+function read(lines: readonly string[], given: Partial<ParseOptions> = {}): ParsedCalendar {
+  return parseCalendar(lines.join('\r\n'), { ...OPTIONS, ...given }, () => undefined);
 }
 
 const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', 'VERSION:2.0', ...lines, 'END:VCALENDAR'];
 const event = (...lines: readonly string[]) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT'];
-const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }) => [start_date, due_date]);
-const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
-const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Skipped) => [reason, what, count]);
+const spans = ({ events }: ParsedCalendar) => events.map(({ start_date, due_date }) => [start_date, due_date]);
+const starts = ({ events }: ParsedCalendar) => events.map(({ start_date }) => start_date);
+const reportRows = ({ dropped }: ParsedCalendar) =>
+  dropped.map(({ reason, what, count }: SkippedItems) => [reason, what, count]);
 
 /** A file as Google Calendar writes it. */
 const GOOGLE = calendar(
@@ -96,7 +97,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
     google.events.map(({ event_name }) => event_name),
     ['Casting, first try', 'Fair'],
   );
-  assert.deepEqual(why(google), [
+  assert.deepEqual(reportRows(google), [
     ['no_field', 'DESCRIPTION', 1],
     ['no_field', 'LOCATION', 1],
     ['no_field', 'TRANSP', 1],
@@ -120,7 +121,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
     ['2027-01-31 00:00:00', '2027-01-31 00:00:00'],
     ['2027-01-31 09:00:00', '2027-01-31 00:00:00'],
   ]);
-  assert.deepEqual(why(apple), [
+  assert.deepEqual(reportRows(apple), [
     ['not_an_event', 'VTODO', 1],
     ['no_zone', 'TZID', 1],
   ]);
@@ -183,7 +184,7 @@ test('X9 a series has every time within the horizon, with overrides applied, eac
       ['Weekly', '2027-02-01 09:00:00', '2027-02-01 10:00:00'],
     ],
   );
-  assert.deepEqual(why(found), [['cancelled', 'VEVENT', 1]]);
+  assert.deepEqual(reportRows(found), [['cancelled', 'VEVENT', 1]]);
   assert.equal(new Set(found.events.map(({ entryHash }) => entryHash)).size, 4);
 
   // An occurrence on the same day is the same entry, even if its time has changed.
@@ -257,7 +258,7 @@ test('X9 a series ends at the horizon or after eleven hundred times, and the rep
     event(`UID:${uid}`, `DTSTART:${start}`, `RRULE:${text}`, `SUMMARY:${uid}`);
   const yearly = read(calendar(...rule('birthday', '20200229T090000', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1')));
   assert.deepEqual(starts(yearly), ['2026-02-28 09:00:00', '2027-02-28 09:00:00', '2028-02-29 09:00:00']);
-  assert.deepEqual(why(yearly), [
+  assert.deepEqual(reportRows(yearly), [
     ['repeated_before', 'VEVENT', 1],
     ['repeated_after', 'VEVENT', 1],
   ]);
@@ -265,7 +266,7 @@ test('X9 a series ends at the horizon or after eleven hundred times, and the rep
   assert.equal(often.events.length, 1_100);
   const daily = read(calendar(...rule('daily', '20200101T090000', 'FREQ=DAILY')));
   assert.deepEqual([starts(daily).length, starts(daily).at(-1)], [1_096, '2028-12-31 09:00:00']);
-  assert.deepEqual(why(often), [['repeated_too_often', 'VEVENT', 1]]);
+  assert.deepEqual(reportRows(often), [['repeated_too_often', 'VEVENT', 1]]);
   const long = Array.from({ length: 50_001 }, (_, index) => event(`UID:${index}`, 'DTSTART:20270101')).flat();
   assert.throws(() => read(['BEGIN:VCALENDAR'].concat(long, 'END:VCALENDAR')), {
     name: 'CalendarError',
@@ -322,7 +323,7 @@ test('X9 a file that is not a calendar is rejected with the line; any line endin
   ];
   for (const [text, line, message] of faults) {
     assert.throws(
-      () => readCalendar(text, OPTIONS, () => undefined),
+      () => parseCalendar(text, OPTIONS, () => undefined),
       (error) => error instanceof CalendarError && error.line === line && message.test(error.message),
       text,
     );
@@ -330,7 +331,7 @@ test('X9 a file that is not a calendar is rejected with the line; any line endin
   assert.deepEqual(read(calendar()).dropped, [], 'one that is empty is a calendar');
   for (const ending of ['\r\n', '\n', '\r']) {
     const text = `\ufeff  ${calendar(...event('UID:1', 'DTSTART:20270101T09', ' 0000', 'SUMMARY:x')).join(ending)}${ending}`;
-    assert.deepEqual(starts(readCalendar(text, OPTIONS, () => undefined)), ['2027-01-01 09:00:00']);
+    assert.deepEqual(starts(parseCalendar(text, OPTIONS, () => undefined)), ['2027-01-01 09:00:00']);
   }
 });
 
@@ -342,7 +343,7 @@ const LONG = [
 ];
 
 /** Opens a file with these lines and returns its descriptor. */
-async function fileOf(t: TestContext, lines: readonly string[]): Promise<number> {
+async function openFileWith(t: TestContext, lines: readonly string[]): Promise<number> {
   const handle = await open(join(temporaryFolder(t), 'file.ics'), 'wx+');
   t.after(() => handle.close());
   await handle.writeFile(lines.join('\n'));
@@ -350,14 +351,14 @@ async function fileOf(t: TestContext, lines: readonly string[]): Promise<number>
 }
 
 test('X9 a file that takes too long is aborted, and the next one is parsed normally', async (t) => {
-  const long = await fileOf(t, LONG);
+  const long = await openFileWith(t, LONG);
   await assert.rejects(parseInChildProcess(1, long, OPTIONS, 1), { name: 'CalendarError', message: /too long/ });
-  const fine = await fileOf(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
+  const fine = await openFileWith(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
   assert.equal((await parseInChildProcess(1, fine, OPTIONS)).events.length, 1);
 });
 
 test('X9 ten files of one account leave a parser and most of the queue to other accounts', async () => {
-  const readers = new FairSemaphore<number>(READER_LIMITS);
+  const readers = new FairSemaphore<number>(PARSER_LIMITS);
   const { promise: bombsEnd, resolve: endBombs } = Promise.withResolvers<void>();
   const refused: string[] = [];
   const bombs = Array.from({ length: 10 }, () =>
@@ -373,28 +374,28 @@ test('X9 ten files of one account leave a parser and most of the queue to other 
 
 test('X9 the parser process exits after its parent has died', async (t) => {
   const reader = fork(fileURLToPath(new URL('parser-process.ts', import.meta.url)), [], {
-    stdio: [await fileOf(t, LONG), 'ignore', 'ignore', 'ipc'],
+    stdio: [await openFileWith(t, LONG), 'ignore', 'ignore', 'ipc'],
     env: {},
   });
   t.after(() => reader.kill('SIGKILL'));
-  reader.send({ options: OPTIONS, longestMs: 1 } satisfies Task);
+  reader.send({ options: OPTIONS, longestMs: 1 } satisfies ParseTask);
   const [code] = await once(reader, 'exit');
   assert.notEqual(code, 0);
 });
 
 for (const one of oddCalendars) {
-  test(`X9 ${one.what}`, () => {
+  test(`X9 ${one.description}`, () => {
     const zone = 'zone' in one ? one.zone : 'Europe/Zurich';
     const options = { zone, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
     const text = ['BEGIN:VCALENDAR', ...one.lines, 'END:VCALENDAR'].join('\r\n');
-    const { events, dropped } = readCalendar(text, options, () => undefined);
+    const { events, dropped } = parseCalendar(text, options, () => undefined);
     assert.deepEqual(
       events.map(({ event_name, start_date, due_date }) => [event_name, start_date, due_date]),
       one.events,
     );
     assert.deepEqual(
       dropped.flatMap(({ reason, what, examples }) => examples.map((example) => [reason, what, example])),
-      one.said,
+      one.expectedReport,
     );
   });
 }

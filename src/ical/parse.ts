@@ -1,16 +1,16 @@
 import { WorkBudget } from './expand-recurrence.ts';
-import { type IcalValue, parseEvent } from './ical-value.ts';
-import { CalendarError, type Component, type Line, readComponents } from './line-reader.ts';
-import { type ReadEvent, type ReadOptions, SeriesConverter } from './series.ts';
-import { type Skipped, SkippedLines } from './skipped.ts';
+import { type IcalEvent, parseEvent } from './ical-value.ts';
+import { CalendarError, type ContentLine, type IcalComponent, readComponents } from './line-reader.ts';
+import { type ParsedEvent, type ParseOptions, SeriesConverter } from './series.ts';
+import { type SkippedItems, SkipReport } from './skipped.ts';
 import { SourceZones } from './source-zone.ts';
-import { Times } from './times.ts';
-import { propertyIn, textOf } from './values.ts';
+import { TimeConverter } from './times.ts';
+import { parseProperty, unescapeText } from './values.ts';
 import { isZone } from './zone.ts';
 
-export type ReadCalendar = {
-  readonly events: readonly ReadEvent[];
-  readonly dropped: readonly Skipped[];
+export type ParsedCalendar = {
+  readonly events: readonly ParsedEvent[];
+  readonly dropped: readonly SkippedItems[];
   readonly zone: string;
 };
 
@@ -18,7 +18,7 @@ export type ReadCalendar = {
 export const MAX_EVENTS = 50_000;
 
 /** Work budget, in steps, for all recurring events of a file. Using it up takes a few seconds. */
-const MAX_STEPS = 8_000_000;
+const MAX_STEPS_PER_FILE = 8_000_000;
 
 /**
  * Parses a file into events and a report of the items that were left out. Throws a CalendarError if the file is not a
@@ -27,36 +27,36 @@ const MAX_STEPS = 8_000_000;
  * @param atLine called with the line of each recurring event before the event is expanded; a timeout error names the
  *   last of these lines
  */
-export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
-  const drops = new SkippedLines();
+export function parseCalendar(text: string, options: ParseOptions, atLine: (line: number) => void): ParsedCalendar {
+  const drops = new SkipReport();
   const { components, lines } = readComponents(text, drops);
-  const steps = new WorkBudget(MAX_STEPS);
-  const fileZone = zoneNamed(lines, drops);
+  const steps = new WorkBudget(MAX_STEPS_PER_FILE);
+  const fileZone = readFileZone(lines, drops);
   const zone = options.zone ?? fileZone;
   const zones = new SourceZones(components, drops, steps);
-  const times = new Times(zones, zone);
-  const events: ReadEvent[] = [];
+  const times = new TimeConverter(zones, zone);
+  const events: ParsedEvent[] = [];
   const reading = new SeriesConverter({ drops, times, options, steps, events });
-  for (const [uid, found] of eventsIn(components, drops)) {
+  for (const [uid, found] of parseEvents(components, drops)) {
     const line = found[0]?.line ?? 1;
     if (found.some(({ rules }) => rules.length > 0)) atLine(line);
-    reading.series(uid, found);
+    reading.convertSeries(uid, found);
     if (events.length > MAX_EVENTS) {
       throw new CalendarError(line, `is beyond ${MAX_EVENTS} events, repetitions included; split the file`);
     }
-    if (steps.areSpent) throw new CalendarError(line, 'takes too long to work out: too much repeats too often');
+    if (steps.isSpent) throw new CalendarError(line, 'takes too long to work out: too much repeats too often');
   }
   if (options.zone === undefined) {
-    for (const [name, line] of times.zoned)
+    for (const [name, line] of times.usedZones)
       drops.add('TZID', zone === undefined ? 'no_zone' : 'zone_of_file', line, name);
   }
   return { events, dropped: drops.rows, zone: zone ?? 'UTC' };
 }
 
 /** Returns the zone that X-WR-TIMEZONE names. Also reports the lines of the calendar that are not properties. */
-function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefined {
+function readFileZone(lines: readonly ContentLine[], drops: SkipReport): string | undefined {
   const properties = lines.map((line) => {
-    const property = propertyIn(line);
+    const property = parseProperty(line);
     if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
     return property;
   });
@@ -65,8 +65,8 @@ function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefi
 }
 
 /** Parses the events of a file and groups them by UID. Other components are reported as left out. */
-function eventsIn(components: readonly Component[], drops: SkippedLines): ReadonlyMap<string, IcalValue[]> {
-  const byUid = new Map<string, IcalValue[]>();
+function parseEvents(components: readonly IcalComponent[], drops: SkipReport): ReadonlyMap<string, IcalEvent[]> {
+  const byUid = new Map<string, IcalEvent[]>();
   for (const component of components) {
     const { name, line } = component;
     if (name === 'VTIMEZONE') continue;
@@ -82,8 +82,8 @@ function eventsIn(components: readonly Component[], drops: SkippedLines): Readon
   return byUid;
 }
 
-function summaryIn({ lines }: Component): string {
+function summaryIn({ lines }: IcalComponent): string {
   const line = lines.find(({ text }) => /^SUMMARY[;:]/i.test(text));
-  const property = line && propertyIn(line);
-  return property === undefined ? '(no name)' : textOf(property).trim();
+  const property = line && parseProperty(line);
+  return property === undefined ? '(no name)' : unescapeText(property).trim();
 }

@@ -1,13 +1,13 @@
 import { fstatSync, readSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { CalendarError } from './line-reader.ts';
-import { readCalendar } from './parse.ts';
-import type { ParserReply, Task } from './parse-in-child-process.ts';
+import { parseCalendar } from './parse.ts';
+import type { ParserReply, ParseTask } from './parse-in-child-process.ts';
 
 // This child process parses one file. It receives the task, sends the result and exits.
-process.once('message', (task: Task) => {
+process.once('message', (task: ParseTask) => {
   // The parent kills this process at the timeout. The longer timeout here is for the case that the parent has died.
-  const reply: ParserReply = runInNewContext('run()', { run: () => resultOf(task) }, { timeout: 2 * task.longestMs });
+  const reply: ParserReply = runInNewContext('run()', { run: () => runTask(task) }, { timeout: 2 * task.longestMs });
   // Disconnect only after the reply was sent.
   process.send?.(reply, undefined, undefined, () => process.disconnect?.());
 });
@@ -16,7 +16,7 @@ process.once('message', (task: Task) => {
 const STDIN = 0;
 
 /** Reads a file from its start, independent of the shared file position. */
-function textOf(fd: number): string {
+function readText(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0; at < bytes.length; ) {
     const read = readSync(fd, bytes, at, bytes.length - at, at);
@@ -26,11 +26,11 @@ function textOf(fd: number): string {
   return bytes.toString();
 }
 
-function resultOf({ options }: Task): ParserReply {
+function runTask({ options }: ParseTask): ParserReply {
   try {
-    return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies ParserReply)) };
+    return { read: parseCalendar(readText(STDIN), options, (line) => process.send?.({ line } satisfies ParserReply)) };
   } catch (error) {
     if (error instanceof CalendarError) return { fault: { line: error.line, message: error.message } };
-    return { broken: error instanceof Error ? String(error.stack) : String(error) };
+    return { internalError: error instanceof Error ? String(error.stack) : String(error) };
   }
 }

@@ -1,4 +1,4 @@
-import { timeIn, type Written } from './values.ts';
+import { type IcalTime, parseTime } from './values.ts';
 
 const FREQUENCIES = ['SECONDLY', 'MINUTELY', 'HOURLY', 'DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY'] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
@@ -9,33 +9,33 @@ const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
  * A weekday in BYDAY. `nth` counts this weekday within its month or year, from the end if negative; 0 means every such
  * weekday.
  */
-type RuleDay = { readonly weekday: number; readonly nth: number };
+type RuleWeekday = { readonly weekday: number; readonly nth: number };
 
-type Numbers = ReadonlySet<number> | undefined;
+type NumberSet = ReadonlySet<number> | undefined;
 
 /** A recurrence rule (RFC 5545, 3.3.10). */
-export type Rule = {
+export type RecurrenceRule = {
   readonly frequency: Frequency;
   readonly interval: number;
   readonly count: number | undefined;
-  readonly until: Written | undefined;
+  readonly until: IcalTime | undefined;
   /** The first day of a week, 0 for Sunday. */
   readonly weekStart: number;
-  readonly seconds: Numbers;
-  readonly minutes: Numbers;
-  readonly hours: Numbers;
-  readonly days: readonly RuleDay[] | undefined;
-  readonly monthDays: Numbers;
-  readonly yearDays: Numbers;
-  readonly weeks: Numbers;
-  readonly months: Numbers;
-  readonly positions: Numbers;
+  readonly seconds: NumberSet;
+  readonly minutes: NumberSet;
+  readonly hours: NumberSet;
+  readonly days: readonly RuleWeekday[] | undefined;
+  readonly monthDays: NumberSet;
+  readonly yearDays: NumberSet;
+  readonly weeks: NumberSet;
+  readonly months: NumberSet;
+  readonly positions: NumberSet;
 };
 
 const MAX_INTERVAL = 1_000_000_000;
 
 /** Parses a rule; undefined if it is invalid. */
-export function ruleIn(text: string): Rule | undefined {
+export function parseRule(text: string): RecurrenceRule | undefined {
   const parts = new Map<string, string>();
   for (const part of text.trim().toUpperCase().split(';')) {
     if (part.trim() === '') continue;
@@ -44,7 +44,7 @@ export function ruleIn(text: string): Rule | undefined {
     parts.set(name.trim(), value.trim());
   }
   const parser = new RuleParser(parts);
-  const rule = parser.rule();
+  const rule = parser.parse();
   return parser.isValid ? rule : undefined;
 }
 
@@ -56,7 +56,7 @@ class RuleParser {
     this.#parts = parts;
   }
 
-  rule(): Rule {
+  parse(): RecurrenceRule {
     this.#check((this.#parts.get('RSCALE') ?? 'GREGORIAN') === 'GREGORIAN');
     return {
       frequency: this.#frequency(),
@@ -95,10 +95,10 @@ class RuleParser {
     return Math.min(count, MAX_INTERVAL);
   }
 
-  #until(): Written | undefined {
+  #until(): IcalTime | undefined {
     const text = this.#parts.get('UNTIL');
     if (text === undefined) return undefined;
-    const until = timeIn(text, { line: 0 });
+    const until = parseTime(text, { line: 0 });
     this.#check(until !== undefined);
     return until;
   }
@@ -113,7 +113,7 @@ class RuleParser {
    * Parses a list of integers. If negative numbers, which count from the end, are valid, 0 is invalid. Values above
    * `cap` become `cap`.
    */
-  #numbers(name: string, min: number, max: number, cap = max): Numbers {
+  #numbers(name: string, min: number, max: number, cap = max): NumberSet {
     const text = this.#parts.get(name);
     if (text === undefined) return undefined;
     const numbers = new Set<number>();
@@ -125,10 +125,10 @@ class RuleParser {
     return numbers;
   }
 
-  #days(): readonly RuleDay[] | undefined {
+  #days(): readonly RuleWeekday[] | undefined {
     const text = this.#parts.get('BYDAY');
     if (text === undefined) return undefined;
-    const days = new Map<string, RuleDay>();
+    const days = new Map<string, RuleWeekday>();
     for (const one of text.split(',')) {
       const [, nth = '0', name = ''] = /^\s*([+-]?\d{1,2})?([A-Z]{2})\s*$/.exec(one) ?? [];
       const day = { weekday: WEEKDAYS.indexOf(name), nth: Number(nth) };
@@ -143,7 +143,7 @@ class RuleParser {
 export const modulo = (number: number, by: number): number => ((number % by) + by) % by;
 
 /** A day of the calendar. `number` counts the days since the epoch. */
-type Day = {
+type CalendarDay = {
   readonly number: number;
   readonly year: number;
   readonly month: number;
@@ -156,15 +156,15 @@ type Day = {
  * Number of days after which the calendar repeats. Calculations use years that begin in March, so that a leap day is
  * the last day of a year.
  */
-const DAYS_OF_400_YEARS = 146_097;
+const DAYS_PER_400_YEARS = 146_097;
 /** Number of days from 1 March of the year 0 to 1 January 1970. */
 const DAYS_TO_EPOCH = 719_468;
 
 /** Computes the date of a day in the Gregorian calendar, ten times as fast as with `Date`. */
-function dayAt(number: number): Day {
+function dayAt(number: number): CalendarDay {
   const days = number + DAYS_TO_EPOCH;
-  const era = Math.floor(days / DAYS_OF_400_YEARS);
-  const dayOfEra = days - era * DAYS_OF_400_YEARS;
+  const era = Math.floor(days / DAYS_PER_400_YEARS);
+  const dayOfEra = days - era * DAYS_PER_400_YEARS;
   const leapDays = Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
   const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
@@ -186,28 +186,29 @@ function firstOfMonth(months: number): number {
   const yearOfEra = year - era * 400;
   const dayOfYear = Math.floor((153 * modulo(months - 2, 12) + 2) / 5);
   const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
-  return era * DAYS_OF_400_YEARS + dayOfEra - DAYS_TO_EPOCH;
+  return era * DAYS_PER_400_YEARS + dayOfEra - DAYS_TO_EPOCH;
 }
 
-const monthsOf = ({ year, month }: Day): number => year * 12 + month - 1;
-const lengthOfMonth = (day: Day): number => firstOfMonth(monthsOf(day) + 1) - firstOfMonth(monthsOf(day));
+const monthIndexOf = ({ year, month }: CalendarDay): number => year * 12 + month - 1;
+const lengthOfMonth = (day: CalendarDay): number =>
+  firstOfMonth(monthIndexOf(day) + 1) - firstOfMonth(monthIndexOf(day));
 const firstOfYear = (year: number): number => firstOfMonth(year * 12);
 const lengthOfYear = (year: number): number => firstOfYear(year + 1) - firstOfYear(year);
 
 /** Whether a list contains a position. Positions count from 1; negative numbers in the list count from the end. */
-function includes(list: ReadonlySet<number>, position: number, length: number): boolean {
+function includesPosition(list: ReadonlySet<number>, position: number, length: number): boolean {
   return list.has(position) || list.has(position - length - 1);
 }
 
 /** Computes the days of a rule. Parts that the rule does not set, such as the weekday, are taken from its first day. */
 export class RuleDays {
-  readonly #rule: Rule;
-  readonly #start: Day;
+  readonly #rule: RecurrenceRule;
+  readonly #start: CalendarDay;
   readonly #months: ReadonlySet<number> | undefined;
   readonly #monthDays: ReadonlySet<number> | undefined;
-  readonly #days: readonly RuleDay[] | undefined;
+  readonly #days: readonly RuleWeekday[] | undefined;
 
-  constructor(rule: Rule, startDay: number) {
+  constructor(rule: RecurrenceRule, startDay: number) {
     const start = dayAt(startDay);
     const { frequency, months, monthDays, yearDays, weeks, days } = rule;
     const hasDays = days !== undefined || monthDays !== undefined || yearDays !== undefined;
@@ -222,11 +223,11 @@ export class RuleDays {
   }
 
   /** Returns the given day if the rule has it. Otherwise returns a later day; no day in between matches. */
-  next(number: number): number {
+  nextCandidate(number: number): number {
     const day = dayAt(number);
     const inInterval = this.#nextInInterval(day);
     if (inInterval !== number) return inInterval;
-    if (this.#months?.has(day.month) === false) return firstOfMonth(monthsOf(day) + 1);
+    if (this.#months?.has(day.month) === false) return firstOfMonth(monthIndexOf(day) + 1);
     return this.#has(day) ? number : number + 1;
   }
 
@@ -234,15 +235,15 @@ export class RuleDays {
   periodOf(number: number): number {
     const day = dayAt(number);
     if (this.#rule.frequency === 'YEARLY') return firstOfYear(day.year);
-    if (this.#rule.frequency === 'MONTHLY') return firstOfMonth(monthsOf(day));
+    if (this.#rule.frequency === 'MONTHLY') return firstOfMonth(monthIndexOf(day));
     return this.#rule.frequency === 'WEEKLY' ? this.#firstOfWeek(day) : number;
   }
 
-  #firstOfWeek({ number, weekday }: Day): number {
+  #firstOfWeek({ number, weekday }: CalendarDay): number {
     return number - modulo(weekday - this.#rule.weekStart, 7);
   }
 
-  #nextInInterval(day: Day): number {
+  #nextInInterval(day: CalendarDay): number {
     const { frequency, interval } = this.#rule;
     if (interval === 1) return day.number;
     const missing = (periods: number) => modulo(-periods, interval);
@@ -251,8 +252,8 @@ export class RuleDays {
       return years === 0 ? day.number : firstOfMonth((day.year + years) * 12);
     }
     if (frequency === 'MONTHLY') {
-      const months = missing(monthsOf(day) - monthsOf(this.#start));
-      return months === 0 ? day.number : firstOfMonth(monthsOf(day) + months);
+      const months = missing(monthIndexOf(day) - monthIndexOf(this.#start));
+      return months === 0 ? day.number : firstOfMonth(monthIndexOf(day) + months);
     }
     if (frequency === 'WEEKLY') {
       const weeks = missing((this.#firstOfWeek(day) - this.#firstOfWeek(this.#start)) / 7);
@@ -261,12 +262,13 @@ export class RuleDays {
     return frequency === 'DAILY' ? day.number + missing(day.number - this.#start.number) : day.number;
   }
 
-  #has(day: Day): boolean {
+  #has(day: CalendarDay): boolean {
     const { yearDays, weeks } = this.#rule;
-    if (this.#monthDays !== undefined && !includes(this.#monthDays, day.date, lengthOfMonth(day))) return false;
+    if (this.#monthDays !== undefined && !includesPosition(this.#monthDays, day.date, lengthOfMonth(day))) return false;
     if (this.#days !== undefined && !this.#days.some((one) => this.#matchesDay(day, one))) return false;
     const { year, number } = day;
-    if (yearDays !== undefined && !includes(yearDays, number - firstOfYear(year) + 1, lengthOfYear(year))) return false;
+    if (yearDays !== undefined && !includesPosition(yearDays, number - firstOfYear(year) + 1, lengthOfYear(year)))
+      return false;
     return weeks === undefined || this.#isInWeek(day, weeks);
   }
 
@@ -274,7 +276,7 @@ export class RuleDays {
    * Whether a day matches BYDAY. The nth weekday is counted within the month if the rule is monthly or has BYMONTH,
    * otherwise within the year.
    */
-  #matchesDay(day: Day, { weekday, nth }: RuleDay): boolean {
+  #matchesDay(day: CalendarDay, { weekday, nth }: RuleWeekday): boolean {
     if (day.weekday !== weekday) return false;
     const { frequency, months } = this.#rule;
     if (nth === 0 || (frequency !== 'MONTHLY' && frequency !== 'YEARLY')) return true;
@@ -288,11 +290,11 @@ export class RuleDays {
    * Whether a day is in a week with one of these numbers. A week belongs to the year that contains at least four of its
    * days.
    */
-  #isInWeek(day: Day, weeks: ReadonlySet<number>): boolean {
+  #isInWeek(day: CalendarDay, weeks: ReadonlySet<number>): boolean {
     const fourth = dayAt(this.#firstOfWeek(day) + 3);
     const first = firstOfYear(fourth.year);
     const week = Math.floor((fourth.number - first) / 7);
     const weeksLeft = Math.floor((lengthOfYear(fourth.year) - 1 - (fourth.number - first)) / 7);
-    return includes(weeks, week + 1, week + 1 + weeksLeft);
+    return includesPosition(weeks, week + 1, week + 1 + weeksLeft);
   }
 }

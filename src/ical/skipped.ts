@@ -1,5 +1,5 @@
 /** Reasons why an item of the file was left out or changed, as sentences for the report. */
-export const reasons = {
+export const skipReasons = {
   not_an_event: 'Only events are imported.',
   no_field: 'Events have no field for it.',
   truncated: 'The file ends in the middle of it. Complete items were imported.',
@@ -26,15 +26,15 @@ export const reasons = {
   shortened: 'Its title is longer than 255 characters and was shortened.',
 } as const satisfies Record<string, string>;
 
-export type Reason = keyof typeof reasons;
+export type SkipReason = keyof typeof skipReasons;
 
 /**
  * Items that were left out for one reason: their type (`VTODO`, `LOCATION`), their number, and the first ones as
  * examples.
  */
-export type Skipped = {
+export type SkippedItems = {
   readonly what: string;
-  readonly reason: Reason;
+  readonly reason: SkipReason;
   readonly count: number;
   readonly examples: readonly string[];
 };
@@ -43,26 +43,26 @@ const MAX_EXAMPLES = 5;
 const MAX_EXAMPLE_LENGTH = 120;
 
 /** Maximum number of rows in the report. Real files need far fewer. */
-const MAX_ROWS = 200;
+const MAX_REPORT_ROWS = 200;
 
 /** Collects the items that were left out, grouped by reason and type. */
-export class SkippedLines {
-  readonly #rows = new Map<string, { what: string; reason: Reason; count: number; examples: string[] }>();
+export class SkipReport {
+  readonly #rows = new Map<string, { what: string; reason: SkipReason; count: number; examples: string[] }>();
 
-  add(what: string, reason: Reason, line: number, example: string): void {
+  add(what: string, reason: SkipReason, line: number, example: string): void {
     const key = `${reason} ${what}`;
     const row = this.#rows.get(key) ?? { what, reason, count: 0, examples: [] };
-    if (row.count === 0 && this.#rows.size >= MAX_ROWS) return;
+    if (row.count === 0 && this.#rows.size >= MAX_REPORT_ROWS) return;
     this.#rows.set(key, row);
     row.count += 1;
     if (row.examples.length < MAX_EXAMPLES) {
-      const text = shortened(example, MAX_EXAMPLE_LENGTH).toWellFormed().replaceAll('\0', '');
+      const text = truncateText(example, MAX_EXAMPLE_LENGTH).toWellFormed().replaceAll('\0', '');
       row.examples.push(`line ${line}: ${text}`);
     }
   }
 
-  get rows(): readonly Skipped[] {
-    const order = Object.keys(reasons);
+  get rows(): readonly SkippedItems[] {
+    const order = Object.keys(skipReasons);
     return [...this.#rows.values()].sort(
       (one, other) => order.indexOf(one.reason) - order.indexOf(other.reason) || other.count - one.count,
     );
@@ -70,6 +70,6 @@ export class SkippedLines {
 }
 
 /** Truncates a text to a maximum number of characters without splitting a character. */
-export function shortened(text: string, maxLength: number): string {
+export function truncateText(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : [...text.slice(0, 2 * maxLength)].slice(0, maxLength).join('');
 }

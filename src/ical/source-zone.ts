@@ -1,20 +1,20 @@
-import { timesOfRule, WorkBudget } from './expand-recurrence.ts';
-import type { Component } from './line-reader.ts';
-import { ruleIn } from './rule.ts';
-import type { SkippedLines } from './skipped.ts';
-import { DAY_MS, type Property, periodsOf, propertyIn, SECOND_MS, timeOf } from './values.ts';
+import { expandRule, WorkBudget } from './expand-recurrence.ts';
+import type { IcalComponent } from './line-reader.ts';
+import { parseRule } from './rule.ts';
+import type { SkipReport } from './skipped.ts';
+import { DAY_MS, type IcalProperty, parsePeriods, parseProperty, parsePropertyTime, SECOND_MS } from './values.ts';
 import { windowsZones } from './windows-zones.ts';
-import { isZone, offsetAt } from './zone.ts';
+import { isZone, offsetSecondsAt } from './zone.ts';
 
 /** A time zone that a file uses. */
 export type SourceZone = {
   /** Returns the offset from UTC at a time, in milliseconds. It is positive for zones ahead of UTC. */
-  offsetAt(utcMs: number): number;
+  offsetMsAt(utcMs: number): number;
 };
 
 /** Converts a UTC time to the local time of a zone. */
 export function toLocal(zone: SourceZone, utcMs: number): number {
-  return utcMs + zone.offsetAt(utcMs);
+  return utcMs + zone.offsetMsAt(utcMs);
 }
 
 /**
@@ -22,18 +22,18 @@ export function toLocal(zone: SourceZone, utcMs: number): number {
  * taken. If clocks skip the time (clocks go forward), it is moved later by the length of the gap.
  */
 export function toUtc(zone: SourceZone, wallMs: number): number {
-  const before = zone.offsetAt(wallMs - DAY_MS);
-  const after = zone.offsetAt(wallMs + DAY_MS);
-  const moments = [wallMs - before, wallMs - after];
-  return moments.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - before;
+  const before = zone.offsetMsAt(wallMs - DAY_MS);
+  const after = zone.offsetMsAt(wallMs + DAY_MS);
+  const candidates = [wallMs - before, wallMs - after];
+  return candidates.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - before;
 }
 
-export const UTC_ZONE: SourceZone = { offsetAt: () => 0 };
+export const UTC_ZONE: SourceZone = { offsetMsAt: () => 0 };
 
 /** Creates a zone from the time zone database of the runtime, by its IANA name. */
-export function intlZone(name: string): SourceZone {
+export function createIntlZone(name: string): SourceZone {
   const offsets = new Map<number, number>();
-  const exactOffset = (utcMs: number) => offsetAt(name, utcMs) * SECOND_MS;
+  const exactOffset = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
   // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
   const offsetAtStart = (day: number) => {
     const offset = offsets.get(day) ?? exactOffset(day * DAY_MS);
@@ -41,7 +41,7 @@ export function intlZone(name: string): SourceZone {
     return offset;
   };
   return {
-    offsetAt(utcMs) {
+    offsetMsAt(utcMs) {
       const day = Math.floor(utcMs / DAY_MS);
       const offset = offsetAtStart(day);
       return offset === offsetAtStart(day + 1) ? offset : exactOffset(utcMs);
@@ -50,20 +50,23 @@ export function intlZone(name: string): SourceZone {
 }
 
 /** A change of the offset from UTC, in milliseconds. */
-type Change = { readonly atMs: number; readonly from: number; readonly to: number };
+type OffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
 
 /** Start of the range in which the rules of a VTIMEZONE are expanded. Before the range, the offset is constant. */
-const FROM_MS = Date.UTC(1970, 0);
+const EXPANSION_START_MS = Date.UTC(1970, 0);
 /** End of the range in which the rules of a VTIMEZONE are expanded. After the range, the offset is constant. */
-const TO_MS = Date.UTC(2100, 0);
+const EXPANSION_END_MS = Date.UTC(2100, 0);
 
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
-export function describedZone({ components }: Component, take: (steps: number) => boolean): SourceZone | undefined {
-  const changes = components.flatMap((one) => changesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
+export function zoneFromVtimezone(
+  { components }: IcalComponent,
+  take: (steps: number) => boolean,
+): SourceZone | undefined {
+  const changes = components.flatMap((one) => offsetChangesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
   const [first] = changes;
   if (first === undefined) return undefined;
   return {
-    offsetAt(utcMs) {
+    offsetMsAt(utcMs) {
       let [low, high] = [0, changes.length];
       while (low < high) {
         const middle = (low + high) >> 1;
@@ -76,27 +79,34 @@ export function describedZone({ components }: Component, take: (steps: number) =
 }
 
 /** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
-function changesOf({ lines }: Component, take: (steps: number) => boolean): Change[] {
-  const properties = lines.map(propertyIn).filter((one) => one !== undefined);
+function offsetChangesOf({ lines }: IcalComponent, take: (steps: number) => boolean): OffsetChange[] {
+  const properties = lines.map(parseProperty).filter((one) => one !== undefined);
   const named = (name: string) => properties.filter((one) => one.name === name);
-  const [start] = named('DTSTART').map(timeOf);
-  const [to] = named('TZOFFSETTO').map(offsetIn);
-  const [from = to] = named('TZOFFSETFROM').map(offsetIn);
+  const [start] = named('DTSTART').map(parsePropertyTime);
+  const [to] = named('TZOFFSETTO').map(parseOffset);
+  const [from = to] = named('TZOFFSETFROM').map(parseOffset);
   if (to === undefined || from === undefined) return [];
   // Without DTSTART the offset has always applied.
-  const startMs = start?.wallMs ?? FROM_MS;
+  const startMs = start?.wallMs ?? EXPANSION_START_MS;
   const walls = new Set([startMs]);
-  for (const rule of named('RRULE').map(({ value }) => ruleIn(value))) {
+  for (const rule of named('RRULE').map(({ value }) => parseRule(value))) {
     if (rule === undefined) continue;
     const until = rule.until;
     const untilMs = until?.zone === 'UTC' ? until.wallMs + from : until?.wallMs;
-    for (const wallMs of timesOfRule(rule, { startMs, untilMs, fromMs: FROM_MS, toMs: TO_MS, take })) walls.add(wallMs);
+    for (const wallMs of expandRule(rule, {
+      startMs,
+      untilMs,
+      fromMs: EXPANSION_START_MS,
+      toMs: EXPANSION_END_MS,
+      take,
+    }))
+      walls.add(wallMs);
   }
-  for (const period of named('RDATE').flatMap(periodsOf)) if (period !== undefined) walls.add(period.start.wallMs);
+  for (const period of named('RDATE').flatMap(parsePeriods)) if (period !== undefined) walls.add(period.start.wallMs);
   return [...walls].map((wallMs) => ({ atMs: wallMs - from, from, to }));
 }
 
-function offsetIn({ value }: Property): number | undefined {
+function parseOffset({ value }: IcalProperty): number | undefined {
   const [all, sign, hours, minutes, seconds = '0'] = /^([+-])(\d\d):?(\d\d):?(\d\d)?$/.exec(value.trim()) ?? [];
   if (all === undefined) return undefined;
   const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
@@ -114,12 +124,12 @@ const MAX_ZONES = 500;
  * non-IANA name.
  */
 export class SourceZones {
-  readonly #described: ReadonlyMap<string, Component>;
-  readonly #drops: SkippedLines;
+  readonly #described: ReadonlyMap<string, IcalComponent>;
+  readonly #drops: SkipReport;
   readonly #steps: WorkBudget;
   readonly #found = new Map<string, SourceZone | undefined>();
 
-  constructor(components: readonly Component[], drops: SkippedLines, steps: WorkBudget) {
+  constructor(components: readonly IcalComponent[], drops: SkipReport, steps: WorkBudget) {
     const named = components
       .filter(({ name }) => name === 'VTIMEZONE')
       .flatMap((one) => tzidsOf(one).map((tzid) => [tzid, one] as const));
@@ -131,25 +141,25 @@ export class SourceZones {
   /** Finds the zone of a TZID. For an unknown TZID, reports its line and returns undefined. */
   find(tzid: string, line: number): SourceZone | undefined {
     if (this.#found.has(tzid)) return this.#found.get(tzid);
-    const zone = this.#found.size < MAX_ZONES ? this.#look(tzid) : undefined;
+    const zone = this.#found.size < MAX_ZONES ? this.#lookUp(tzid) : undefined;
     if (this.#found.size < MAX_ZONES) this.#found.set(tzid, zone);
     if (zone === undefined) this.#drops.add('TZID', 'unknown_zone', line, tzid);
     return zone;
   }
 
-  #look(tzid: string): SourceZone | undefined {
+  #lookUp(tzid: string): SourceZone | undefined {
     const name = tzid.trim();
-    if (isZone(name)) return isUtc(name) ? UTC_ZONE : intlZone(name);
+    if (isZone(name)) return isUtc(name) ? UTC_ZONE : createIntlZone(name);
     const described = this.#described.get(tzid);
-    const zone = described && describedZone(described, new WorkBudget(MAX_STEPS, this.#steps).take);
+    const zone = described && zoneFromVtimezone(described, new WorkBudget(MAX_STEPS, this.#steps).take);
     if (zone !== undefined) return zone;
     const known = ianaZoneOf(name);
-    return known === undefined ? undefined : intlZone(known);
+    return known === undefined ? undefined : createIntlZone(known);
   }
 }
 
-function tzidsOf({ lines }: Component): string[] {
-  const [property] = lines.map(propertyIn).filter((one) => one?.name === 'TZID');
+function tzidsOf({ lines }: IcalComponent): string[] {
+  const [property] = lines.map(parseProperty).filter((one) => one?.name === 'TZID');
   return property === undefined ? [] : [property.value.trim()];
 }
 
@@ -157,13 +167,13 @@ const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.tes
 
 /** Finds the IANA zone for a name that programs use instead of an IANA name; undefined if the name is unknown. */
 function ianaZoneOf(name: string): string | undefined {
-  return windowsZones.get(name.toLowerCase()) ?? zoneInPath(name) ?? zoneOfDisplayName(name);
+  return windowsZones.get(name.toLowerCase()) ?? zoneOfPath(name) ?? zoneOfDisplayName(name);
 }
 
 /**
  * Finds the IANA name at the end of a path, such as `/mozilla.org/20050126_1/Europe/Berlin`, which some programs write.
  */
-function zoneInPath(name: string): string | undefined {
+function zoneOfPath(name: string): string | undefined {
   if (!name.startsWith('/')) return undefined;
   const segments = name.split('/').slice(-3);
   return [segments, segments.slice(-2)].map((some) => some.join('/')).find((one) => one.includes('/') && isZone(one));
@@ -188,13 +198,13 @@ function zoneOfDisplayName(name: string): string | undefined {
   const cities = label.split(',').map((city) => city.trim().replaceAll(' ', '_'));
   return cities
     .flatMap((city) => REGIONS.map((region) => `${region}/${city}`))
-    .find((zone) => isZone(zone) && (offset === undefined || isAhead(zone, offset)));
+    .find((zone) => isZone(zone) && (offset === undefined || hasStandardOffset(zone, offset)));
 }
 
 /** Whether a zone has this offset in standard time. This distinguishes cities of the same name. */
-function isAhead(zone: string, offset: string): boolean {
+function hasStandardOffset(zone: string, offset: string): boolean {
   const [hours = 0, minutes = 0] = offset.slice(1).split(/[:.]/).map(Number);
   const seconds = (hours * 60 + minutes) * 60 * (offset.startsWith('-') ? -1 : 1);
   const year = 2025;
-  return seconds === Math.min(offsetAt(zone, Date.UTC(year, 0)), offsetAt(zone, Date.UTC(year, 6)));
+  return seconds === Math.min(offsetSecondsAt(zone, Date.UTC(year, 0)), offsetSecondsAt(zone, Date.UTC(year, 6)));
 }

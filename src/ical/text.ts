@@ -5,41 +5,41 @@ const MAX_LINE_BYTES = 75;
 const MAX_BYTES_PER_UNIT = 3;
 
 /** Matches everything that a parser may take for a line break. A value must not contain it. */
-const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
+const LINE_BREAKS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
 
 /** Matches control characters except tab. A value must not contain them (RFC 5545, 3.1). */
-const CONTROLS = /[^\P{Cc}\t]/gu;
+const CONTROL_CHARACTERS = /[^\P{Cc}\t]/gu;
 
 /**
  * Matches a character that `escapeText` may change. Most texts contain none, and one search is faster than four
  * replacements.
  */
-const SPECIAL = /[\\;,\p{Cc}\u2028\u2029\ud800-\udfff]/u;
+const SPECIAL_CHARACTER = /[\\;,\p{Cc}\u2028\u2029\ud800-\udfff]/u;
 
 /** Escapes a text as a TEXT value, so that the text can end neither the value nor its line. */
-export function escaped(text: string): string {
-  if (!SPECIAL.test(text)) return text;
+export function escapeText(text: string): string {
+  if (!SPECIAL_CHARACTER.test(text)) return text;
   return text
     .toWellFormed()
     .replace(/[\\;,]/g, '\\$&')
-    .replace(LINE_ENDS, '\\n')
-    .replace(CONTROLS, '');
+    .replace(LINE_BREAKS, '\\n')
+    .replace(CONTROL_CHARACTERS, '');
 }
 
 /** Removes line breaks and control characters from a text, for a value type without escaping, such as a URI. */
-export function plain(text: string): string {
-  return text.toWellFormed().replace(LINE_ENDS, '').replace(CONTROLS, '');
+export function cleanText(text: string): string {
+  return text.toWellFormed().replace(LINE_BREAKS, '').replace(CONTROL_CHARACTERS, '');
 }
 
 /** Adds the line break to a line, and folds the line if it is too long. Folds never split a character. */
-export function folded(line: string): string {
+export function foldLine(line: string): string {
   if (line.length * MAX_BYTES_PER_UNIT <= MAX_LINE_BYTES) return `${line}\r\n`;
   const bytes = Buffer.byteLength(line);
   if (bytes <= MAX_LINE_BYTES) return `${line}\r\n`;
-  return bytes === line.length ? foldedAscii(line) : foldedText(line);
+  return bytes === line.length ? foldAsciiLine(line) : foldUnicodeLine(line);
 }
 
-function foldedAscii(line: string): string {
+function foldAsciiLine(line: string): string {
   let all = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
   // Each continuation line begins with a space.
   for (let begin = MAX_LINE_BYTES; begin < line.length; begin += MAX_LINE_BYTES - 1) {
@@ -48,7 +48,7 @@ function foldedAscii(line: string): string {
   return all;
 }
 
-function foldedText(line: string): string {
+function foldUnicodeLine(line: string): string {
   let all = '';
   let bytes = 0;
   for (const character of line) {

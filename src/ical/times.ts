@@ -1,17 +1,17 @@
-import { datedOf, type StoredDates } from './days.ts';
-import type { IcalValue } from './ical-value.ts';
-import { intlZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
-import { DAY_MS, type Duration, type Written } from './values.ts';
+import { type StoredDates, toStoredDates } from './days.ts';
+import type { IcalEvent } from './ical-value.ts';
+import { createIntlZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
+import { DAY_MS, type IcalDuration, type IcalTime } from './values.ts';
 
 /**
  * Formats a time as `YYYY-MM-DD HH:MM:SS`. A year outside 0 to 9999 gets another format, which `isWithinYears` rejects.
  */
-function formatted(wallMs: number): string {
+function formatWallTime(wallMs: number): string {
   const date = new Date(wallMs);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, -5).replace('T', ' ');
 }
 
-export const dayShown = (wallMs: number): string => formatted(wallMs).slice(0, -9);
+export const formatDay = (wallMs: number): string => formatWallTime(wallMs).slice(0, -9);
 
 export const midnightOf = (wallMs: number): number => Math.floor(wallMs / DAY_MS) * DAY_MS;
 
@@ -21,34 +21,34 @@ export function isWithinYears(dated: StoredDates): boolean {
 }
 
 /** Converts the times of a file to one target zone. Without a target zone, the times stay unchanged. */
-export class Times {
+export class TimeConverter {
   readonly #zones: Pick<SourceZones, 'find'>;
   readonly #targetName: string | undefined;
   readonly #target: SourceZone | undefined;
-  readonly #zoned = new Map<string, number>();
+  readonly #usedZones = new Map<string, number>();
 
   /** @param target IANA name of the zone to convert to; undefined leaves times unchanged */
   constructor(zones: Pick<SourceZones, 'find'>, target: string | undefined) {
     this.#zones = zones;
     this.#targetName = target;
-    this.#target = target === undefined ? undefined : intlZone(target);
+    this.#target = target === undefined ? undefined : createIntlZone(target);
   }
 
   /** The zones that the file uses, each with the line of its first use. */
-  get zoned(): ReadonlyMap<string, number> {
-    return this.#zoned;
+  get usedZones(): ReadonlyMap<string, number> {
+    return this.#usedZones;
   }
 
   /** Returns the zone of a time; undefined for dates, floating times and unknown zones. */
-  zoneOf({ zone, isDate, line }: Written): SourceZone | undefined {
+  zoneOf({ zone, isDate, line }: IcalTime): SourceZone | undefined {
     if (zone === undefined || isDate) return undefined;
     const found = zone === 'UTC' ? UTC_ZONE : this.#zones.find(zone, line);
-    if (found !== undefined && !this.#zoned.has(zone)) this.#zoned.set(zone, line);
+    if (found !== undefined && !this.#usedZones.has(zone)) this.#usedZones.set(zone, line);
     return found;
   }
 
   /** Converts a time to local time in the target zone, in milliseconds. */
-  converted(time: Written): number {
+  toTargetTime(time: IcalTime): number {
     const zone = this.zoneOf(time);
     // A time in the target zone itself stays unchanged, even if clocks skip it.
     if (zone === undefined || this.#target === undefined || time.zone === this.#targetName) return time.wallMs;
@@ -56,7 +56,7 @@ export class Times {
   }
 
   /** Converts a time to the local time of a series, so that EXDATE and RECURRENCE-ID can be matched with its times. */
-  within(series: Written, time: Written): number {
+  toSeriesTime(series: IcalTime, time: IcalTime): number {
     if (series.isDate) return midnightOf(time.wallMs);
     if (time.isDate) return time.wallMs + (series.wallMs - midnightOf(series.wallMs));
     const [from, to] = [this.zoneOf(time), this.zoneOf(series)];
@@ -65,9 +65,9 @@ export class Times {
   }
 
   /** Returns the end of an occurrence that begins at `start`; undefined if the event has no end. */
-  endOf(found: IcalValue, start: Written, end: Written | Duration | undefined): Written | undefined {
+  endOf(found: IcalEvent, start: IcalTime, end: IcalTime | IcalDuration | undefined): IcalTime | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
-    if ('days' in end) return this.#plus(start, end);
+    if ('days' in end) return this.#addDuration(start, end);
     const first = found.start ?? start;
     if (first.isDate || end.isDate) {
       const isDate = first.isDate && end.isDate;
@@ -78,11 +78,11 @@ export class Times {
       return { ...start, wallMs: start.wallMs + end.wallMs - first.wallMs };
     }
     const ms = toUtc(to, end.wallMs) - toUtc(from, first.wallMs);
-    return this.#plus(start, { days: 0, ms });
+    return this.#addDuration(start, { days: 0, ms });
   }
 
   /** Adds a duration to a time. Days are calendar days, and the rest is exact time (RFC 5545, 3.3.6). */
-  #plus(start: Written, { days, ms }: Duration): Written {
+  #addDuration(start: IcalTime, { days, ms }: IcalDuration): IcalTime {
     const wallMs = start.wallMs + days * DAY_MS;
     if (start.isDate) return { ...start, wallMs: wallMs + Math.ceil(ms / DAY_MS) * DAY_MS };
     const zone = this.zoneOf(start);
@@ -90,15 +90,15 @@ export class Times {
   }
 
   /** Converts start and end of an event to stored dates. Dates without a time are never converted between zones. */
-  dated(found: IcalValue, start: Written, end: Written | undefined): StoredDates {
-    const { isDays } = found;
-    if (!isDays && !(start.isDate && end?.isDate !== false)) {
-      const [first, last] = [start, end].map((time) => time && formatted(this.converted(time)));
-      return datedOf({ isAllDay: false, start: first ?? '', end: last });
+  toEventDates(found: IcalEvent, start: IcalTime, end: IcalTime | undefined): StoredDates {
+    const { isMarkedAllDay } = found;
+    if (!isMarkedAllDay && !(start.isDate && end?.isDate !== false)) {
+      const [first, last] = [start, end].map((time) => time && formatWallTime(this.toTargetTime(time)));
+      return toStoredDates({ isAllDay: false, start: first ?? '', end: last });
     }
     // All-day events may be written as midnights. A local midnight is the day that it begins. A UTC midnight is assumed
     // to be a local midnight in the target zone, so it is converted first.
-    const dayOf = (time: Written) => dayShown(time.zone === 'UTC' ? this.converted(time) : time.wallMs);
-    return datedOf({ isAllDay: true, start: dayOf(start), end: dayOf(end ?? start) });
+    const dayOf = (time: IcalTime) => formatDay(time.zone === 'UTC' ? this.toTargetTime(time) : time.wallMs);
+    return toStoredDates({ isAllDay: true, start: dayOf(start), end: dayOf(end ?? start) });
   }
 }

@@ -1,10 +1,10 @@
-import type { Line } from './line-reader.ts';
+import type { ContentLine } from './line-reader.ts';
 
 export const SECOND_MS = 1_000;
 export const DAY_MS = 86_400_000;
 
 /** A date or time as written in a file. */
-export type Written = {
+export type IcalTime = {
   /** Local time, in milliseconds since the epoch as if the time were in UTC. A date is represented by its midnight. */
   readonly wallMs: number;
   readonly isDate: boolean;
@@ -14,13 +14,13 @@ export type Written = {
 };
 
 /** The line of a time, and the parameters of its property. */
-type Context = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
+type TimeContext = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
 
 /** A duration. `days` are calendar days, and `ms` is exact time (RFC 5545, 3.3.6). */
-export type Duration = { readonly days: number; readonly ms: number };
+export type IcalDuration = { readonly days: number; readonly ms: number };
 
 /** A time of RDATE, with an end if RDATE gives a period. */
-export type Period = { readonly start: Written; readonly end: Written | Duration | undefined };
+export type IcalPeriod = { readonly start: IcalTime; readonly end: IcalTime | IcalDuration | undefined };
 
 /** Matches a date or a time. A Z after a date is accepted, because some programs write it. */
 const TIME = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d{1,9})?)?(Z)?$/i;
@@ -33,7 +33,7 @@ function midnightOf(year: number, month: number, day: number): number | undefine
 }
 
 /** Parses a date or time; undefined if it is invalid, such as 30 February. */
-export function timeIn(text: string, { line, zone, isDate = false }: Context): Written | undefined {
+export function parseTime(text: string, { line, zone, isDate = false }: TimeContext): IcalTime | undefined {
   const [all, year, month, day, hour, minute = '', second = '0', utc] = TIME.exec(text.trim()) ?? [];
   if (all === undefined) return undefined;
   const midnight = midnightOf(Number(year), Number(month), Number(day));
@@ -55,7 +55,7 @@ const UNIT_DAYS: Readonly<Record<string, number>> = { W: 7, D: 1 };
 const MAX_DAYS = 3_652_059;
 
 /** Parses a duration; undefined if it is invalid or too long. */
-export function durationIn(text: string): Duration | undefined {
+export function parseDuration(text: string): IcalDuration | undefined {
   const [, sign, parts] = DURATION.exec(text.trim().toUpperCase()) ?? [];
   if (parts === undefined) return undefined;
   let [days, ms] = [0, 0];
@@ -68,42 +68,42 @@ export function durationIn(text: string): Duration | undefined {
 }
 
 /** Parses the time of a property that has a single value. */
-export function timeOf(property: Property): Written | undefined {
+export function parsePropertyTime(property: IcalProperty): IcalTime | undefined {
   const { value } = property;
   const context = contextOf(property);
   // Some programs do not quote a TZID that contains a colon.
   const colon = value.lastIndexOf(':');
-  const whole = timeIn(value, context);
+  const whole = parseTime(value, context);
   if (whole !== undefined || colon === -1 || context.zone === undefined) return whole;
   const zone = `${context.zone}:${value.slice(0, colon)}`.replace(/"$/, '');
-  return timeIn(value.slice(colon + 1), { ...context, zone });
+  return parseTime(value.slice(colon + 1), { ...context, zone });
 }
 
-function contextOf({ line, parameters }: Property): Context {
+function contextOf({ line, parameters }: IcalProperty): TimeContext {
   return { line, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
 }
 
 /** Parses the times of a list. The result contains `undefined` for each invalid time. */
-export function timesOf(property: Property): readonly (Written | undefined)[] {
+export function parseTimes(property: IcalProperty): readonly (IcalTime | undefined)[] {
   const context = contextOf(property);
-  return property.value.split(',').map((text) => timeIn(text, context));
+  return property.value.split(',').map((text) => parseTime(text, context));
 }
 
 /** Parses a list like `parseTimes`. Its values may also be periods, `start/end` or `start/duration`. */
-export function periodsOf(property: Property): readonly (Period | undefined)[] {
+export function parsePeriods(property: IcalProperty): readonly (IcalPeriod | undefined)[] {
   const context = contextOf(property);
   return property.value.split(',').map((text) => {
     const [first = '', last, ...rest] = text.split('/');
-    const start = timeIn(first, context);
+    const start = parseTime(first, context);
     if (start === undefined || rest.length > 0) return undefined;
     if (last === undefined) return { start, end: undefined };
-    const end = durationIn(last) ?? timeIn(last, context);
+    const end = parseDuration(last) ?? parseTime(last, context);
     return end === undefined ? undefined : { start, end };
   });
 }
 
 /** A parsed content line (RFC 5545, 3.1). Names are in upper case. */
-export type Property = {
+export type IcalProperty = {
   readonly line: number;
   readonly name: string;
   readonly parameters: ReadonlyMap<string, string>;
@@ -113,7 +113,7 @@ export type Property = {
 const NAME = /^[\w.-]{1,128}/;
 
 /** Parses a content line; undefined if it has no name or no colon. */
-export function propertyIn({ number, text }: Line): Property | undefined {
+export function parseProperty({ number, text }: ContentLine): IcalProperty | undefined {
   const [name] = NAME.exec(text) ?? [];
   if (name === undefined) return undefined;
   const parameters = new Map<string, string>();
@@ -121,7 +121,7 @@ export function propertyIn({ number, text }: Line): Property | undefined {
   while (text[at] === ';') {
     const end = endOfParameter(text, at + 1);
     const [key = '', ...values] = text.slice(at + 1, end).split('=');
-    parameters.set(key.trim().toUpperCase(), unquoted(values.join('=')));
+    parameters.set(key.trim().toUpperCase(), unquote(values.join('=')));
     at = end;
   }
   if (text[at] !== ':') return undefined;
@@ -142,11 +142,11 @@ function endOfParameter(text: string, from: number, knowsQuotes = true): number 
   return isQuoted ? endOfParameter(text, from, false) : text.length;
 }
 
-function unquoted(value: string): string {
+function unquote(value: string): string {
   return value.trim().replace(/^"/, '').replace(/"$/, '');
 }
 
 /** Unescapes a value of type TEXT. */
-export function textOf({ value }: Property): string {
+export function unescapeText({ value }: IcalProperty): string {
   return value.replace(/\\([\\;,nN])/g, (_all, character: string) => (/n/i.test(character) ? '\n' : character));
 }

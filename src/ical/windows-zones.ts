@@ -2,7 +2,7 @@
  * Windows time zone names, which Outlook and Exchange also use, with their IANA zones according to the Unicode CLDR
  * (territory 001, the world).
  */
-const NAMES = `
+const ZONE_LIST = `
 AUS Central Standard Time=Australia/Darwin
 AUS Eastern Standard Time=Australia/Sydney
 Afghanistan Standard Time=Asia/Kabul
@@ -150,7 +150,7 @@ Yukon Standard Time=America/Whitehorse
 
 /** IANA zone names by Windows zone names in lower case. */
 export const windowsZones: ReadonlyMap<string, string> = new Map(
-  NAMES.trim()
+  ZONE_LIST.trim()
     .split('\n')
     .map((line) => {
       const [name = '', zone = ''] = line.split('=');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ICAL } from '../../test/kit/ical.ts';
-import { beginning, ENDING, type Entry, entryText } from './write.ts';
-import { localAt, offsetAt, zoneAround } from './zone.ts';
+import { CALENDAR_END, type CalendarEntry, writeCalendarStart, writeEntry } from './write.ts';
+import { createCalendarZone, localTimeAt, offsetSecondsAt } from './zone.ts';
 
 const YEAR = { fromMs: Date.UTC(2026, 0), untilMs: Date.UTC(2029, 0) };
 
-function entry(given: Partial<Entry>): Entry {
+function entry(given: Partial<CalendarEntry>): CalendarEntry {
   return {
     uid: 'event-1@acme.test',
     name: 'Launch',
@@ -22,10 +22,10 @@ function entry(given: Partial<Entry>): Entry {
   };
 }
 
-function written(named: string | undefined, ...entries: readonly Partial<Entry>[]): string {
-  const zone = named === undefined ? undefined : zoneAround(named, YEAR.fromMs, YEAR.untilMs);
-  const texts = entries.map((one) => entryText(entry(one), zone));
-  return beginning({ name: 'A calendar', description: '', zone }) + texts.join('') + ENDING;
+function writeCalendar(named: string | undefined, ...entries: readonly Partial<CalendarEntry>[]): string {
+  const zone = named === undefined ? undefined : createCalendarZone(named, YEAR.fromMs, YEAR.untilMs);
+  const texts = entries.map((one) => writeEntry(entry(one), zone));
+  return writeCalendarStart({ name: 'A calendar', description: '', zone }) + texts.join('') + CALENDAR_END;
 }
 
 const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
@@ -48,7 +48,12 @@ const HOSTILE = [
 
 test('X9 texts cannot break lines: they are read back as written, in lines of at most 75 octets', () => {
   for (const text of HOSTILE) {
-    const ics = written(undefined, { name: text, description: [text, text], category: text, url: `http://x/${text}` });
+    const ics = writeCalendar(undefined, {
+      name: text,
+      description: [text, text],
+      category: text,
+      url: `http://x/${text}`,
+    });
     for (const line of ics.split('\r\n')) {
       assert.ok(Buffer.byteLength(line) <= 75, line);
       assert.ok(!/[\n\r\u0085\u2028\u2029]/.test(line), JSON.stringify(line));
@@ -73,7 +78,7 @@ test('X9 texts cannot break lines: they are read back as written, in lines of at
 });
 
 test('X9 all-day events have an exclusive end; times are floating, in a zone with its rules, or UTC', () => {
-  const forms: [Partial<Entry>, string[]][] = [
+  const forms: [Partial<CalendarEntry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
     // Dates are clamped, because some programs reject a calendar with dates near the year 1 or 9999.
@@ -87,30 +92,32 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131T100000']],
   ];
   for (const [given, wanted] of forms) {
-    const ics = written(undefined, given);
+    const ics = writeCalendar(undefined, given);
     const times = [...linesOf(ics, 'DTSTART'), ...linesOf(ics, 'DTEND')].map((line) => line.split(':')[1]);
     assert.deepEqual(times, wanted);
     assert.equal(parsed(ics).length, 1);
   }
-  const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
+  const still = writeCalendar(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
   // Clients read a start that clocks skip as an hour later, so DTEND could be before the start.
   const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
-  assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
-  assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DTEND'), []);
-  assert.deepEqual(linesOf(written('Asia/Kathmandu', skipped), 'DTEND'), ['DTEND;TZID=Asia/Kathmandu:20270328T031500']);
-  assert.deepEqual(linesOf(written('UTC', {}), 'DTSTART'), ['DTSTART:20270131T100000Z']);
-  const zurich = written('Europe/Zurich', {});
+  assert.deepEqual(linesOf(writeCalendar('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
+  assert.deepEqual(linesOf(writeCalendar('Europe/Zurich', skipped), 'DTEND'), []);
+  assert.deepEqual(linesOf(writeCalendar('Asia/Kathmandu', skipped), 'DTEND'), [
+    'DTEND;TZID=Asia/Kathmandu:20270328T031500',
+  ]);
+  assert.deepEqual(linesOf(writeCalendar('UTC', {}), 'DTSTART'), ['DTSTART:20270131T100000Z']);
+  const zurich = writeCalendar('Europe/Zurich', {});
   assert.deepEqual(linesOf(zurich, 'DTSTART;'), ['DTSTART;TZID=Europe/Zurich:20270131T100000']);
   assert.deepEqual(linesOf(zurich, 'X-WR-TIMEZONE'), ['X-WR-TIMEZONE:Europe/Zurich']);
-  assert.deepEqual(linesOf(written(undefined, {}), 'X-WR-TIMEZONE'), []);
+  assert.deepEqual(linesOf(writeCalendar(undefined, {}), 'X-WR-TIMEZONE'), []);
 });
 
 test('X9 a changed entry has a later stamp and a higher sequence; an unchanged one has the same bytes', () => {
   const createdAt = Date.UTC(2026, 10, 20, 8);
-  const before = written(undefined, { createdAt });
-  const after = written(undefined, { createdAt, modifiedAt: createdAt + 61_500 });
-  assert.equal(written(undefined, { createdAt }), before);
+  const before = writeCalendar(undefined, { createdAt });
+  const after = writeCalendar(undefined, { createdAt, modifiedAt: createdAt + 61_500 });
+  assert.equal(writeCalendar(undefined, { createdAt }), before);
   assert.deepEqual(linesOf(before, 'SEQUENCE'), ['SEQUENCE:0']);
   assert.deepEqual(linesOf(after, 'SEQUENCE'), ['SEQUENCE:61']);
   assert.deepEqual(linesOf(after, 'LAST-MODIFIED'), ['LAST-MODIFIED:20261120T080101Z']);
@@ -124,11 +131,11 @@ test('X9 another program computes the same times from a written zone, at and aro
   let changes = 0;
   for (const zone of zones) {
     for (let atMs = YEAR.fromMs; atMs < YEAR.untilMs; atMs += 3_600_000) {
-      if (offsetAt(zone, atMs) === offsetAt(zone, atMs + 3_600_000)) continue;
+      if (offsetSecondsAt(zone, atMs) === offsetSecondsAt(zone, atMs + 3_600_000)) continue;
       changes += 1;
       for (const momentMs of [-86_400_000, -7_200_000, 7_200_000, 86_400_000].map((ms) => atMs + ms + 60_000)) {
-        const start_date = localAt(zone, momentMs);
-        const [event] = parsed(written(zone, { start_date, due_date: `${start_date.slice(0, 10)} 00:00:00` }));
+        const start_date = localTimeAt(zone, momentMs);
+        const [event] = parsed(writeCalendar(zone, { start_date, due_date: `${start_date.slice(0, 10)} 00:00:00` }));
         assert.ok(event !== undefined);
         assert.equal(new ICAL.Event(event).startDate.toUnixTime() * 1_000, momentMs, `${zone} ${start_date}`);
       }

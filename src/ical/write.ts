@@ -1,18 +1,18 @@
-import { dayOf, type StoredDates, spanOf } from './days.ts';
-import { escaped, folded, plain } from './text.ts';
-import type { Zone } from './zone.ts';
+import { dayOf, type StoredDates, toSpan } from './days.ts';
+import { cleanText, escapeText, foldLine } from './text.ts';
+import type { CalendarZone } from './zone.ts';
 
 /** Properties of a calendar file. */
-export type Calendar = {
+export type CalendarProperties = {
   readonly name: string;
   /** Description of the calendar; empty for none. */
   readonly description: string;
   /** Zone of the written times; undefined for floating times. */
-  readonly zone: Zone | undefined;
+  readonly zone: CalendarZone | undefined;
 };
 
 /** An entry of a calendar. Timestamps are milliseconds since the epoch. */
-export type Entry = StoredDates & {
+export type CalendarEntry = StoredDates & {
   readonly uid: string;
   readonly name: string;
   /** Lines of the description. */
@@ -34,33 +34,35 @@ const REFRESH_INTERVAL = 'PT1H';
  * Writes the text before the entries. Some clients read name and description from `X-WR-…` properties, others from
  * those of RFC 7986.
  */
-export function beginning({ name, description, zone }: Calendar): string {
+export function writeCalendarStart({ name, description, zone }: CalendarProperties): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
     'PRODID:-//Carillon//Carillon//EN',
     'CALSCALE:GREGORIAN',
-    `NAME:${escaped(name)}`,
-    `X-WR-CALNAME:${escaped(name)}`,
-    ...(description === '' ? [] : [`DESCRIPTION:${escaped(description)}`, `X-WR-CALDESC:${escaped(description)}`]),
+    `NAME:${escapeText(name)}`,
+    `X-WR-CALNAME:${escapeText(name)}`,
+    ...(description === ''
+      ? []
+      : [`DESCRIPTION:${escapeText(description)}`, `X-WR-CALDESC:${escapeText(description)}`]),
     `REFRESH-INTERVAL;VALUE=DURATION:${REFRESH_INTERVAL}`,
     `X-PUBLISHED-TTL:${REFRESH_INTERVAL}`,
     ...(zone === undefined ? [] : [`X-WR-TIMEZONE:${zone.name}`]),
   ];
-  return lines.map(folded).join('') + (zone?.text ?? '');
+  return lines.map(foldLine).join('') + (zone?.vtimezone ?? '');
 }
 
-export const ENDING = folded('END:VCALENDAR');
+export const CALENDAR_END = foldLine('END:VCALENDAR');
 
 /**
  * Writes the text of one entry. The text depends only on the record, so that an unchanged record has the same bytes.
  */
-export function entryText(entry: Entry, zone: Zone | undefined): string {
+export function writeEntry(entry: CalendarEntry, zone: CalendarZone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
   const changed = utcTimestamp(changedAt);
   return [
     'BEGIN:VEVENT',
-    `UID:${escaped(entry.uid)}`,
+    `UID:${escapeText(entry.uid)}`,
     `DTSTAMP:${changed}`,
     `CREATED:${changedAt === entry.createdAt ? changed : utcTimestamp(entry.createdAt)}`,
     `LAST-MODIFIED:${changed}`,
@@ -68,30 +70,30 @@ export function entryText(entry: Entry, zone: Zone | undefined): string {
     // last change is written.
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
     ...timeLines(entry, zone),
-    `SUMMARY:${escaped(entry.name)}`,
-    ...(entry.description.length === 0 ? [] : [`DESCRIPTION:${escaped(entry.description.join('\n'))}`]),
-    ...(entry.category === '' ? [] : [`CATEGORIES:${escaped(entry.category)}`]),
-    `URL:${plain(entry.url)}`,
+    `SUMMARY:${escapeText(entry.name)}`,
+    ...(entry.description.length === 0 ? [] : [`DESCRIPTION:${escapeText(entry.description.join('\n'))}`]),
+    ...(entry.category === '' ? [] : [`CATEGORIES:${escapeText(entry.category)}`]),
+    `URL:${cleanText(entry.url)}`,
     `TRANSP:${entry.isBusy ? 'OPAQUE' : 'TRANSPARENT'}`,
     'END:VEVENT',
   ]
-    .map(folded)
+    .map(foldLine)
     .join('');
 }
 
-function timeLines(dated: StoredDates, zone: Zone | undefined): string[] {
-  const span = spanOf(withinYears(dated));
+function timeLines(dated: StoredDates, zone: CalendarZone | undefined): string[] {
+  const span = toSpan(clampDates(dated));
   if (span.isAllDay) {
-    return [`DTSTART;VALUE=DATE:${packed(span.start)}`, `DTEND;VALUE=DATE:${packed(span.end)}`];
+    return [`DTSTART;VALUE=DATE:${formatCompact(span.start)}`, `DTEND;VALUE=DATE:${formatCompact(span.end)}`];
   }
   const { start, end } = span;
-  const startLine = `DTSTART${inZone(start, zone)}`;
+  const startLine = `DTSTART${formatTime(start, zone)}`;
   if (end === undefined) return [startLine];
   // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
   if (end === start) return [startLine, 'DURATION:PT0S'];
   // If clocks skip the start, clients move it forward, possibly past DTEND. A duration is written instead.
   const isSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
-  return [startLine, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${inZone(end, zone)}`];
+  return [startLine, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTime(end, zone)}`];
 }
 
 /** Earlier dates are written as this day, because some programs reject a calendar with dates near the year 1. */
@@ -99,11 +101,11 @@ const FIRST_DAY = '1900-01-01';
 /** Later dates are written as this day, because some programs reject a calendar with dates near the year 9999. */
 const LAST_DAY = '2199-12-31';
 
-function withinYears({ start_date, due_date }: StoredDates): StoredDates {
-  return { start_date: withinYear(start_date), due_date: withinYear(due_date) };
+function clampDates({ start_date, due_date }: StoredDates): StoredDates {
+  return { start_date: clampDate(start_date), due_date: clampDate(due_date) };
 }
 
-function withinYear(time: string): string {
+function clampDate(time: string): string {
   const day = dayOf(time);
   if (day < FIRST_DAY) return FIRST_DAY + time.slice(10);
   return day > LAST_DAY ? LAST_DAY + time.slice(10) : time;
@@ -115,17 +117,17 @@ function secondsBetween(start: string, end: string): number {
 }
 
 /** Formats the parameters and the value of a time: in UTC, in a zone, or floating. */
-function inZone(time: string, zone: Zone | undefined): string {
-  if (zone === undefined) return `:${packed(time)}`;
-  return zone.name === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone.name}:${packed(time)}`;
+function formatTime(time: string, zone: CalendarZone | undefined): string {
+  if (zone === undefined) return `:${formatCompact(time)}`;
+  return zone.name === 'UTC' ? `:${formatCompact(time)}Z` : `;TZID=${zone.name}:${formatCompact(time)}`;
 }
 
 /** Formats `2027-01-31 10:00:00` as `20270131T100000`, and `2027-01-31` as `20270131`. */
-function packed(time: string): string {
+function formatCompact(time: string): string {
   const day = time.slice(0, 4) + time.slice(5, 7) + time.slice(8, 10);
   return time.length === 10 ? day : `${day}T${time.slice(11, 13)}${time.slice(14, 16)}${time.slice(17, 19)}`;
 }
 
 function utcTimestamp(atMs: number): string {
-  return `${packed(new Date(atMs).toISOString())}Z`;
+  return `${formatCompact(new Date(atMs).toISOString())}Z`;
 }

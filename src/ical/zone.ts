@@ -1,11 +1,11 @@
-import { folded } from './text.ts';
+import { foldLine } from './text.ts';
 
 // Time zones are identified by their IANA names and read from the time zone database of the runtime (Intl).
 
 /** Cache of formats by zone name in lower case, so that different spellings of a zone share one format. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+function dateFormatOf(zone: string): Intl.DateTimeFormat {
   const key = zone.toLowerCase();
   let format = formats.get(key);
   if (format === undefined) {
@@ -19,7 +19,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 export function isZone(text: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(text)) return false;
   try {
-    formatOf(text);
+    dateFormatOf(text);
     return true;
   } catch {
     return false;
@@ -27,8 +27,8 @@ export function isZone(text: string): boolean {
 }
 
 /** Returns the offset of a zone from UTC at a time, in seconds. It is positive for zones ahead of UTC. */
-export function offsetAt(zone: string, atMs: number): number {
-  const parts = formatOf(zone).formatToParts(atMs);
+export function offsetSecondsAt(zone: string, atMs: number): number {
+  const parts = dateFormatOf(zone).formatToParts(atMs);
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
   const [, sign, hours, minutes, seconds] = /([+-])(\d{2}):(\d{2})(?::(\d{2}))?/.exec(name) ?? [];
   if (sign === undefined) return 0;
@@ -37,71 +37,75 @@ export function offsetAt(zone: string, atMs: number): number {
 }
 
 /** Returns the local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
-export function localAt(zone: string, atMs: number): string {
-  return formatted(atMs, offsetAt(zone, atMs));
+export function localTimeAt(zone: string, atMs: number): string {
+  return formatLocalTime(atMs, offsetSecondsAt(zone, atMs));
 }
 
-type Change = { readonly atMs: number; readonly from: number; readonly to: number };
+type OffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
 
 const WEEK_MS = 7 * 86_400_000;
 
 /**
  * The last result for each zone. Computing a result takes milliseconds, and all calendars of a day need the same range.
  */
-const cache = new Map<string, { fromMs: number; untilMs: number; changes: readonly Change[] }>();
+const lastChanges = new Map<string, { fromMs: number; untilMs: number; changes: readonly OffsetChange[] }>();
 
 /** Returns the offset changes of a zone in a range of time. The result is cached. */
-function changesIn(zone: string, fromMs: number, untilMs: number): readonly Change[] {
+function offsetChangesIn(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
   const key = zone.toLowerCase();
-  const cached = cache.get(key);
+  const cached = lastChanges.get(key);
   if (cached?.fromMs === fromMs && cached.untilMs === untilMs) return cached.changes;
   const changes = findChanges(zone, fromMs, untilMs);
-  cache.set(key, { fromMs, untilMs, changes });
+  lastChanges.set(key, { fromMs, untilMs, changes });
   return changes;
 }
 
 /** Finds offset changes by sampling the offset once a week. No zone changes its offset twice within a week. */
-function findChanges(zone: string, fromMs: number, untilMs: number): readonly Change[] {
-  const changes: Change[] = [];
-  let before = offsetAt(zone, fromMs);
+function findChanges(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
+  const changes: OffsetChange[] = [];
+  let before = offsetSecondsAt(zone, fromMs);
   for (let low = fromMs; low < untilMs; low += WEEK_MS) {
-    const after = offsetAt(zone, low + WEEK_MS);
-    if (after !== before) changes.push({ atMs: changeIn(zone, low, low + WEEK_MS, before), from: before, to: after });
+    const after = offsetSecondsAt(zone, low + WEEK_MS);
+    if (after !== before)
+      changes.push({ atMs: findChangeMs(zone, low, low + WEEK_MS, before), from: before, to: after });
     before = after;
   }
   return changes;
 }
 
 /** Finds the first second whose offset is not `before`, by binary search; returns it in milliseconds. */
-function changeIn(zone: string, fromMs: number, untilMs: number, before: number): number {
+function findChangeMs(zone: string, fromMs: number, untilMs: number, before: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetAt(zone, middle * 1_000) === before) low = middle;
+    if (offsetSecondsAt(zone, middle * 1_000) === before) low = middle;
     else high = middle;
   }
   return high * 1_000;
 }
 
 /** A time zone as it is written to a calendar. */
-export type Zone = {
+export type CalendarZone = {
   readonly name: string;
   /** The VTIMEZONE of the zone; empty for UTC, which needs none. */
-  readonly text: string;
+  readonly vtimezone: string;
   /** Ranges of local time that clocks skip when they go forward. `until` is exclusive. */
   readonly gaps: readonly { readonly from: string; readonly until: string }[];
 };
 
 /** Creates the zone for a range of time. The range begins and ends at whole seconds. */
-export function zoneAround(name: string, fromMs: number, untilMs: number): Zone {
-  if (name === 'UTC') return { name, text: '', gaps: [] };
-  const forward = changesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
-  const gaps = forward.map(({ atMs, from, to }) => ({ from: formatted(atMs, from), until: formatted(atMs, to) }));
-  return { name, text: zoneText(name, fromMs, untilMs), gaps };
+export function createCalendarZone(name: string, fromMs: number, untilMs: number): CalendarZone {
+  if (name === 'UTC') return { name, vtimezone: '', gaps: [] };
+  const forward = offsetChangesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
+  const gaps = forward.map(({ atMs, from, to }) => ({
+    from: formatLocalTime(atMs, from),
+    until: formatLocalTime(atMs, to),
+  }));
+  return { name, vtimezone: writeVtimezone(name, fromMs, untilMs), gaps };
 }
 
 /** Formats the local time at an offset from UTC, which is given in seconds. */
-function formatted(atMs: number, offset: number): string {
+function formatLocalTime(atMs: number, offset: number): string {
   return new Date(atMs + offset * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
@@ -111,25 +115,25 @@ function formatted(atMs: number, offset: number): string {
  *
  * @param fromMs a whole second, in milliseconds since the epoch
  */
-export function zoneText(zone: string, fromMs: number, untilMs: number): string {
-  const changes = changesIn(zone, fromMs, untilMs);
-  const first = offsetAt(zone, fromMs);
+export function writeVtimezone(zone: string, fromMs: number, untilMs: number): string {
+  const changes = offsetChangesIn(zone, fromMs, untilMs);
+  const first = offsetSecondsAt(zone, fromMs);
   const lowest = Math.min(first, ...changes.map(({ to }) => to));
   const observances = [{ atMs: fromMs, from: first, to: first }, ...changes].map(({ atMs, from, to }) => {
     const part = to > lowest ? 'DAYLIGHT' : 'STANDARD';
-    const start = formatted(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
+    const start = formatLocalTime(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
     return [
       `BEGIN:${part}`,
       `DTSTART:${start}`,
-      `TZOFFSETFROM:${formattedOffset(from)}`,
-      `TZOFFSETTO:${formattedOffset(to)}`,
+      `TZOFFSETFROM:${formatOffset(from)}`,
+      `TZOFFSETTO:${formatOffset(to)}`,
       `END:${part}`,
     ];
   });
-  return ['BEGIN:VTIMEZONE', `TZID:${zone}`, ...observances.flat(), 'END:VTIMEZONE'].map(folded).join('');
+  return ['BEGIN:VTIMEZONE', `TZID:${zone}`, ...observances.flat(), 'END:VTIMEZONE'].map(foldLine).join('');
 }
 
-function formattedOffset(seconds: number): string {
+function formatOffset(seconds: number): string {
   const two = (number: number) => String(number).padStart(2, '0');
   const total = Math.abs(seconds);
   const rest = total % 60 === 0 ? '' : two(total % 60);

@@ -1,15 +1,20 @@
 import type { FieldError } from '../problems.ts';
 import { newestVersion } from '../store/migrate.ts';
-import { columnsOf, type MovedTable, type Row, tables } from '../transfer/exported-tables.ts';
-import { FORMAT, LineWriter, TableHasher } from '../transfer/format.ts';
-import type { Progress } from '../transfer/progress.ts';
+import {
+  type ExportedRow,
+  type ExportedTable,
+  exportedColumnsOf,
+  exportedTables,
+} from '../transfer/exported-tables.ts';
+import { FORMAT_VERSION, LineWriter, TableHasher } from '../transfer/format.ts';
+import type { TransferProgress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
 import { type ConvertedRow, RowBuilder, type RowPorts } from './rows.ts';
-import { Lines, type StoredRecord, type Work } from './work-file.ts';
+import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts';
 
 /** Counts for one resource type. */
-export type Count = {
+export type TypeCounts = {
   leftOut: number;
   /**
    * Number of rows without a record at the source: placeholders, and users who could not be imported and became deleted
@@ -18,19 +23,19 @@ export type Count = {
   made: number;
 };
 
-export type Converted = {
+export type ConversionResult = {
   readonly sha256: string;
-  readonly counts: Readonly<Partial<Record<ResourceTypeName, Count>>>;
+  readonly counts: Readonly<Partial<Record<ResourceTypeName, TypeCounts>>>;
   /** Number of records that were left out. */
   readonly leftOut: number;
   /** Number of records that the import changed or created. */
   readonly changed: number;
   /** The first records that were left out, at most MAX_SKIPPED_LISTED. */
-  readonly skipped: readonly Skipped[];
+  readonly skipped: readonly LeftOutRecord[];
 };
 
 /** A record that was left out, with the reasons. */
-export type Skipped = {
+export type LeftOutRecord = {
   readonly resource: ResourceTypeName;
   readonly id: string;
   readonly left_out: readonly FieldError[];
@@ -40,7 +45,7 @@ export type Skipped = {
 const MAX_SKIPPED_LISTED = 100;
 
 export type ConvertPorts = RowPorts & {
-  readonly progress: Progress;
+  readonly progress: TransferProgress;
   /** Paths of the export, the report of changed and left-out records, and the map of new ids. */
   readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
 };
@@ -49,7 +54,7 @@ export type ConvertPorts = RowPorts & {
  * Writes the records as an export file, like `carillon export`. Records that cannot be imported are left out and listed
  * in the report.
  */
-export function convert(ports: ConvertPorts): Converted {
+export function convertRecords(ports: ConvertPorts): ConversionResult {
   const conversion = new Conversion(ports);
   try {
     return conversion.run();
@@ -62,31 +67,31 @@ class Conversion {
   readonly #ports: ConvertPorts;
   readonly #rowBuilder: RowBuilder;
   readonly #writer = new LineWriter();
-  readonly #file: Lines;
-  readonly #report: Lines;
-  readonly #idMap: Lines;
-  readonly #counts: Partial<Record<ResourceTypeName, Count>> = {};
-  readonly #skipped: Skipped[] = [];
+  readonly #file: JsonLinesFile;
+  readonly #report: JsonLinesFile;
+  readonly #idMap: JsonLinesFile;
+  readonly #counts: Partial<Record<ResourceTypeName, TypeCounts>> = {};
+  readonly #skipped: LeftOutRecord[] = [];
   #leftOut = 0;
   #changed = 0;
 
   constructor(ports: ConvertPorts) {
     this.#ports = ports;
     this.#rowBuilder = new RowBuilder(ports);
-    this.#file = new Lines(ports.paths.file);
-    this.#report = new Lines(ports.paths.report);
-    this.#idMap = new Lines(ports.paths.idMap);
+    this.#file = new JsonLinesFile(ports.paths.file);
+    this.#report = new JsonLinesFile(ports.paths.report);
+    this.#idMap = new JsonLinesFile(ports.paths.idMap);
   }
 
-  run(): Converted {
+  run(): ConversionResult {
     const { work, progress } = this.#ports;
     progress.begin('validating the records', work.count('select count(*) from records'));
     this.#writeHeader();
-    for (const table of tables) {
+    for (const table of exportedTables) {
       const tallier = new TableHasher();
       const resourceType = storedTypes.find((candidate) => candidate.table === table);
       if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
-      else this.#writeOther(table, tallier);
+      else this.#writeOtherTable(table, tallier);
       this.#writer.close(table, tallier);
     }
     const { line, end } = this.#writer.end();
@@ -105,17 +110,17 @@ class Conversion {
     const exported_at = new Date(now).toISOString();
     const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, highestId(work, name)]));
     this.#file.text(
-      this.#writer.header({ carillon: FORMAT, schema: newestVersion(), version, exported_at, domain, issued }),
+      this.#writer.header({ carillon: FORMAT_VERSION, schema: newestVersion(), version, exported_at, domain, issued }),
     );
   }
 
-  #writeResourceType(resourceType: ResourceType & { table: MovedTable }, tallier: TableHasher): void {
+  #writeResourceType(resourceType: ResourceType & { table: ExportedTable }, tallier: TableHasher): void {
     const { work, plan, progress } = this.#ports;
-    const count: Count = { leftOut: 0, made: 0 };
+    const count: TypeCounts = { leftOut: 0, made: 0 };
     this.#counts[resourceType.name] = count;
     this.#reportWithoutId(resourceType, count);
     for (const page of work.pages(resourceType.name)) {
-      const rows = work.inOne(() => page.flatMap((record) => this.#rowOf(resourceType, record, count)));
+      const rows = work.inTransaction(() => page.flatMap((record) => this.#convertRecord(resourceType, record, count)));
       this.#write(resourceType.table, rows, tallier);
       if (plan.numbering[resourceType.name]?.kept === false)
         for (const { id, new_id } of page)
@@ -125,14 +130,14 @@ class Conversion {
   }
 
   /** Reports records without an id. They are left out, because they cannot be identified. */
-  #reportWithoutId({ name, id: field }: ResourceType, count: Count): void {
+  #reportWithoutId({ name, id: field }: ResourceType, count: TypeCounts): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
       this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
   }
 
-  #rowOf(resourceType: ResourceType, record: StoredRecord, count: Count): readonly ConvertedRow['row'][] {
-    const made = this.#rowBuilder.make(resourceType, record);
+  #convertRecord(resourceType: ResourceType, record: StoredRecord, count: TypeCounts): readonly ConvertedRow['row'][] {
+    const made = this.#rowBuilder.buildRow(resourceType, record);
     if ('faults' in made) this.#leaveOut(resourceType.name, record, made.faults, count);
     const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
     if (row === undefined) {
@@ -148,7 +153,7 @@ class Conversion {
     resourceType: ResourceTypeName,
     { id, json }: Pick<StoredRecord, 'id' | 'json'>,
     left_out: readonly FieldError[],
-    count: Count,
+    count: TypeCounts,
   ): void {
     count.leftOut += 1;
     this.#leftOut += 1;
@@ -171,7 +176,7 @@ class Conversion {
     });
   }
 
-  #writeOther(table: MovedTable, tallier: TableHasher): void {
+  #writeOtherTable(table: ExportedTable, tallier: TableHasher): void {
     const { accountId: account_id } = this.#ports.plan;
     if (table === 'positions')
       this.#write(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tallier);
@@ -184,13 +189,15 @@ class Conversion {
       );
   }
 
-  #write(table: MovedTable, rows: readonly ConvertedRow['row'][], tallier: TableHasher): void {
-    const columns = columnsOf(table);
-    const ordered = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as Row);
+  #write(table: ExportedTable, rows: readonly ConvertedRow['row'][], tallier: TableHasher): void {
+    const columns = exportedColumnsOf(table);
+    const ordered = rows.map(
+      (row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as ExportedRow,
+    );
     this.#file.text(this.#writer.rows(table, ordered, tallier));
   }
 }
 
-function highestId(work: Work, resourceType: ResourceTypeName): number {
+function highestId(work: WorkFile, resourceType: ResourceTypeName): number {
   return work.count('select max(new_id) from records where noun = ?', resourceType);
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { account } from '../../test/corpus/existing-service.ts';
-import { carillon } from '../../test/kit/service/command.ts';
-import { move, scriptedSource } from '../../test/kit/service/import-from-api.ts';
+import { runCarillon } from '../../test/kit/service/command.ts';
+import { importFromApi, startScriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { type Json, temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 
@@ -18,10 +18,10 @@ const reported = (path: string): Json[] =>
 
 for (const { test, database, testService } of stores) {
   test('C42 an account of the existing service is imported completely: every record, in all forms used there', async (t) => {
-    const { base } = await scriptedSource(t, account);
+    const { base } = await startScriptedSource(t, account);
     const work = join(temporaryFolder(t), 'work');
     const into = await database(t);
-    const moved = await move({ base, headers: KEY, database: into, work });
+    const moved = await importFromApi({ base, headers: KEY, database: into, work });
     assert.deepEqual(
       moved.compared.map(({ resourceType, there, here, leftOut }) => [resourceType, there, here, leftOut]),
       Object.entries(account.lists).map(([resourceType, list]) => [resourceType, list.length, list.length, 0]),
@@ -38,7 +38,7 @@ for (const { test, database, testService } of stores) {
     ]);
 
     const here = await testService(t, { database: into });
-    const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+    const person = await here.createKey({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
     const { tasks, subtasks, projects } = person.carillon;
     const shown = (await tasks.list()).data.map((task) => [task.task_id, task.task_order, task.recurring, task.price]);
     assert.deepEqual(shown, [
@@ -85,10 +85,10 @@ for (const { test, database, testService } of stores) {
         subtasks: lists.subtasks.slice(0, 1),
       },
     };
-    const { base } = await scriptedSource(t, source);
+    const { base } = await startScriptedSource(t, source);
     const work = join(temporaryFolder(t), 'work');
     const into = await database(t);
-    const moved = await move({ base, headers: KEY, database: into, work });
+    const moved = await importFromApi({ base, headers: KEY, database: into, work });
     assert.equal(moved.leftOut, 0, JSON.stringify(moved.skipped));
     const fieldsOf = (resourceType: string) =>
       reported(`${work}.report`)
@@ -99,7 +99,7 @@ for (const { test, database, testService } of stores) {
     assert.deepEqual(fieldsOf('projects'), [...Object.keys(bad), 'due_date', 'recurring'].sort());
     assert.deepEqual(fieldsOf('tasks'), ['fixed_price', 'recurring', 'start_date', 'tags']);
     const here = await testService(t, { database: into });
-    const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+    const person = await here.createKey({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
     const [one] = (await person.carillon.projects.list()).data;
     assert.deepEqual(
       [one?.color, one?.progress, one?.price, one?.currency, one?.closed, one?.recurring, one?.due_date],
@@ -112,16 +112,16 @@ for (const { test, database, testService } of stores) {
     const { lists, singles } = account;
     const [task] = lists.tasks;
     const tasks = [task, { ...task, task_id: '505', task_name: '' }, { ...task, task_id: '506', project_id: '99' }];
-    const { base } = await scriptedSource(t, { singles, lists: { ...lists, tasks, subtasks: [] } });
+    const { base } = await startScriptedSource(t, { singles, lists: { ...lists, tasks, subtasks: [] } });
     const cwd = temporaryFolder(t);
     const args = ['import', '--database', await database(t), '--from-api', base, '--domain', 'bells.example'];
     const environment = { CARILLON_IMPORT_KEY: 'k' };
-    const { code, stdout } = await carillon(args, { cwd, environment });
+    const { code, stdout } = await runCarillon(args, { cwd, environment });
     assert.equal(code, 2, stdout);
     assert.match(stdout, /^tasks: 1 of 3, 2 left out$/m);
     assert.match(stdout, /^left out: tasks 505: task_name must be a text of 1 to 255 characters$/m);
     assert.match(stdout, /^left out: tasks 506: project_id refers to none of the imported projects$/m);
-    const again = await carillon([...args, '--as-domain', 'other.example', '--report', 'r', '--json'], {
+    const again = await runCarillon([...args, '--as-domain', 'other.example', '--report', 'r', '--json'], {
       ...{ cwd, environment },
     });
     assert.equal(again.code, 2);

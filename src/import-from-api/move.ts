@@ -1,29 +1,29 @@
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { importFrom } from '../transfer/import.ts';
-import { findUnfinished, requireNoService } from '../transfer/incomplete-transfers.ts';
-import { countOf } from '../transfer/keyset-pages.ts';
-import type { Progress } from '../transfer/progress.ts';
+import { findIncompleteTransfer, requireNoService } from '../transfer/incomplete-transfers.ts';
+import { countRows } from '../transfer/keyset-pages.ts';
+import type { TransferProgress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { type Converted, convert } from './convert.ts';
-import { type Plan, plan } from './plan.ts';
-import { type PassResult, readAll, totalOf } from './read.ts';
+import { type ConversionResult, convertRecords } from './convert.ts';
+import { type ImportPlan, planImport } from './plan.ts';
+import { fetchTotal, type PassResult, readAll } from './read.ts';
 import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from './resource-types.ts';
-import type { Source } from './source.ts';
-import type { Work } from './work-file.ts';
+import type { SourceClient } from './source.ts';
+import type { WorkFile } from './work-file.ts';
 
 /** Opens the database, runs `work`, and closes the database. */
-export type Opening = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
+export type WithStore = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 
-export type MovePorts = {
-  readonly source: Source;
-  readonly work: Work;
+export type ImportAccountPorts = {
+  readonly source: SourceClient;
+  readonly work: WorkFile;
   /** Opens the database concurrently with a running service. */
-  readonly withStore: Opening;
+  readonly withStore: WithStore;
   /** Opens the database exclusively: no service may be running. */
-  readonly withExclusiveStore: Opening;
+  readonly withExclusiveStore: WithStore;
   readonly clock: Clock;
-  readonly progress: Progress;
+  readonly progress: TransferProgress;
   readonly print: (line: string) => void;
   /** Domain of the account at this service. */
   readonly domain: string;
@@ -35,7 +35,7 @@ export type MovePorts = {
 };
 
 /** The comparison of one resource type: the number of its records at the source and at this service. */
-export type Compared = {
+export type TypeComparison = {
   readonly resourceType: ResourceTypeName;
   /** The total that the source reports; undefined if it reports none. */
   readonly there: number | undefined;
@@ -51,15 +51,15 @@ export type Compared = {
   readonly isSame: boolean;
 };
 
-export type MoveResult = Written & {
-  readonly compared: readonly Compared[];
+export type ImportAccountResult = StoredResult & {
+  readonly compared: readonly TypeComparison[];
   /** Resource types that the source does not have, or that the key may not read. */
   readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
 };
 
 /** The result of the conversion, as stored in the work file. */
-type Written = Converted & {
-  readonly plan: Plan;
+type StoredResult = ConversionResult & {
+  readonly plan: ImportPlan;
   readonly ownerId: number;
   readonly ownerEmail: string;
   readonly domain: string;
@@ -70,30 +70,30 @@ type Written = Converted & {
  * Imports an account from another service: reads it through the API, writes an export file, imports that file, and
  * compares the counts. After an interruption, the next run continues where this run stopped.
  */
-export async function moveIn(ports: MovePorts): Promise<MoveResult> {
+export async function importAccount(ports: ImportAccountPorts): Promise<ImportAccountResult> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
-  const compared: Compared[] = [];
+  const compared: TypeComparison[] = [];
   for (const resourceType of listedTypes)
-    if (ports.work.list(resourceType.name).state === 'read')
-      compared.push(await compare(ports, resourceType.name, written));
+    if (ports.work.listState(resourceType.name).state === 'read')
+      compared.push(await compareCounts(ports, resourceType.name, written));
   const missing = resourceTypes.flatMap(({ name: resourceType }) => {
-    const { state } = ports.work.list(resourceType);
+    const { state } = ports.work.listState(resourceType);
     return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
   return { ...written, compared, missing };
 }
 
-async function readAndImport(ports: MovePorts): Promise<Written> {
+async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
   await ports.withStore((store) => requireFreeDomain(store, ports.domain));
   const standing = await readAll(ports);
   return ports.withExclusiveStore(async (store) => {
     await requireNoService(store);
-    const written = await write(ports, store, standing);
+    const written = await planAndConvert(ports, store, standing);
     if (ports.isStrict && written.leftOut + written.changed > 0)
       throw new TransferError(
         `${written.leftOut} records cannot be imported, and ${written.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
       );
-    ports.work.store('written', written);
+    ports.work.writeFact('written', written);
     await importFile(ports, store, false);
     return written;
   });
@@ -103,13 +103,13 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
  * Completes an import that an earlier run has started. If it is complete, returns its result. Returns undefined if
  * there is no such import.
  */
-async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
+async function resumeImport(ports: ImportAccountPorts): Promise<StoredResult | undefined> {
   const { work, withExclusiveStore } = ports;
-  const written = work.stored<Written>('written');
+  const written = work.readFact<StoredResult>('written');
   if (written === undefined) return undefined;
   const { domain, plan: planned, sha256 } = written;
   return withExclusiveStore(async (store) => {
-    const unfinished = await findUnfinished(store.read);
+    const unfinished = await findIncompleteTransfer(store.read);
     const isCutOff = unfinished?.checksum === sha256;
     const isImported = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
     if (!isCutOff && !isImported) return undefined;
@@ -132,13 +132,13 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function write(ports: MovePorts, store: Store, reading: PassResult): Promise<Written> {
+async function planAndConvert(ports: ImportAccountPorts, store: Store, reading: PassResult): Promise<StoredResult> {
   const { work, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
-  const planned = await plan(work, store, ports.ownerEmail);
+  const planned = await planImport(work, store, ports.ownerEmail);
   const now = clock.now();
-  const file = fileOf(work);
-  const converted = convert({ work, plan: planned, domain, now, progress, paths: { ...paths, file } });
+  const file = exportPathOf(work);
+  const converted = convertRecords({ work, plan: planned, domain, now, progress, paths: { ...paths, file } });
   const ownerId = work.newId('users', planned.owner) ?? 0;
   const [owner] = work.all(
     `select json ->> 'email' as email from records where noun = 'users' and new_id = ?`,
@@ -147,32 +147,32 @@ async function write(ports: MovePorts, store: Store, reading: PassResult): Promi
   return { ...converted, plan: planned, ownerId, ownerEmail: String(owner?.email), domain, reading };
 }
 
-function fileOf(work: Work): string {
+function exportPathOf(work: WorkFile): string {
   return `${work.path}.jsonl`;
 }
 
-async function importFile({ work, clock, progress }: MovePorts, store: Store, resume: boolean): Promise<void> {
-  await importFrom({ store, path: fileOf(work), clock, progress, resume });
+async function importFile({ work, clock, progress }: ImportAccountPorts, store: Store, resume: boolean): Promise<void> {
+  await importFrom({ store, path: exportPathOf(work), clock, progress, resume });
 }
 
 /**
  * Compares the number of imported records with the current total of the source, or with the last known total if the
  * source no longer responds.
  */
-async function compare(
-  { source, work, withStore, print }: MovePorts,
+async function compareCounts(
+  { source, work, withStore, print }: ImportAccountPorts,
   resourceType: ResourceTypeName,
-  written: Written,
-): Promise<Compared> {
+  written: StoredResult,
+): Promise<TypeComparison> {
   const definition = storedTypes.find(({ name }) => name === resourceType);
   if (definition === undefined) throw new Error(`${resourceType} has no rows`);
-  const current = await totalOf(source, definition).catch((error: unknown) => {
+  const current = await fetchTotal(source, definition).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;
     print(error.message);
     return undefined;
   });
-  const there = current ?? work.list(resourceType).total ?? undefined;
-  const rows = await withStore((store) => countOf(store.read, definition.table, written.plan.accountId));
+  const there = current ?? work.listState(resourceType).total ?? undefined;
+  const rows = await withStore((store) => countRows(store.read, definition.table, written.plan.accountId));
   const { leftOut = 0, made: placeholders = 0 } = written.counts[resourceType] ?? {};
   const here = rows - placeholders;
   const isSame = there === undefined || there === here + leftOut;

@@ -3,19 +3,25 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { openAt } from '../../test/kit/database/database.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { fillAccount } from '../../test/kit/service/full-accounts.ts';
-import { move, moveKilled, respond, type Script, scriptedSource } from '../../test/kit/service/import-from-api.ts';
-import { type Json, type Person, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
+import {
+  importFromApi,
+  respond,
+  runKilledApiImport,
+  type ScriptedService,
+  startScriptedSource,
+} from '../../test/kit/service/import-from-api.ts';
+import { type ApiUser, type Json, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { Work } from './work-file.ts';
+import { WorkFile } from './work-file.ts';
 
 const LISTS = ['users', 'clients', 'projects', 'tasks', 'subtasks', 'events'];
 const KEY = { key: 'k', domain: 'acme.test' };
 
 /** Fetches every list of an account, as the API returns it. */
-async function listsOf(service: TestService, person: Pick<Person, 'headers'>): Promise<Record<string, string>> {
+async function listsOf(service: TestService, person: Pick<ApiUser, 'headers'>): Promise<Record<string, string>> {
   const answers: Record<string, string> = {};
   for (const resourceType of LISTS)
     answers[resourceType] = (await service.call(person, 'GET', `/v2/${resourceType}`)).text;
@@ -23,9 +29,9 @@ async function listsOf(service: TestService, person: Pick<Person, 'headers'>): P
 }
 
 /** Creates records of every type with all kinds of references, some by a deleted user, and with gaps in the ids. */
-async function furnish(service: TestService): Promise<Person> {
-  const owner = await service.account('acme.test');
-  const [member, gone] = [await service.user(owner, 'member'), await service.user(owner, 'admin')];
+async function createRecords(service: TestService): Promise<ApiUser> {
+  const owner = await service.createAccount('acme.test');
+  const [member, gone] = [await service.createUser(owner, 'member'), await service.createUser(owner, 'admin')];
   const { clients, projects, tasks, subtasks, events, users } = owner.carillon;
   const { client_id } = await clients.create({ client_name: 'Überstunden 予定 😀', notes: 'line\nline', active: 2 });
   const both = [owner.userId, member.userId];
@@ -78,11 +84,11 @@ for (const { test: testOn, database, testService } of stores) {
     'an account imported from another service is identical: every list, byte for byte, ids included',
     async (t) => {
       const there = await testService(t);
-      const owner = await furnish(there);
+      const owner = await createRecords(there);
       const before = await listsOf(there, owner);
       const into = await database(t);
       const work = join(temporaryFolder(t), 'work');
-      const moved = await move({ base: there.baseUrl, headers: owner.headers, database: into, work });
+      const moved = await importFromApi({ base: there.baseUrl, headers: owner.headers, database: into, work });
       assert.deepEqual(
         moved.compared.map(({ resourceType, there, here, isSame }) => [resourceType, there, here, isSame]),
         [
@@ -103,7 +109,7 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(linesOf(`${work}.ids`), []);
 
       const here = await testService(t, { database: into });
-      const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+      const person = await here.createKey({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
       assert.deepEqual(
         await listsOf(here, person),
         Object.fromEntries(
@@ -113,7 +119,7 @@ for (const { test: testOn, database, testService } of stores) {
           ]),
         ),
       );
-      const company = async (one: TestService, who: Person) => (await one.call(who, 'GET', '/v2/company')).text;
+      const company = async (one: TestService, who: ApiUser) => (await one.call(who, 'GET', '/v2/company')).text;
       assert.equal(await company(here, person), await company(there, owner));
       // The import sends no notifications, and the feed of the imported account is empty.
       assert.deepEqual((await here.call(person, 'GET', '/v2/notifications?scope=account')).json.data, []);
@@ -135,14 +141,14 @@ for (const { test: testOn, database, testService } of stores) {
     'if an id is taken, all records of its type are renumbered above every old id, and references follow',
     async (t) => {
       const into = await database(t);
-      const store = await openAt(t, into);
+      const store = await openStoreAt(t, into);
       await fillAccount(store, 'other.test', { accountId: 2, first: 3, count: 2 });
       await store.close();
       const there = await testService(t);
-      const owner = await furnish(there);
+      const owner = await createRecords(there);
       const work = join(temporaryFolder(t), 'work');
       const order = { base: there.baseUrl, headers: owner.headers, database: into, work };
-      const moved = await move({ ...order, domain: 'moved.test' });
+      const moved = await importFromApi({ ...order, domain: 'moved.test' });
       const { numbering } = moved.plan;
       assert.deepEqual([numbering.company, numbering.clients], [{ kept: false, taken: 1, strange: 0 }, { kept: true }]);
       assert.deepEqual(
@@ -163,7 +169,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
 
       const here = await testService(t, { database: into });
-      const person = await here.key({ domain: 'moved.test', userId: String(moved.ownerId) }, {});
+      const person = await here.createKey({ domain: 'moved.test', userId: String(moved.ownerId) }, {});
       const { data } = await person.carillon.events.list();
       assert.deepEqual(
         data.map(({ event_name, user_id }) => [event_name, user_id]),
@@ -175,7 +181,7 @@ for (const { test: testOn, database, testService } of stores) {
         ['T', 2, String(moved.ownerId)],
       );
       await assert.rejects(
-        move({ ...order, domain: 'other.test', work: `${work}2` }),
+        importFromApi({ ...order, domain: 'other.test', work: `${work}2` }),
         /The domain other\.test is taken in this database: --as-domain/,
       );
     },
@@ -187,7 +193,7 @@ for (const { test: testOn, database, testService } of stores) {
       const into = await database(t);
       const folder = temporaryFolder(t);
       const work = join(folder, 'work');
-      const script: Script = {
+      const script: ScriptedService = {
         singles: {},
         lists: {
           events: [
@@ -207,21 +213,21 @@ for (const { test: testOn, database, testService } of stores) {
             null,
           ],
         },
-        refuses: { projects: 401, company: 500 - 99 },
-        most: 3,
+        errorStatuses: { projects: 401, company: 500 - 99 },
+        maxPageSize: 3,
         totalOf: (_noun, length) => String(length),
       };
-      const { base, requests } = await scriptedSource(t, script);
+      const { base, requests } = await startScriptedSource(t, script);
       const order = { base, headers: KEY, database: into, work };
       await assert.rejects(
-        move(order),
+        importFromApi(order),
         /The source does not return the user of the key: set --owner-email to the owner/,
       );
       await assert.rejects(
-        move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
+        importFromApi({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
         /^TransferError: 6 records cannot be imported, and 5 only with changes: .* Nothing was imported\.$/,
       );
-      const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
+      const moved = await importFromApi({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(
         moved.missing.map(({ resourceType, state }) => `${resourceType} ${state}`),
         [
@@ -235,7 +241,7 @@ for (const { test: testOn, database, testService } of stores) {
         ],
       );
       assert.deepEqual(moved.compared, [
-        { resourceType: 'events', there: 9, isAsked: true, here: 3, leftOut: 6, made: 0, isSame: true },
+        { resourceType: 'events', there: 9, isQueried: true, here: 3, leftOut: 6, placeholders: 0, isSame: true },
       ]);
       assert.ok(requests.some(({ address }) => address === '/v2/events?limit=1000&offset=6'));
       const report = linesOf(`${work}.report`);
@@ -266,7 +272,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
 
       const here = await testService(t, { database: into });
-      const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+      const person = await here.createKey({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
       const { data } = await person.carillon.events.list();
       assert.deepEqual(
         data.map(({ event_id, start_date, due_date, project_id, user_id }) => [
@@ -303,10 +309,10 @@ for (const { test: testOn, database, testService } of stores) {
     async (t) => {
       const lists = { events: events(10), users: [OWNER] };
       let page = 0;
-      const { base } = await scriptedSource(t, {
+      const { base } = await startScriptedSource(t, {
         lists,
         singles: SINGLES,
-        most: 4,
+        maxPageSize: 4,
         before(url) {
           if (!url.pathname.startsWith('/v2/events')) return false;
           page += 1;
@@ -320,10 +326,10 @@ for (const { test: testOn, database, testService } of stores) {
       const work = join(temporaryFolder(t), 'work');
       const said: string[] = [];
       const into = await database(t);
-      const moved = await move({ base, headers: KEY, database: into, work, print: (line) => said.push(line) });
+      const moved = await importFromApi({ base, headers: KEY, database: into, work, print: (line) => said.push(line) });
       assert.deepEqual(moved.reading, { readings: 3, changed: 0 });
       assert.match(said.join('\n'), /The source has changed while it was read, in \d records: it is read again\./);
-      const store = await openAt(t, into);
+      const store = await openStoreAt(t, into);
       const rows = await store.read
         .selectFrom('events')
         .select(['event_id', 'event_name'])
@@ -337,10 +343,10 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(moved.compared.at(-1), {
         resourceType: 'events',
         there: 11,
-        isAsked: true,
+        isQueried: true,
         here: 11,
         leftOut: 0,
-        made: 0,
+        placeholders: 0,
         isSame: true,
       });
     },
@@ -350,7 +356,7 @@ for (const { test: testOn, database, testService } of stores) {
     const lists = { events: events(5), users: [OWNER] };
     let total = 0;
     let isGone = false;
-    const { base } = await scriptedSource(t, {
+    const { base } = await startScriptedSource(t, {
       lists,
       singles: SINGLES,
       totalOf: (resourceType, length) => (resourceType === 'events' ? length + total : length),
@@ -364,20 +370,20 @@ for (const { test: testOn, database, testService } of stores) {
     });
     const work = join(temporaryFolder(t), 'work');
     const order = { base, headers: KEY, database: await database(t), work };
-    const moved = await move({ ...order, readings: 2 });
+    const moved = await importFromApi({ ...order, readings: 2 });
     assert.deepEqual(moved.reading, { readings: 2, changed: 1 });
     assert.deepEqual(moved.compared.at(-1), {
       resourceType: 'events',
       there: 6,
-      isAsked: true,
+      isQueried: true,
       here: 5,
       leftOut: 0,
-      made: 0,
+      placeholders: 0,
       isSame: false,
     });
     // If the source no longer responds, its last known counts are compared.
     isGone = true;
-    const { compared } = await move(order);
+    const { compared } = await importFromApi(order);
     assert.deepEqual(
       compared.map(({ there, isQueried, here, isSame }) => [there, isQueried, here, isSame]),
       [
@@ -393,11 +399,11 @@ for (const { test: testOn, database, testService } of stores) {
       const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
       const broken = { ...OWNER, email: 'none' };
       const lists = { users: [OWNER, member] };
-      const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
+      const { base } = await startScriptedSource(t, { lists, singles: { company: 'a text', user: member } });
       const into = await database(t);
       const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
       const rolesOf = async (domain: string) => {
-        const store = await openAt(t, into);
+        const store = await openStoreAt(t, into);
         const rows = await store.read
           .selectFrom('users')
           .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
@@ -410,21 +416,21 @@ for (const { test: testOn, database, testService } of stores) {
         return rows.map(({ email, role }) => `${email} ${role}`);
       };
       // A member's API key does not make the member an owner.
-      await move({ ...order, domain: 'a.test' });
+      await importFromApi({ ...order, domain: 'a.test' });
       assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
-      await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
+      await importFromApi({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
       assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
       lists.users = [broken, member];
-      await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
+      await importFromApi({ ...order, work: `${order.work}3`, domain: 'c.test' });
       assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
     },
   );
 
   testOn('after a kill at any time the next run continues, and nothing is imported twice', async (t) => {
-    const { base, requests } = await scriptedSource(t, {
+    const { base, requests } = await startScriptedSource(t, {
       lists: { events: events(40), users: [OWNER] },
       singles: SINGLES,
-      most: 10,
+      maxPageSize: 10,
     });
     const into = await database(t);
     const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
@@ -434,7 +440,7 @@ for (const { test: testOn, database, testService } of stores) {
       ['import', 42],
       ['comparing', 0],
     ];
-    for (const [stage, rows] of moments) assert.equal(await moveKilled(order, stage, rows), 'SIGKILL', stage);
+    for (const [stage, rows] of moments) assert.equal(await runKilledApiImport(order, stage, rows), 'SIGKILL', stage);
     const offsets = requests.map(({ address }) => address).filter((address) => address.includes('events?limit=1000'));
     // The first run ended after two pages, and the second run continues after these pages.
     assert.deepEqual(
@@ -442,11 +448,11 @@ for (const { test: testOn, database, testService } of stores) {
       ['0', '10', '20', '30'],
     );
     await assert.rejects(
-      move({ ...order, domain: 'other.test' }),
+      importFromApi({ ...order, domain: 'other.test' }),
       /belongs to an import as acme\.test that has already started: --as-domain acme\.test completes it/,
     );
     const before = requests.length;
-    const moved = await move({ ...order, progress: silentProgress });
+    const moved = await importFromApi({ ...order, progress: silentProgress });
     // Only the counts are read from the source again.
     assert.deepEqual(
       requests.slice(before).map(({ address }) => address),
@@ -459,7 +465,7 @@ for (const { test: testOn, database, testService } of stores) {
         [40, true],
       ],
     );
-    const store = await openAt(t, into);
+    const store = await openStoreAt(t, into);
     const rows = await store.read.selectFrom('events').select('event_id').execute();
     assert.equal(new Set(rows.map(({ event_id }) => event_id)).size, 40);
     assert.equal(rows.length, 40);
@@ -468,10 +474,10 @@ for (const { test: testOn, database, testService } of stores) {
 
 test('two imports cannot use the same work file', (t) => {
   const path = join(temporaryFolder(t), 'work');
-  const work = new Work(path);
-  assert.throws(() => new Work(path), /work cannot be used: .*locked\. Is another import using it\?$/);
+  const work = new WorkFile(path);
+  assert.throws(() => new WorkFile(path), /work cannot be used: .*locked\. Is another import using it\?$/);
   work.close();
-  new Work(path).remove();
+  new WorkFile(path).remove();
   assert.equal(existsSync(path), false);
 });
 
@@ -482,9 +488,9 @@ test('an existing file that is not a work file, such as a database, is unchanged
   other.close();
   const before = readFileSync(path);
   assert.throws(
-    () => new Work(path),
+    () => new WorkFile(path),
     /carillon\.db is not a work file of this version: --work must name another file\.$/,
   );
   assert.deepEqual(readFileSync(path), before);
-  assert.throws(() => new Work(temporaryFolder(t)), /cannot be used: unable to open database file/);
+  assert.throws(() => new WorkFile(temporaryFolder(t)), /cannot be used: unable to open database file/);
 });

@@ -1,20 +1,20 @@
 import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
-import { exportRules, type MovedTable } from '../transfer/exported-tables.ts';
+import { type ExportedTable, exportRules } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type ResourceType, type ResourceTypeName, resourceTypeOf, storedTypes } from './resource-types.ts';
 import { validateRecord } from './validate-record.ts';
-import { idText, type Work } from './work-file.ts';
+import { toIdText, type WorkFile } from './work-file.ts';
 
 /**
  * Whether the ids of a resource type are kept or renumbered. They are renumbered if some are in use at this service
  * (`inUse` counts them) or are not valid ids (`invalid` counts them).
  */
-export type Numbering =
+export type IdNumbering =
   | { readonly kept: true }
   | { readonly kept: false; readonly inUse: number; readonly invalid: number };
 
-export type Plan = {
+export type ImportPlan = {
   readonly accountId: number;
   /** Id, in the work file, of the owner of the account, who gets the API key. */
   readonly owner: string;
@@ -23,7 +23,7 @@ export type Plan = {
    * other owner.
    */
   readonly isPromoted: boolean;
-  readonly numbering: Readonly<Partial<Record<ResourceTypeName, Numbering>>>;
+  readonly numbering: Readonly<Partial<Record<ResourceTypeName, IdNumbering>>>;
 };
 
 const QUERY_BATCH_SIZE = 1_000;
@@ -35,53 +35,63 @@ const NEW_OWNER = 'owner';
  * Chooses the owner of the account, assigns ids, and creates placeholders for records that the source does not list
  * although other records refer to them. Discards the results of an earlier plan.
  */
-export async function plan(work: Work, store: Store, ownerEmail: string | undefined): Promise<Plan> {
-  work.inOne(() => {
+export async function planImport(work: WorkFile, store: Store, ownerEmail: string | undefined): Promise<ImportPlan> {
+  work.inTransaction(() => {
     work.run(`delete from records where origin = 'made'`);
     work.run('update records set new_id = number, is_left = 0 where new_id is not number or is_left = 1');
     work.run('delete from assignments');
   });
-  const owner = work.inOne(() => {
+  const owner = work.inTransaction(() => {
     if (work.count(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
-      make(work, 'company', '1', {});
+      makePlaceholder(work, 'company', '1', {});
     makeMissingParents(work);
     const found = findOwner(work, ownerEmail);
     makeMissingUsers(work);
     return found;
   });
   const last = new Map((await store.sequences.all(store.read)).map((sequence) => [sequence.table, sequence.last]));
-  const numbering: Partial<Record<ResourceTypeName, Numbering>> = {};
+  const numbering: Partial<Record<ResourceTypeName, IdNumbering>> = {};
   for (const resourceType of storedTypes)
-    numbering[resourceType.name] = await number(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
+    numbering[resourceType.name] = await assignIds(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
   const [account] = [...work.pages('company')].flat();
   if (account === undefined) throw new Error('no account was made');
-  return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !hasOwner(work), numbering };
+  return {
+    accountId: account.new_id,
+    owner,
+    isPromoted: ownerEmail !== undefined || !hasImportableOwner(work),
+    numbering,
+  };
 }
 
 /** Whether the source has an owner who can be imported. */
-function hasOwner(work: Work): boolean {
+function hasImportableOwner(work: WorkFile): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
   return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
 }
 
-function make(work: Work, resourceType: ResourceTypeName, id: string, record: Readonly<Record<string, unknown>>): void {
+function makePlaceholder(
+  work: WorkFile,
+  resourceType: ResourceTypeName,
+  id: string,
+  record: Readonly<Record<string, unknown>>,
+): void {
   const json = JSON.stringify({ [resourceTypeOf(resourceType).id]: id, ...record });
-  work.put(resourceType, { id, reading: 0, origin: 'made', json });
+  work.putRecord(resourceType, { id, reading: 0, origin: 'made', json });
 }
 
 /**
  * Returns the id of the user named by `--owner-email`, or else of the user of the API key at the source. A user who is
  * not in the list is created.
  */
-function findOwner(work: Work, email: string | undefined): string {
+function findOwner(work: WorkFile, email: string | undefined): string {
   if (email !== undefined) {
     const [listed] = work.all(
       `select id from records where noun = 'users' and origin = 'source' and lower(json ->> 'email') = lower(?)`,
       email,
     );
     if (listed !== undefined) return String(listed.id);
-    const id = onlyUser(work) ?? NEW_OWNER;
-    make(work, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
+    const id = findOnlyUser(work) ?? NEW_OWNER;
+    makePlaceholder(work, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
     return id;
   }
   const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
@@ -91,47 +101,47 @@ function findOwner(work: Work, email: string | undefined): string {
     );
   const id = String(caller.id);
   if (work.count(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)
-    make(work, 'users', id, JSON.parse(String(caller.json)));
+    makePlaceholder(work, 'users', id, JSON.parse(String(caller.json)));
   return id;
 }
 
 /** If the source has no list of users, returns the only user that records refer to; undefined if there are several. */
-function onlyUser(work: Work): string | undefined {
-  if (work.list('users').state === 'read') return undefined;
+function findOnlyUser(work: WorkFile): string | undefined {
+  if (work.listState('users').state === 'read') return undefined;
   const ids = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
-  const named = ids.map(({ id }) => idText(id)).filter((id) => id !== undefined && id !== '0');
+  const named = ids.map(({ id }) => toIdText(id)).filter((id) => id !== undefined && id !== '0');
   return named.length === 1 ? named[0] : undefined;
 }
 
 /** Creates projects and clients that the source does not list, with the id and name that other records contain. */
-function makeMissingParents(work: Work): void {
+function makeMissingParents(work: WorkFile): void {
   for (const to of ['projects', 'clients'] as const) {
-    if (work.list(to).state === 'read') continue;
+    if (work.listState(to).state === 'read') continue;
     for (const resourceType of storedTypes)
       for (const reference of resourceType.references.filter((candidate) => candidate.to === to)) {
         const { id: key } = resourceTypeOf(to);
-        const nameField = reference.shownAs ?? '';
+        const nameField = reference.nameField ?? '';
         const found = work.all(
           `select json ->> ? as id, max(json ->> ?) as name from records where noun = ? and origin <> 'nameless' group by 1`,
           ...[`$.${reference.field}`, `$.${nameField}`, resourceType.name],
         );
         for (const { id: raw, name } of found) {
-          const id = idText(raw);
+          const id = toIdText(raw);
           if (id === undefined || id === '0' || exists(work, to, id)) continue;
-          make(work, to, id, { [key.replace(/_id$/, '_name')]: name || `${title(key)} ${id}` });
+          makePlaceholder(work, to, id, { [key.replace(/_id$/, '_name')]: name || `${typeTitle(key)} ${id}` });
         }
       }
   }
 }
 
-const title = (key: string) => key.charAt(0).toUpperCase() + key.slice(1).replace(/_id$/, '');
+const typeTitle = (key: string) => key.charAt(0).toUpperCase() + key.slice(1).replace(/_id$/, '');
 
-function exists(work: Work, resourceType: ResourceTypeName, id: string): boolean {
+function exists(work: WorkFile, resourceType: ResourceTypeName, id: string): boolean {
   return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
 }
 
 /** Creates, as deleted users, the users that records refer to but the source does not list. */
-function makeMissingUsers(work: Work): void {
+function makeMissingUsers(work: WorkFile): void {
   const named = work.all(
     `select json ->> 'user_id' as id, '' as name from records where noun <> 'user' and origin <> 'nameless'
      union
@@ -142,9 +152,9 @@ function makeMissingUsers(work: Work): void {
      order by 2 desc`,
   );
   for (const { id: raw, name } of named) {
-    const id = idText(raw);
+    const id = toIdText(raw);
     if (id === undefined || id === '0' || exists(work, 'users', id)) continue;
-    make(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
+    makePlaceholder(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
   }
 }
 
@@ -152,21 +162,21 @@ function makeMissingUsers(work: Work): void {
  * Keeps the ids of a type if all of them are valid and none is in use at this service. Otherwise, renumbers all records
  * of the type in their order.
  */
-async function number(
-  work: Work,
+async function assignIds(
+  work: WorkFile,
   read: Queries,
-  resourceType: ResourceType & { table: MovedTable },
+  resourceType: ResourceType & { table: ExportedTable },
   last: number,
-): Promise<Numbering> {
+): Promise<IdNumbering> {
   const invalid = work.count(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
     ...[resourceType.name, NEW_OWNER],
   );
-  const inUse = await countTaken(work, read, resourceType);
+  const inUse = await countIdsInUse(work, read, resourceType);
   // New ids are above every id that either service has issued, so that an old id never names another record.
   const minNewId = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
   const [which, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
-  work.inOne(() => {
+  work.inTransaction(() => {
     work.run(
       `update records set new_id = ? + numbered.place from (
          select rowid as at, row_number() over (order by number is null, number, id) as place
@@ -178,10 +188,10 @@ async function number(
   return keepsIds ? { kept: true } : { kept: false, inUse, invalid };
 }
 
-async function countTaken(
-  work: Work,
+async function countIdsInUse(
+  work: WorkFile,
   read: Queries,
-  { name, table }: ResourceType & { table: MovedTable },
+  { name, table }: ResourceType & { table: ExportedTable },
 ): Promise<number> {
   const [column = ''] = exportRules[table].key;
   let taken = 0;

@@ -5,21 +5,21 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { atEnd, type Cleanup } from '../../test/kit/cleanup.ts';
 import { silentProgress } from '../../test/kit/service/export-import.ts';
-import { respond, type Script, scriptedSource } from '../../test/kit/service/import-from-api.ts';
+import { respond, type ScriptedService, startScriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { readAll } from './read.ts';
-import { createSource, TooLarge } from './source.ts';
-import { Work } from './work-file.ts';
+import { createSource, ResponseTooLarge } from './source.ts';
+import { WorkFile } from './work-file.ts';
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => ({ event_id: String(index + 1) }));
 
 /** Reads a scripted source once, into its own work file. */
-async function read(t: Cleanup, script: Partial<Script>) {
-  const { base, requests } = await scriptedSource(t, { lists: {}, singles: {}, ...script });
+async function read(t: Cleanup, script: Partial<ScriptedService>) {
+  const { base, requests } = await startScriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
   const source = createSource({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
-  const work = new Work(join(temporaryFolder(t), 'work'));
+  const work = new WorkFile(join(temporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
   const reading = readAll({ source, work, progress: silentProgress, print: silent, readings: 1 });
   const pages = () => requests.flatMap(({ address }) => (address.includes('events?') ? [address.split('?')[1]] : []));
@@ -32,7 +32,7 @@ test('a list ends with a page that is not full, whatever its total; the next pag
   const low = await read(t, { lists, totalOf: () => 1_000 });
   await low.reading;
   assert.equal(low.kept(), 2_500);
-  const short = await read(t, { lists, most: 500, totalOf: () => 500 });
+  const short = await read(t, { lists, maxPageSize: 500, totalOf: () => 500 });
   await short.reading;
   assert.deepEqual([short.kept(), short.pages().at(-1)], [2_500, 'limit=1000&offset=2500']);
   const behind = await read(t, {
@@ -116,7 +116,7 @@ const NOW = Date.UTC(2027, 0, 1, 12);
 const DEADLINE_MS = 90_000;
 
 /** A clock that fires timers immediately, except request deadlines, and records their delays. */
-function eagerClock(): Clock & { readonly waits: number[] } {
+function immediateClock(): Clock & { readonly waits: number[] } {
   let passed = 0;
   const waits: number[] = [];
   return {
@@ -133,17 +133,17 @@ function eagerClock(): Clock & { readonly waits: number[] } {
   };
 }
 
-type Turn = (answer: ServerResponse) => void;
+type ScriptedResponse = (answer: ServerResponse) => void;
 
 const status =
   (code: number, headers: Record<string, string> = {}) =>
   (answer: ServerResponse) =>
     respond(answer, code, { message: 'later' }, headers);
-const good: Turn = (answer) => respond(answer, 200, { data: [] });
+const good: ScriptedResponse = (answer) => respond(answer, 200, { data: [] });
 
 /** Creates a client of a source that sends the scripted responses first, and then always 200. */
-async function answering(t: Cleanup, ...turns: Turn[]) {
-  const { base, requests } = await scriptedSource(t, {
+async function sourceResponding(t: Cleanup, ...turns: ScriptedResponse[]) {
+  const { base, requests } = await startScriptedSource(t, {
     lists: {},
     singles: {},
     before(_url, answer) {
@@ -151,7 +151,7 @@ async function answering(t: Cleanup, ...turns: Turn[]) {
       return true;
     },
   });
-  const clock = eagerClock();
+  const clock = immediateClock();
   const said: string[] = [];
   const headers = { key: 'secret-key', domain: 'acme.test', 'user-agent': 'Carillon/1 (import)' };
   const source = createSource({ base, headers, clock, rate: 1_000, print: (line) => said.push(line) });
@@ -160,7 +160,7 @@ async function answering(t: Cleanup, ...turns: Turn[]) {
 
 test('transient errors are retried: after Retry-After in seconds or as a date, else with backoff', async (t) => {
   const date = new Date(NOW + 95_000).toUTCString();
-  const { source, waits, said, requests } = await answering(
+  const { source, waits, said, requests } = await sourceResponding(
     t,
     good,
     status(429, { 'retry-after': '30' }),
@@ -197,20 +197,20 @@ test('transient errors are retried: after Retry-After in seconds or as a date, e
 });
 
 test('a source that never responded is given up after three tries, one that has responded after nine', async (t) => {
-  const never = await answering(t, ...Array.from({ length: 9 }, () => status(503)));
+  const never = await sourceResponding(t, ...Array.from({ length: 9 }, () => status(503)));
   await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the response is 503\.$/);
   assert.equal(never.requests.length, 3);
-  const later = await answering(t, good, ...Array.from({ length: 9 }, () => status(500)));
+  const later = await sourceResponding(t, good, ...Array.from({ length: 9 }, () => status(500)));
   await later.source.get(['user']);
   await assert.rejects(later.source.get(['events']), /cannot be read, after 9 tries: the response is 500\.$/);
   assert.equal(later.requests.length, 10);
-  const long = await answering(t, status(429, { 'retry-after': '90000' }));
+  const long = await sourceResponding(t, status(429, { 'retry-after': '90000' }));
   await assert.rejects(long.source.get(['events']), /Retry-After is more than a day/);
   assert.equal(long.requests.length, 1);
 });
 
 test('absent and refused are distinguished; redirects are not followed, and only JSON is accepted', async (t) => {
-  const { source, requests } = await answering(
+  const { source, requests } = await sourceResponding(
     t,
     status(404),
     status(401),
@@ -235,7 +235,7 @@ test('absent and refused are distinguished; redirects are not followed, and only
 test('JSON is accepted with any content type; an endless or too large response is cut off', async (t) => {
   const pieces = Buffer.alloc(1 << 20, ' ');
   let written = 0;
-  const { source } = await answering(
+  const { source } = await sourceResponding(
     t,
     (answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('{"data":[]}'),
     (answer) => {
@@ -254,13 +254,13 @@ test('JSON is accepted with any content type; an endless or too large response i
   );
   assert.deepEqual(await source.get(['events']), { state: 'found', body: { data: [] } });
   await assert.rejects(source.get(['events']), /events returned more than 64 MiB\.$/);
-  await assert.rejects(source.get(['events']), TooLarge);
+  await assert.rejects(source.get(['events']), ResponseTooLarge);
   assert.ok(written < 100 << 20, String(written));
 });
 
 test('requests are limited to the configured rate', async (t) => {
-  const { base } = await scriptedSource(t, { lists: { events: [] }, singles: {} });
-  const clock = eagerClock();
+  const { base } = await startScriptedSource(t, { lists: { events: [] }, singles: {} });
+  const clock = immediateClock();
   const source = createSource({ base, headers: {}, clock, rate: 4, print: () => undefined });
   for (let turn = 0; turn < 4; turn += 1) await source.get(['events']);
   assert.deepEqual(clock.waits, [250, 250, 250]);

@@ -1,4 +1,4 @@
-import type { Created, Fields } from '../http/fields/field.ts';
+import type { CreationInput, Fields } from '../http/fields/field.ts';
 import { shortText } from '../http/fields/field-types.ts';
 import { clientFields } from '../resources/clients/clients.ts';
 import { eventFields } from '../resources/events/events.ts';
@@ -6,7 +6,7 @@ import { projectFields } from '../resources/projects/projects.ts';
 import { subtaskFields } from '../resources/subtasks/subtasks.ts';
 import { taskFields } from '../resources/tasks/tasks.ts';
 import { userFields } from '../resources/users/users.ts';
-import type { MovedTable } from '../transfer/exported-tables.ts';
+import type { ExportedTable } from '../transfer/exported-tables.ts';
 
 /**
  * The resource types that are imported, in the order of the import: records come after the records that they refer to.
@@ -14,11 +14,11 @@ import type { MovedTable } from '../transfer/exported-tables.ts';
 export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
 
 /** A field that refers to a record of another type. */
-export type Reference = {
+export type ReferenceField = {
   readonly field: string;
   readonly to: 'clients' | 'projects' | 'tasks';
   /** The field that contains the name of the referenced record, if there is one. */
-  readonly shownAs?: string;
+  readonly nameField?: string;
   /** If this reference cannot be resolved, the record is left out. */
   readonly required?: true;
 };
@@ -30,10 +30,10 @@ export type ResourceType = {
   /** Name of the id field at the source. */
   readonly id: string;
   /** The table that its records are written to; undefined if they are only read. */
-  readonly table?: MovedTable;
+  readonly table?: ExportedTable;
   /** The fields, with the validation rules of this service. */
   readonly fields: Fields;
-  readonly references: readonly Reference[];
+  readonly references: readonly ReferenceField[];
   /** The `resource_type` of its assignments; undefined if users cannot be assigned. */
   readonly assignable?: 'project' | 'task' | 'subtask';
 };
@@ -41,7 +41,7 @@ export type ResourceType = {
 /** Fields that refer to other records; they are resolved separately. */
 const REFERENCE_FIELDS = ['user_id', 'client_id', 'project_id', 'task_id', 'users', 'teams'];
 
-const own = (fields: Fields): Fields =>
+const withoutReferences = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !REFERENCE_FIELDS.includes(name)));
 
 const companyTexts = [
@@ -56,9 +56,9 @@ const companyTexts = [
   'phone',
 ];
 
-const named = (resourceType: string, required?: true) => ({
+const referenceTo = (resourceType: string, required?: true) => ({
   field: `${resourceType}_id`,
-  to: `${resourceType}s` as Reference['to'],
+  to: `${resourceType}s` as ReferenceField['to'],
   shownAs: `${resourceType}_name`,
   ...(required && { required }),
 });
@@ -73,33 +73,39 @@ export const resourceTypes: readonly ResourceType[] = [
     references: [],
   },
   { name: 'user', single: true, id: 'user_id', fields: {}, references: [] },
-  { name: 'users', id: 'user_id', table: 'users', fields: own(userFields), references: [] },
-  { name: 'clients', id: 'client_id', table: 'clients', fields: own(clientFields), references: [] },
+  { name: 'users', id: 'user_id', table: 'users', fields: withoutReferences(userFields), references: [] },
+  { name: 'clients', id: 'client_id', table: 'clients', fields: withoutReferences(clientFields), references: [] },
   {
     name: 'projects',
     id: 'project_id',
     table: 'projects',
-    fields: own(projectFields),
-    references: [named('client')],
+    fields: withoutReferences(projectFields),
+    references: [referenceTo('client')],
     assignable: 'project',
   },
   {
     name: 'tasks',
     id: 'task_id',
     table: 'tasks',
-    fields: own(taskFields),
-    references: [named('project', true)],
+    fields: withoutReferences(taskFields),
+    references: [referenceTo('project', true)],
     assignable: 'task',
   },
   {
     name: 'subtasks',
     id: 'subtask_id',
     table: 'subtasks',
-    fields: own(subtaskFields),
-    references: [named('task', true)],
+    fields: withoutReferences(subtaskFields),
+    references: [referenceTo('task', true)],
     assignable: 'subtask',
   },
-  { name: 'events', id: 'event_id', table: 'events', fields: own(eventFields), references: [named('project')] },
+  {
+    name: 'events',
+    id: 'event_id',
+    table: 'events',
+    fields: withoutReferences(eventFields),
+    references: [referenceTo('project')],
+  },
 ];
 
 /** Resource types that have a list. Their counts can be compared after the import. */
@@ -107,7 +113,7 @@ export const listedTypes = resourceTypes.filter(({ single }) => single === undef
 
 /** Resource types that are written to a table. */
 export const storedTypes = resourceTypes.filter(
-  (resourceType): resourceType is ResourceType & { table: MovedTable } => resourceType.table !== undefined,
+  (resourceType): resourceType is ResourceType & { table: ExportedTable } => resourceType.table !== undefined,
 );
 
 export function resourceTypeOf(name: ResourceTypeName): ResourceType {
@@ -116,4 +122,4 @@ export function resourceTypeOf(name: ResourceTypeName): ResourceType {
   return resourceType;
 }
 
-export type Input = Created<Fields>;
+export type CreateInput = CreationInput<Fields>;

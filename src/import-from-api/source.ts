@@ -2,17 +2,17 @@ import type { Clock } from '../clock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 
 /** A client of another service that has the same API. It sends one request at a time, limits its rate, and retries. */
-export type Source = {
+export type SourceClient = {
   /** Sends a GET request for a path below `/v2`. Throws `TransferError` if the service cannot be read. */
-  get(path: readonly string[], query?: Readonly<Record<string, number>>): Promise<Reply>;
+  get(path: readonly string[], query?: Readonly<Record<string, number>>): Promise<SourceReply>;
 };
 
 /**
  * The reply of the source: found; absent (the source has no such resource); or refused (the key may not read the
  * resource).
  */
-export type Reply = { readonly state: 'found'; readonly body: unknown } | Missing;
-export type Missing = { readonly state: 'absent' | 'refused'; readonly status: number };
+export type SourceReply = { readonly state: 'found'; readonly body: unknown } | MissingReply;
+export type MissingReply = { readonly state: 'absent' | 'refused'; readonly status: number };
 
 export type SourceOptions = {
   /** Base URL, without `/v2`. */
@@ -34,7 +34,7 @@ const REQUEST_TIMEOUT_MS = 90_000;
 const MAX_RESPONSE_BYTES = 64 << 20;
 
 /** Error of a response that exceeds MAX_RESPONSE_BYTES. The response with a smaller page may fit. */
-export class TooLarge extends TransferError {}
+export class ResponseTooLarge extends TransferError {}
 
 /**
  * Maximum number of attempts of a request. The backoff between them is 1, 2, 4, … seconds, about three minutes in
@@ -42,18 +42,18 @@ export class TooLarge extends TransferError {}
  */
 const MAX_ATTEMPTS = 9;
 /** Maximum number of attempts before the first response. It is lower because the URL may be wrong. */
-const MAX_FIRST_ATTEMPTS = 3;
+const MAX_INITIAL_ATTEMPTS = 3;
 /** Maximum backoff between two attempts. */
-const MAX_WAIT_MS = 60_000;
+const MAX_BACKOFF_MS = 60_000;
 /** Maximum `Retry-After` that is waited for; a longer one is an error. */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** HTTP statuses of responses that are retried. */
-const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
 /** HTTP statuses that mean that the source has no such resource. */
-const ABSENT: ReadonlySet<number> = new Set([404, 405, 410, 501]);
+const ABSENT_STATUSES: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 /** HTTP statuses that mean that the key may not read the resource. */
-const REFUSED: ReadonlySet<number> = new Set([401, 403]);
+const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403]);
 
 type HttpResponse = {
   readonly status: number;
@@ -63,14 +63,14 @@ type HttpResponse = {
   readonly location: string | null;
   readonly waitMs: number | undefined;
 };
-type Failed = { readonly failed: string };
+type FailedRequest = { readonly failed: string };
 
-export function createSource(options: SourceOptions): Source {
+export function createSource(options: SourceOptions): SourceClient {
   const { base, clock, print } = options;
   let beganAt = Number.NEGATIVE_INFINITY;
   let hasResponded = false;
 
-  async function requestOnce(url: string): Promise<HttpResponse | Failed> {
+  async function requestOnce(url: string): Promise<HttpResponse | FailedRequest> {
     await sleep(clock, beganAt + 1_000 / options.rate - clock.monotonic());
     beganAt = clock.monotonic();
     return exchange(options, url);
@@ -83,15 +83,16 @@ export function createSource(options: SourceOptions): Source {
       const url = `${base}/v2${below}${search.size > 0 ? `?${search}` : ''}`;
       for (let tries = 1; ; tries += 1) {
         const response = await requestOnce(url);
-        const reply = replyOf(response, url);
+        const reply = toReply(response, url);
         if (reply !== undefined) {
           hasResponded = true;
           return reply;
         }
         const why = reasonOf(response);
-        if (tries >= (hasResponded ? MAX_ATTEMPTS : MAX_FIRST_ATTEMPTS)) throw unreadable(url, why, tries);
-        const waitMs = waitAfter(response, tries);
-        if (waitMs > MAX_RETRY_AFTER_MS) throw unreadable(url, `${why}, and Retry-After is more than a day`, tries);
+        if (tries >= (hasResponded ? MAX_ATTEMPTS : MAX_INITIAL_ATTEMPTS)) throw unreadableError(url, why, tries);
+        const waitMs = retryDelayMs(response, tries);
+        if (waitMs > MAX_RETRY_AFTER_MS)
+          throw unreadableError(url, `${why}, and Retry-After is more than a day`, tries);
         print(`${url}: ${why}; retry in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
@@ -100,45 +101,46 @@ export function createSource(options: SourceOptions): Source {
 }
 
 /** Interprets a response. Returns undefined if the request must be retried. */
-function replyOf(response: HttpResponse | Failed, url: string): Reply | undefined {
-  if ('failed' in response || RETRYABLE.has(response.status)) return undefined;
+function toReply(response: HttpResponse | FailedRequest, url: string): SourceReply | undefined {
+  if ('failed' in response || RETRYABLE_STATUSES.has(response.status)) return undefined;
   const { status, isJson, text = '', location } = response;
-  if (ABSENT.has(status)) return { state: 'absent', status };
-  if (REFUSED.has(status)) return { state: 'refused', status };
+  if (ABSENT_STATUSES.has(status)) return { state: 'absent', status };
+  if (REFUSED_STATUSES.has(status)) return { state: 'refused', status };
   if (status >= 300 && status < 400)
     throw new TransferError(
       `${url} redirects to ${location ?? 'another address'}: redirects are not followed, since the key would be sent there. --from-api must be the right address.`,
     );
   if (status !== 200) throw new TransferError(`${url} returned ${status}: ${JSON.stringify(text.slice(0, 200))}`);
-  if (response.text === undefined) throw new TooLarge(`${url} returned more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
-  const body = parsed(text);
+  if (response.text === undefined)
+    throw new ResponseTooLarge(`${url} returned more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
+  const body = parseJson(text);
   if (body !== undefined) return { state: 'found', body };
   // The JSON is truncated. A retry may return all of it.
   if (isJson) return undefined;
   throw new TransferError(`${url} returned something other than JSON: --from-api must be the address of the service.`);
 }
 
-function reasonOf(response: HttpResponse | Failed): string {
+function reasonOf(response: HttpResponse | FailedRequest): string {
   if ('failed' in response) return response.failed;
   return response.status === 200 ? 'the response was truncated' : `the response is ${response.status}`;
 }
 
 /** Returns the delay before the next attempt: `Retry-After` if the response has it, otherwise exponential backoff. */
-function waitAfter(response: HttpResponse | Failed, tries: number): number {
+function retryDelayMs(response: HttpResponse | FailedRequest, tries: number): number {
   const requestedMs = 'failed' in response ? undefined : response.waitMs;
-  return requestedMs ?? Math.min(1_000 * 2 ** (tries - 1), MAX_WAIT_MS);
+  return requestedMs ?? Math.min(1_000 * 2 ** (tries - 1), MAX_BACKOFF_MS);
 }
 
-function unreadable(url: string, why: string, tries: number): TransferError {
+function unreadableError(url: string, why: string, tries: number): TransferError {
   return new TransferError(`${url} cannot be read, after ${tries} tries: ${why}.`);
 }
 
-async function exchange({ clock, headers }: SourceOptions, url: string): Promise<HttpResponse | Failed> {
+async function exchange({ clock, headers }: SourceOptions, url: string): Promise<HttpResponse | FailedRequest> {
   const deadline = new AbortController();
   const cancel = clock.after(REQUEST_TIMEOUT_MS, () => deadline.abort());
   try {
     const response = await fetch(url, { headers, redirect: 'manual', signal: deadline.signal });
-    const text = await textOf(response);
+    const text = await readText(response);
     return {
       status: response.status,
       isJson: /^application\/([\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? ''),
@@ -148,7 +150,7 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
     };
   } catch (error) {
     return {
-      failed: deadline.signal.aborted ? `no response within ${REQUEST_TIMEOUT_MS / 1_000} s` : failureOf(error),
+      failed: deadline.signal.aborted ? `no response within ${REQUEST_TIMEOUT_MS / 1_000} s` : failureMessageOf(error),
     };
   } finally {
     cancel();
@@ -156,7 +158,7 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
 }
 
 /** Reads a response body as text; undefined, without reading the rest, if it is too large. */
-async function textOf({ body }: Response): Promise<string | undefined> {
+async function readText({ body }: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
@@ -169,13 +171,13 @@ async function textOf({ body }: Response): Promise<string | undefined> {
 }
 
 /** Returns why a request has failed. The message of `fetch` is always "fetch failed"; the reason is in its cause. */
-function failureOf(error: unknown): string {
+function failureMessageOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
   return cause.message || ('code' in cause ? String(cause.code) : cause.name);
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

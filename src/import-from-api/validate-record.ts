@@ -1,12 +1,12 @@
 import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/fields/dates.ts';
 import type { Field, Fields } from '../http/fields/field.ts';
-import { type BodySpec, creation } from '../http/fields/validate-body.ts';
+import { type BodySpec, creationBodySpec } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
-import type { Input, ResourceType, ResourceTypeName } from './resource-types.ts';
+import type { CreateInput, ResourceType, ResourceTypeName } from './resource-types.ts';
 
 /** A field that differs from the source, and the reason. */
-export type Change = FieldError & { readonly was: unknown };
+export type FieldCorrection = FieldError & { readonly was: unknown };
 
 export type RecordTimes = {
   readonly date_created: number;
@@ -16,10 +16,10 @@ export type RecordTimes = {
 
 /** A record converted to the rules of this service, or the reasons why it cannot be imported. */
 type ValidationResult =
-  | { readonly input: Input; readonly moments: RecordTimes; readonly changes: readonly Change[] }
+  | { readonly input: CreateInput; readonly moments: RecordTimes; readonly changes: readonly FieldCorrection[] }
   | { readonly faults: readonly FieldError[] };
 
-export type Raw = Readonly<Record<string, unknown>>;
+export type RawRecord = Readonly<Record<string, unknown>>;
 
 /**
  * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for
@@ -29,40 +29,43 @@ export type Raw = Readonly<Record<string, unknown>>;
  */
 export function validateRecord(resourceType: ResourceType, json: string, now: number): ValidationResult {
   const record: unknown = JSON.parse(json);
-  if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
-  const body = normalized(resourceType, record);
-  const read = readInOrder(resourceType, record, body.fields);
+  if (!isRawRecord(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
+  const body = normalizeFields(resourceType, record);
+  const read = readWithDateOrder(resourceType, record, body.fields);
   const moments = readTimestamps(record, now);
   const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
   if ('faults' in read || 'faults' in moments) return { faults };
   const reported = new Set([...body.changes, ...read.changes].map(({ field }) => field));
-  const others = [...changedTexts(resourceType.fields, record, read.input), ...changedPrice(record, read.input)];
+  const others = [
+    ...findChangedTexts(resourceType.fields, record, read.input),
+    ...findChangedPrice(record, read.input),
+  ];
   const texts = others.filter(({ field }) => !reported.has(field));
   const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
   return { input: read.input, moments: moments.moments, changes };
 }
 
-export function isRaw(record: unknown): record is Raw {
+export function isRawRecord(record: unknown): record is RawRecord {
   return typeof record === 'object' && record !== null && !Array.isArray(record);
 }
 
-const specs = new Map<ResourceTypeName, BodySpec<Input>>();
+const specs = new Map<ResourceTypeName, BodySpec<CreateInput>>();
 
-type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
+type ReadResult = { input: CreateInput; changes: readonly FieldCorrection[] } | { faults: readonly FieldError[] };
 
 /** Whether a record can be imported without a field. If so, an invalid value drops only the field, not the record. */
 const isOptional = ({ fields }: ResourceType, field: string) =>
   fields[field] !== undefined && fields[field].default !== undefined;
 
-const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
+const droppedField = ({ field, message }: FieldError, record: RawRecord): FieldCorrection => ({
   field,
   message: `${message}; left out`,
   was: record[field],
 });
 
 /** Validates a body; if only optional fields are invalid, drops them and validates the rest. */
-function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
-  const spec = specs.get(resourceType.name) ?? creation(resourceType.fields);
+function readBody(resourceType: ResourceType, record: RawRecord, body: RawRecord): ReadResult {
+  const spec = specs.get(resourceType.name) ?? creationBodySpec(resourceType.fields);
   specs.set(resourceType.name, spec);
   try {
     return { input: spec.read(body), changes: [] };
@@ -72,49 +75,52 @@ function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
     if (errors.length === 0 || !errors.every(({ field }) => isOptional(resourceType, field))) return { faults: errors };
     const refused = new Set(errors.map(({ field }) => field));
     const rest = Object.fromEntries(Object.entries(body).filter(([field]) => !refused.has(field)));
-    return { input: spec.read(rest), changes: errors.map((one) => withoutField(one, record)) };
+    return { input: spec.read(rest), changes: errors.map((one) => droppedField(one, record)) };
   }
 }
 
 /** Reads a body like `readBody`, and also drops or rejects a due date before the start date. */
-function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
+function readWithDateOrder(resourceType: ResourceType, record: RawRecord, body: RawRecord): ReadResult {
   const read = readBody(resourceType, record, body);
   if ('faults' in read) return read;
   const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
   if (!isDueBeforeStart(start_date, due_date)) return read;
   const fault = { field: 'due_date', message: 'must not be before start_date' };
   if (!isOptional(resourceType, 'due_date')) return { faults: [fault] };
-  return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
+  return { input: { ...read.input, due_date: null }, changes: [...read.changes, droppedField(fault, record)] };
 }
 
 /** Converts the writable fields to a form that their rules can validate. Empty fields are left out. */
-function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; changes: readonly Change[] } {
+function normalizeFields(
+  resourceType: ResourceType,
+  record: RawRecord,
+): { fields: RawRecord; changes: readonly FieldCorrection[] } {
   const fields: Record<string, unknown> = {};
-  const changes: Change[] = [];
+  const changes: FieldCorrection[] = [];
   for (const [name, field] of Object.entries(resourceType.fields)) {
-    const value = normalizedValue(field, record[name]);
+    const value = normalizeValue(field, record[name]);
     if (value === undefined || field.mode !== 'writable') continue;
-    fields[name] = rounded(field, value);
+    fields[name] = roundToPrecision(field, value);
     if (fields[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }
-  return resourceType.name === 'users' ? asPerson(record, fields) : { fields, changes };
+  return resourceType.name === 'users' ? normalizeUser(record, fields) : { fields, changes };
 }
 
 /** Converts a value to text; the text is empty for lists and objects. */
-const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
+const toText = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
 
 /** Rounds a number to the precision of its field, because other services keep more decimals. */
-function rounded({ inputSchema }: Field, value: unknown): unknown {
-  const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
+function roundToPrecision({ inputSchema }: Field, value: unknown): unknown {
+  const [, decimals] = /^\d+\.(\d+)$/.exec(toText(value)) ?? [];
   if (decimals === undefined) return value;
   if ('x-max' in inputSchema) return Math.round(Number(value));
   return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
-function normalizedValue({ inputSchema }: Field, value: unknown): unknown {
+function normalizeValue({ inputSchema }: Field, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   const { type, format } = inputSchema;
-  if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
+  if (typeof format === 'string' && format.startsWith('calendar-time')) return normalizeCalendarTime(value);
   // For a flag or a number, an empty string means that there is no value.
   if (value === '' && (inputSchema.enum !== undefined || 'x-max' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
@@ -123,7 +129,7 @@ function normalizedValue({ inputSchema }: Field, value: unknown): unknown {
 }
 
 /** Normalizes 20260131, 2026-01-31 and 2026-01-31T09:30:00. The rule of the field validates all other values. */
-function calendarText(value: unknown): unknown {
+function normalizeCalendarTime(value: unknown): unknown {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return text;
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return `${text} 00:00:00`.replace(NO_DATE, '');
@@ -134,9 +140,12 @@ function calendarText(value: unknown): unknown {
  * Normalizes a user. An unknown role becomes `member`, the role with the fewest permissions. A single name becomes the
  * first name.
  */
-function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; changes: readonly Change[] } {
-  const changes: Change[] = [];
-  const role = plain(record.role ?? 'member').toLowerCase();
+function normalizeUser(
+  record: RawRecord,
+  fields: Record<string, unknown>,
+): { fields: RawRecord; changes: readonly FieldCorrection[] } {
+  const changes: FieldCorrection[] = [];
+  const role = toText(record.role ?? 'member').toLowerCase();
   if (!isRole(role))
     changes.push({ field: 'role', message: 'is not a role here: imported as member', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
@@ -148,7 +157,7 @@ function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; 
 }
 
 /** Lists the texts that the rules of this service have changed, usually by trimming. */
-function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
+function findChangedTexts(fields: Fields, record: RawRecord, input: CreateInput): FieldCorrection[] {
   const values: Readonly<Record<string, unknown>> = input;
   const texts = Object.entries(fields).filter(
     ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
@@ -161,28 +170,30 @@ function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
 }
 
 /** Reports a price that was replaced by fixed_price (C42). */
-function changedPrice({ price: was }: Raw, input: Input): Change[] {
+function findChangedPrice({ price: was }: RawRecord, input: CreateInput): FieldCorrection[] {
   const { price }: { readonly price?: unknown } = input;
-  const isOther = price !== undefined && Number(plain(was ?? '')) !== 0 && Number(plain(was)) !== Number(price);
+  const isOther = price !== undefined && Number(toText(was ?? '')) !== 0 && Number(toText(was)) !== Number(price);
   return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
 }
 
-type ReadTimestamps = { moments: RecordTimes; changes: readonly Change[] } | { faults: readonly FieldError[] };
+type TimestampsResult =
+  | { moments: RecordTimes; changes: readonly FieldCorrection[] }
+  | { faults: readonly FieldError[] };
 
-function readTimestamps(record: Raw, now: number): ReadTimestamps {
+function readTimestamps(record: RawRecord, now: number): TimestampsResult {
   const names = ['date_created', 'date_modified', 'date_completed'] as const;
-  const read = Object.fromEntries(names.map((name) => [name, timestampIn(record[name])]));
+  const read = Object.fromEntries(names.map((name) => [name, parseTimestampInRange(record[name])]));
   const faults = names.filter((name) => read[name] === undefined);
   if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a time in UTC' })) };
   const { date_created = null, date_modified = null, date_completed = null } = read;
-  const changes: Change[] = [];
+  const changes: FieldCorrection[] = [];
   if (date_created === null)
     changes.push({
       field: 'date_created',
       message: 'is missing: the time of the import is used',
       was: record.date_created,
     });
-  const isOpen = ['0', 'false'].includes(plain(record.completed ?? '0'));
+  const isOpen = ['0', 'false'].includes(toText(record.completed ?? '0'));
   if (isOpen && date_completed !== null)
     changes.push({
       field: 'date_completed',
@@ -200,7 +211,7 @@ const [MIN_TIMESTAMP, MAX_TIMESTAMP] = [Date.parse('0001-01-01T00:00:00Z'), Date
  * Parses a timestamp and checks its range. Returns milliseconds since the epoch, null for an empty value, or undefined
  * for an invalid value.
  */
-function timestampIn(value: unknown): number | null | undefined {
+function parseTimestampInRange(value: unknown): number | null | undefined {
   const at = parseTimestamp(value);
   return at && (at < MIN_TIMESTAMP || at > MAX_TIMESTAMP) ? undefined : at;
 }
@@ -216,6 +227,6 @@ function parseTimestamp(value: unknown): number | null | undefined {
     const isReal = parseCalendarTime(`${zoned[1]} ${zoned[2]}`) !== undefined;
     return isReal ? Date.parse(text) : undefined;
   }
-  const written = parseCalendarTime(String(calendarText(text)));
+  const written = parseCalendarTime(String(normalizeCalendarTime(text)));
   return written === undefined ? undefined : Date.parse(`${written.replace(' ', 'T')}Z`);
 }

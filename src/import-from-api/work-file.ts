@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { parseId } from '../http/fields/field.ts';
-import { makeFile } from '../store/sqlite/file-lock.ts';
+import { createFile } from '../store/sqlite/file-lock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './resource-types.ts';
 
@@ -10,14 +10,14 @@ import type { ResourceTypeName } from './resource-types.ts';
  * The origin of a record. `source`: the source lists it. `nameless`: the source lists it, but without an id. `made`:
  * the import has created it because other records refer to it.
  */
-export type Origin = 'source' | 'nameless' | 'made';
+export type RecordOrigin = 'source' | 'nameless' | 'made';
 
 /** A record as it was read from the source, and its id at this service. */
 export type StoredRecord = {
   readonly id: string;
   readonly json: string;
   readonly new_id: number;
-  readonly origin: Origin;
+  readonly origin: RecordOrigin;
 };
 
 /** Progress of reading a list in one pass. */
@@ -37,7 +37,7 @@ type FetchedPage = {
   readonly records: readonly unknown[];
 };
 
-type Named = { readonly name: ResourceTypeName; readonly id: string };
+type TypeWithIdField = { readonly name: ResourceTypeName; readonly id: string };
 
 /** Maximum id that is kept. Higher ids are renumbered, because they would leave too few ids for new records. */
 const MAX_KEPT_ID = 2 ** 52;
@@ -65,18 +65,18 @@ const SCHEMA = `
  * The work file of an import. It stores the records read so far and the progress, in one transaction per page, so that
  * an interrupted import continues where it stopped. It contains the records of the account, but no API key.
  */
-export class Work {
+export class WorkFile {
   readonly path: string;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(path: string) {
     this.path = path;
-    makeFile(path);
+    createFile(path);
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
     } catch (error) {
-      throw cannotUse(path, error);
+      throw workFileError(path, error);
     }
     try {
       this.#db.exec('pragma locking_mode = exclusive; pragma synchronous = normal; pragma cache_size = -65536');
@@ -86,7 +86,7 @@ export class Work {
       );
     } catch (error) {
       this.#db.close();
-      throw cannotUse(path, error);
+      throw workFileError(path, error);
     }
   }
 
@@ -115,23 +115,23 @@ export class Work {
     }
   }
 
-  stored<T>(name: string): T | undefined {
+  readFact<T>(name: string): T | undefined {
     const row = this.#get('select value from facts where name = ?', name);
     return row === undefined ? undefined : (JSON.parse(String(row.value)) as T);
   }
 
-  store(name: string, value: unknown): void {
+  writeFact(name: string, value: unknown): void {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }
 
-  list(resourceType: ResourceTypeName): ListState {
+  listState(resourceType: ResourceTypeName): ListState {
     const row = this.#get('select state, reading, next, total, changed from lists where noun = ?', resourceType);
     return row === undefined
       ? { state: 'waiting', reading: 0, next: 0, total: null, changed: 0 }
       : (row as unknown as ListState);
   }
 
-  setList(resourceType: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
+  setListState(resourceType: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
     const values = [resourceType, state, reading, next, total, changed] as const;
     this.run(
       'insert or replace into lists (noun, state, reading, next, total, changed) values (?, ?, ?, ?, ?, ?)',
@@ -140,12 +140,12 @@ export class Work {
   }
 
   /** Stores a page and the progress in one transaction; returns how many of its records are new in this pass. */
-  take(resourceType: Named, { reading, next, total, records }: FetchedPage): number {
-    return this.inOne(() => {
+  storePage(resourceType: TypeWithIdField, { reading, next, total, records }: FetchedPage): number {
+    return this.inTransaction(() => {
       const found = records.map((record) => this.#putIfChanged(resourceType, reading, record));
-      const before = this.list(resourceType.name);
+      const before = this.listState(resourceType.name);
       const changed = before.changed + found.filter((one) => one === 'changed').length;
-      this.setList(resourceType.name, { ...before, reading, next, total, changed });
+      this.setListState(resourceType.name, { ...before, reading, next, total, changed });
       return found.filter((one) => one !== 'seen').length;
     });
   }
@@ -154,22 +154,22 @@ export class Work {
    * Stores a record. Returns `changed` if the record is new or differs from an earlier pass, `same` if it equals that
    * of an earlier pass, and `seen` if this pass has already read it.
    */
-  #putIfChanged(resourceType: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
+  #putIfChanged(resourceType: TypeWithIdField, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
-    const id = idIn(record, resourceType.id) ?? `?${hash('sha256', json)}`;
+    const id = recordIdOf(record, resourceType.id) ?? `?${hash('sha256', json)}`;
     const known = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
     if (known?.json === json) {
       if (known.reading === reading) return 'seen';
       this.run('update records set reading = ? where noun = ? and id = ?', reading, resourceType.name, id);
       return 'same';
     }
-    this.put(resourceType.name, { id, reading, origin: id.startsWith('?') ? 'nameless' : 'source', json });
+    this.putRecord(resourceType.name, { id, reading, origin: id.startsWith('?') ? 'nameless' : 'source', json });
     return 'changed';
   }
 
-  put(
+  putRecord(
     resourceType: ResourceTypeName,
-    { id, reading, origin, json }: { id: string; reading: number; origin: Origin; json: string },
+    { id, reading, origin, json }: { id: string; reading: number; origin: RecordOrigin; json: string },
   ): void {
     const number = parseId(id);
     const usable = number !== undefined && number > 0 && number <= MAX_KEPT_ID ? number : null;
@@ -180,7 +180,7 @@ export class Work {
   }
 
   /** Returns the id of a record that an earlier pass has read and this pass has not; undefined if there is none. */
-  unseen(resourceType: ResourceTypeName, reading: number): string | undefined {
+  findUnseen(resourceType: ResourceTypeName, reading: number): string | undefined {
     const [row] = this.all(
       'select id from records where noun = ? and reading < ? order by reading limit 1',
       resourceType,
@@ -189,7 +189,7 @@ export class Work {
     return row === undefined ? undefined : String(row.id);
   }
 
-  drop(resourceType: ResourceTypeName, id: string): void {
+  deleteRecord(resourceType: ResourceTypeName, id: string): void {
     this.run('delete from records where noun = ? and id = ?', resourceType, id);
   }
 
@@ -203,11 +203,11 @@ export class Work {
   }
 
   /** Yields the records of a type in pages, in the order of their ids at this service. */
-  *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly StoredRecord[]> {
+  *pages(resourceType: ResourceTypeName, rowsPerPage = 1_000): Generator<readonly StoredRecord[]> {
     for (let last = -1; ; ) {
       const rows = this.all(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
-        ...[resourceType, last, rowsAPage],
+        ...[resourceType, last, rowsPerPage],
       ) as unknown as StoredRecord[];
       if (rows.length === 0) return;
       yield rows;
@@ -231,7 +231,7 @@ export class Work {
   }
 
   /** Runs several writes in one transaction. */
-  inOne<T>(work: () => T): T {
+  inTransaction<T>(work: () => T): T {
     this.#db.exec('begin');
     try {
       const done = work();
@@ -270,27 +270,27 @@ export class Work {
   }
 }
 
-function cannotUse(path: string, error: unknown): TransferError {
+function workFileError(path: string, error: unknown): TransferError {
   if (error instanceof TransferError) return error;
   const why = error instanceof Error ? error.message : error;
   return new TransferError(`${path} cannot be used: ${why}. Is another import using it?`);
 }
 
 /** Converts an id, which is a number or a text, to text; undefined if the value is not an id. */
-export function idText(value: unknown): string | undefined {
+export function toIdText(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function idIn(record: unknown, field: string): string | undefined {
-  const id = typeof record === 'object' && record !== null ? idText(Reflect.get(record, field)) : undefined;
+function recordIdOf(record: unknown, field: string): string | undefined {
+  const id = typeof record === 'object' && record !== null ? toIdText(Reflect.get(record, field)) : undefined;
   return id === undefined || id.startsWith('?') ? undefined : id;
 }
 
 const WRITE_BATCH_BYTES = 1 << 16;
 
 /** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
-export class Lines {
+export class JsonLinesFile {
   readonly path: string;
   #file: number | undefined;
   #waiting = '';

@@ -5,17 +5,17 @@ import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type MailContext, renderMessage } from './message.ts';
 import {
+  type ClaimedMail,
   claimMails,
   closeMail,
-  type Decision,
-  decide,
-  type Mail,
-  makeMails,
-  type Outcome,
+  createMails,
+  decideAfterSend,
+  type MailDecision,
   postponeMail,
   readMail,
+  type SendOutcome,
 } from './queue.ts';
-import type { Post } from './smtp.ts';
+import type { MailTransport } from './smtp.ts';
 
 /** Interval of the poll for due mails. */
 const POLL_INTERVAL_MS = 10_000;
@@ -33,11 +33,11 @@ export type MailerPorts = {
   readonly store: Store;
   readonly leaseOwner: LeaseOwner;
   readonly clock: Clock;
-  readonly post: Post;
+  readonly post: MailTransport;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly retentionMs: MailContext['keptMs'];
-  readonly onMail: (decision: Decision['is']) => void;
+  readonly onMail: (decision: MailDecision['is']) => void;
 };
 
 /**
@@ -47,9 +47,9 @@ export type MailerPorts = {
  */
 export class Mailer {
   readonly #ports: MailerPorts;
-  readonly #sending = new Set<AbortController>();
-  #polling: Promise<void> = Promise.resolve();
-  #stopping = false;
+  readonly #sendControllers = new Set<AbortController>();
+  #currentPoll: Promise<void> = Promise.resolve();
+  #isStopping = false;
   #cancelPoll: () => void = () => undefined;
 
   constructor(ports: MailerPorts) {
@@ -58,8 +58,8 @@ export class Mailer {
 
   /** Polls immediately, then every POLL_INTERVAL_MS. */
   start(): void {
-    this.#polling = this.#poll().then(() => {
-      if (!this.#stopping) this.#cancelPoll = this.#ports.clock.after(POLL_INTERVAL_MS, () => this.start());
+    this.#currentPoll = this.#poll().then(() => {
+      if (!this.#isStopping) this.#cancelPoll = this.#ports.clock.after(POLL_INTERVAL_MS, () => this.start());
     });
   }
 
@@ -68,24 +68,24 @@ export class Mailer {
    * next start.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
+    this.#isStopping = true;
     this.#cancelPoll();
     const cancel = startDeadline(this.#ports.clock, graceMs, () => {
-      for (const controller of this.#sending) controller.abort();
+      for (const controller of this.#sendControllers) controller.abort();
     });
-    await this.#polling;
+    await this.#currentPoll;
     cancel();
   }
 
   async #poll(): Promise<void> {
     const { store, leaseOwner, clock, log } = this.#ports;
     try {
-      await makeMails(store, clock.now());
-      while (!this.#stopping && leaseOwner.isLeaseValid()) {
+      await createMails(store, clock.now());
+      while (!this.#isStopping && leaseOwner.isLeaseValid()) {
         const mails = await claimMails(store, leaseOwner, clock.now(), SEND_CONCURRENCY);
         if (mails.length === 0) return;
-        const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));
-        const failed = delivered.find((one) => one.status === 'rejected');
+        const results = await Promise.allSettled(mails.map((mail) => this.#send(mail)));
+        const failed = results.find((one) => one.status === 'rejected');
         if (failed !== undefined) throw failed.reason;
       }
     } catch (error) {
@@ -93,10 +93,10 @@ export class Mailer {
     }
   }
 
-  async #deliver(mail: Mail): Promise<void> {
+  async #send(mail: ClaimedMail): Promise<void> {
     const { store, clock, post, baseUrl, retentionMs } = this.#ports;
     const content = await readMail(store.read, mail);
-    if (content === undefined) return this.#write(() => closeMail(store, mail));
+    if (content === undefined) return this.#writeWithRetries(() => closeMail(store, mail));
     const context = { domain: content.domain, baseUrl: baseUrl(), keptMs: retentionMs };
     const messageId = messageIdOf(mail, context.baseUrl);
     const message = {
@@ -106,25 +106,25 @@ export class Mailer {
       date: new Date(clock.now()),
     };
     const outcome = await this.#withTimeout(SEND_TIMEOUT_MS, (signal) => post.send(message, signal));
-    const decision = decide(outcome, mail);
+    const decision = decideAfterSend(outcome, mail);
     this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
-    await this.#write(() => this.#complete(mail, decision));
+    await this.#writeWithRetries(() => this.#complete(mail, decision));
   }
 
   /** Runs `work` with an abort signal that fires after the timeout, or when `stop` has waited long enough. */
   async #withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const cancel = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
-    this.#sending.add(controller);
+    this.#sendControllers.add(controller);
     try {
       return await work(controller.signal);
     } finally {
       cancel();
-      this.#sending.delete(controller);
+      this.#sendControllers.delete(controller);
     }
   }
 
-  #complete(mail: Mail, decision: Decision): Promise<void> {
+  #complete(mail: ClaimedMail, decision: MailDecision): Promise<void> {
     const { store, leaseOwner, clock } = this.#ports;
     const now = clock.now();
     switch (decision.is) {
@@ -141,19 +141,19 @@ export class Mailer {
    * Stores a result. Retries until the database is available, so that a mail that the server has accepted is not sent
    * again.
    */
-  async #write(work: () => Promise<void>): Promise<void> {
+  async #writeWithRetries(work: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         return await work();
       } catch (error) {
         this.#ports.log.error({ event: 'mail.complete_failed', err: error });
-        if (this.#stopping) return;
+        if (this.#isStopping) return;
         await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_RETRY_DELAY_MS, resolve));
       }
     }
   }
 
-  #report(mail: Mail, decision: Decision, outcome: Outcome, details: Record<string, unknown>): void {
+  #report(mail: ClaimedMail, decision: MailDecision, outcome: SendOutcome, details: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
     const fields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
     const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
@@ -165,6 +165,6 @@ export class Mailer {
 }
 
 /** Returns a globally unique Message-ID. It contains the creation time, because ids start again in a new database. */
-function messageIdOf({ mailId, createdAt }: Mail, baseUrl: string): string {
+function messageIdOf({ mailId, createdAt }: ClaimedMail, baseUrl: string): string {
   return `<carillon.${mailId}.${createdAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
 }

@@ -22,47 +22,47 @@ export type MailContext = {
 };
 
 /** A mail with the same content as plain text and as HTML. */
-export type Message = { readonly subject: string; readonly text: string; readonly html: string };
+export type MailMessage = { readonly subject: string; readonly text: string; readonly html: string };
 
 /** A part of a mail, rendered as plain text and as HTML. */
-type Part =
+type MessagePart =
   | { readonly is: 'title' | 'hook' | 'paragraph' | 'call'; readonly text: string }
   | { readonly is: 'link'; readonly text: string; readonly url: string };
 
 /** Maximum number of hooks that a mail lists. Further hooks are only counted. */
-const MAX_LISTED = 200;
+const MAX_LISTED_HOOKS = 200;
 
 /** Renders the mail to the owner of at least one failing or ended hook. */
-export function renderMessage(hooks: readonly HookAlert[], place: MailContext): Message {
-  const title = titleOf(hooks);
+export function renderMessage(hooks: readonly HookAlert[], context: MailContext): MailMessage {
+  const title = titleFor(hooks);
   const parts = [
-    { is: 'title', text: `${title}, at ${place.domain}` } as const,
-    ...introduction(hooks),
-    ...hooks.slice(0, MAX_LISTED).flatMap((hook) => partsOf(hook, place)),
-    ...moreHooks(hooks.length - MAX_LISTED, place),
-    ...restoreInstructions(hooks, place),
+    { is: 'title', text: `${title}, at ${context.domain}` } as const,
+    ...introductionParts(hooks),
+    ...hooks.slice(0, MAX_LISTED_HOOKS).flatMap((hook) => hookParts(hook, context)),
+    ...remainingHooksPart(hooks.length - MAX_LISTED_HOOKS, context),
+    ...restoreInstructions(hooks, context),
   ];
   return {
-    subject: `${title} (${place.domain})`,
+    subject: `${title} (${context.domain})`,
     text: `${parts.map(toText).join('\n\n')}\n`,
-    html: page(title, parts.map(toHtml).join('\n')),
+    html: renderHtmlPage(title, parts.map(toHtml).join('\n')),
   };
 }
 
 /** Renders a test mail. */
-export function testMessage(baseUrl: string): Message {
+export function renderTestMessage(baseUrl: string): MailMessage {
   const title = 'Test mail from Carillon';
   const content = `This is a test mail from the service at ${baseUrl}. You do not have to do anything.`;
   return {
     subject: title,
     text: `${title}\n\n${content}\n`,
-    html: page(title, `<h1>${title}</h1>\n<p>${escapeHtml(content)}</p>`),
+    html: renderHtmlPage(title, `<h1>${title}</h1>\n<p>${escapeHtml(content)}</p>`),
   };
 }
 
 const isEnded = ({ what }: HookAlert) => what !== 'failing';
 
-function titleOf(hooks: readonly HookAlert[]): string {
+function titleFor(hooks: readonly HookAlert[]): string {
   const [first] = hooks;
   const ended = hooks.filter(isEnded).length;
   const failing = hooks.length - ended;
@@ -74,7 +74,7 @@ function titleOf(hooks: readonly HookAlert[]): string {
   return parts.join(', ');
 }
 
-function introduction(hooks: readonly HookAlert[]): Part[] {
+function introductionParts(hooks: readonly HookAlert[]): MessagePart[] {
   const failing = 'A failing hook ends at its third failure in a row. Repair its receiver, and nothing is lost.';
   const ended =
     'An ended hook receives nothing. Nothing is lost: when it is restored, it receives everything that it missed.';
@@ -84,9 +84,9 @@ function introduction(hooks: readonly HookAlert[]): Part[] {
   ];
 }
 
-function partsOf(hook: HookAlert, { baseUrl, keptMs }: MailContext): Part[] {
+function hookParts(hook: HookAlert, { baseUrl, keptMs }: MailContext): MessagePart[] {
   const { hookId, kind, target, endedAt } = hook;
-  const parts: Part[] = [
+  const parts: MessagePart[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
     { is: 'paragraph', text: `It notifies ${maskTarget(target)} of ${kind}. ${explanations[hook.what](hook)}` },
     { is: 'link', text: `Hook ${hookId} in the console`, url: `${baseUrl}/#/hooks/${hookId}` },
@@ -99,7 +99,7 @@ function partsOf(hook: HookAlert, { baseUrl, keptMs }: MailContext): Part[] {
   ];
 }
 
-const endedBecause = (hook: HookAlert, reason: string) =>
+const endExplanation = (hook: HookAlert, reason: string) =>
   `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
 
 const explanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
@@ -107,17 +107,18 @@ const explanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
       dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatTime(dueAt)} UTC`
     }; if that fails, the hook ends.`,
-  three_failures: (hook) => endedBecause(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
-  answered_401: (hook) => endedBecause(hook, 'its target responded 401, which ends the subscription'),
-  deleted: (hook) => endedBecause(hook, 'another user of the account deleted it'),
+  three_failures: (hook) =>
+    endExplanation(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
+  answered_401: (hook) => endExplanation(hook, 'its target responded 401, which ends the subscription'),
+  deleted: (hook) => endExplanation(hook, 'another user of the account deleted it'),
 };
 
-function moreHooks(count: number, { baseUrl }: MailContext): Part[] {
+function remainingHooksPart(count: number, { baseUrl }: MailContext): MessagePart[] {
   if (count <= 0) return [];
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function restoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): Part[] {
+function restoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): MessagePart[] {
   const first = hooks.find(isEnded);
   if (first === undefined) return [];
   return [
@@ -132,11 +133,11 @@ function formatTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-function toText(part: Part): string {
+function toText(part: MessagePart): string {
   return part.is === 'link' ? `${part.text}:\n${part.url}` : part.text;
 }
 
-function toHtml(part: Part): string {
+function toHtml(part: MessagePart): string {
   const text = escapeHtml(part.text);
   switch (part.is) {
     case 'title':
@@ -152,7 +153,7 @@ function toHtml(part: Part): string {
   }
 }
 
-function page(title: string, body: string): string {
+function renderHtmlPage(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>${escapeHtml(title)}</title></head>
@@ -163,7 +164,7 @@ ${body}
 `;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
+const HTML_ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
   '>': '&gt;',
@@ -172,5 +173,5 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
+  return text.replace(/[&<>"']/g, (sign) => HTML_ESCAPES[sign] ?? sign);
 }

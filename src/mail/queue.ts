@@ -1,21 +1,21 @@
 import { sql } from 'kysely';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
 import { type AlertKind, FAILURES_BEFORE_ALERT } from '../delivery/outbox/end-hooks.ts';
-import { locked } from '../store/prepared-queries.ts';
+import { withRowLocks } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, MailContext } from './message.ts';
 
 /** Delay from the first alert to the mail, so that alerts are batched. */
-export const BATCH_DELAY_MS = 30_000;
+export const ALERT_BATCH_DELAY_MS = 30_000;
 
 /** Minimum interval between two mails to a user. */
-export const MIN_INTERVAL_MS = 5 * 60_000;
+export const MIN_MAIL_INTERVAL_MS = 5 * 60_000;
 
 /** Maximum number of users per poll. The next poll continues with the others. */
 const USERS_PER_SCAN = 500;
 
 /** A mail that this node has claimed. */
-export type Mail = {
+export type ClaimedMail = {
   readonly mailId: number;
   readonly accountId: number;
   readonly userId: number;
@@ -24,7 +24,7 @@ export type Mail = {
 };
 
 /** Creates a mail for each user who has alerts and no mail yet. */
-export async function makeMails(store: Store, now: number): Promise<void> {
+export async function createMails(store: Store, now: number): Promise<void> {
   const rows = await store.read
     .selectFrom('hook_alerts')
     .where(({ not, exists, selectFrom }) =>
@@ -35,7 +35,11 @@ export async function makeMails(store: Store, now: number): Promise<void> {
     .limit(USERS_PER_SCAN)
     .execute();
   if (rows.length === 0) return;
-  const mails = rows.map(({ noted_at, ...owner }) => ({ ...owner, made_at: now, due_at: noted_at + BATCH_DELAY_MS }));
+  const mails = rows.map(({ noted_at, ...owner }) => ({
+    ...owner,
+    made_at: now,
+    due_at: noted_at + ALERT_BATCH_DELAY_MS,
+  }));
   await store.write(({ queries }) =>
     queries
       .insertInto('mails')
@@ -49,21 +53,26 @@ export async function makeMails(store: Store, now: number): Promise<void> {
  * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: its content does not change as
  * long as the mail server may have accepted it.
  */
-export async function claimMails(store: Store, holder: LeaseOwner, now: number, max: number): Promise<readonly Mail[]> {
-  const due = (queries: Queries) =>
+export async function claimMails(
+  store: Store,
+  leaseOwner: LeaseOwner,
+  now: number,
+  max: number,
+): Promise<readonly ClaimedMail[]> {
+  const selectDue = (queries: Queries) =>
     queries
       .selectFrom('mails')
       .selectAll()
       // A mail that is due later than the maximum delay was postponed while the clock was ahead, so it counts as due.
-      .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_WAIT_MS)]))
-      .where(holder.isFree(sql.ref<number>('mails.lease_owner')))
+      .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_RETRY_DELAY_MS)]))
+      .where(leaseOwner.isFree(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
       .orderBy('mail_id')
       .limit(max);
-  if ((await due(store.read).execute()).length === 0) return [];
-  const { nodeId } = holder;
+  if ((await selectDue(store.read).execute()).length === 0) return [];
+  const { nodeId } = leaseOwner;
   return store.write(async (tx) => {
-    const rows = await locked(tx.queries, due(tx.queries)).execute();
+    const rows = await withRowLocks(tx.queries, selectDue(tx.queries)).execute();
     if (rows.length === 0) return [];
     for (const { mail_id, user_id, sealed } of rows) {
       if (sealed === 1) continue;
@@ -94,14 +103,14 @@ export async function claimMails(store: Store, holder: LeaseOwner, now: number, 
 }
 
 /** Recipient and content of a mail. */
-export type Content = {
+export type MailContent = {
   readonly to: { readonly name: string; readonly address: string };
   readonly domain: MailContext['domain'];
   readonly hooks: readonly HookAlert[];
 };
 
 /** Reads the current content of a mail; undefined if the user was deleted or no alert is still valid. */
-export async function readMail(read: Queries, { mailId, userId }: Mail): Promise<Content | undefined> {
+export async function readMail(read: Queries, { mailId, userId }: ClaimedMail): Promise<MailContent | undefined> {
   const user = await read
     .selectFrom('users')
     .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
@@ -127,7 +136,7 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .where('hook_alerts.mail_id', '=', mailId)
     .orderBy('hook_alerts.hook_alert_id')
     .execute();
-  const hooks = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, alertOf(row)]));
+  const hooks = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, toHookAlert(row)]));
   if (hooks.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
   return { to: { name, address: user.email }, domain: user.domain, hooks: [...hooks.values()] };
@@ -150,7 +159,7 @@ function isStillValid(row: { what: string; noted_at: number; failures: number; d
     : row.date_ended === row.noted_at;
 }
 
-function alertOf(row: AlertRow): HookAlert {
+function toHookAlert(row: AlertRow): HookAlert {
   return {
     what: row.what as AlertKind,
     hookId: row.hook_id,
@@ -165,13 +174,13 @@ function alertOf(row: AlertRow): HookAlert {
 /**
  * Deletes a mail and its alerts. If the mail was sent, the next mail to its user is delayed by MIN_MAIL_INTERVAL_MS.
  */
-export async function closeMail(store: Store, mail: Mail, sentAt?: number): Promise<void> {
+export async function closeMail(store: Store, mail: ClaimedMail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
     await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
     const deleted = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
     if (sentAt === undefined || deleted.length === 0) return;
-    const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_INTERVAL_MS };
+    const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_MAIL_INTERVAL_MS };
     await queries.insertInto('mails').values(next).execute();
   });
 }
@@ -180,7 +189,7 @@ export async function closeMail(store: Store, mail: Mail, sentAt?: number): Prom
 export async function postponeMail(
   store: Store,
   { nodeId }: LeaseOwner,
-  { mailId }: Mail,
+  { mailId }: ClaimedMail,
   { dueAt, sealed }: { dueAt: number; sealed: boolean },
 ): Promise<void> {
   await store.write(({ queries }) =>
@@ -194,7 +203,7 @@ export async function postponeMail(
 }
 
 /** The outcome of sending a mail: accepted by the server (`taken`), rejected, or failed. */
-export type Outcome =
+export type SendOutcome =
   | { readonly is: 'taken' }
   /** The server has permanently rejected this mail or its recipient. */
   | { readonly is: 'refused'; readonly reason: string }
@@ -204,15 +213,15 @@ export type Outcome =
    */
   | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
 
-export type Decision =
+export type MailDecision =
   | { readonly is: 'sent' }
   | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
 /** Delay after the first failed try. It doubles with each further one. */
-const FIRST_WAIT_MS = 60_000;
+const MIN_RETRY_DELAY_MS = 60_000;
 /** Maximum delay between two tries. No stored mail is due later than after this delay. */
-export const MAX_WAIT_MS = 3_600_000;
+export const MAX_RETRY_DELAY_MS = 3_600_000;
 
 /**
  * Maximum number of tries, which take about three days; after that the alert is outdated. Tries are counted instead of
@@ -226,9 +235,9 @@ const MAX_TRIES = 78;
  *
  * @param tries number of previous tries
  */
-export function decide(outcome: Outcome, { tries }: { tries: number }): Decision {
+export function decideAfterSend(outcome: SendOutcome, { tries }: { tries: number }): MailDecision {
   if (outcome.is === 'taken') return { is: 'sent' };
   if (outcome.is === 'refused' || tries + 1 >= MAX_TRIES) return { is: 'given_up' };
-  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), MAX_WAIT_MS);
+  const waitMs = Math.min(MIN_RETRY_DELAY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_DELAY_MS);
   return { is: 'retry', waitMs, sealed: !outcome.untaken };
 }

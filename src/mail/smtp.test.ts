@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { startMailBox } from '../../test/kit/network/mail.ts';
+import { startMailServer } from '../../test/kit/network/mail.ts';
 import { certificate } from '../../test/kit/network/tls.ts';
-import { loadConfig, summaryOf } from '../config/load.ts';
-import { decide } from './queue.ts';
-import { type Addressed, createPost, parseMailServer, parseSender, showMailServer } from './smtp.ts';
+import { loadConfig, summarizeConfig } from '../config/load.ts';
+import { decideAfterSend } from './queue.ts';
+import { type AddressedMessage, createMailTransport, formatMailServer, parseMailServer, parseSender } from './smtp.ts';
 
 const SENDER = { name: 'Carillon, the service', address: 'bells@acme.test' };
 const LOGIN = 'carillon:pass%3Aword%2F%231@';
 
-const letter: Addressed = {
+const message: AddressedMessage = {
   subject: 'Hook 1 has ended',
   text: 'Ended.\n\n.\n\nAnd so on — to the end.\n',
   html: '<p>Ended.</p>',
@@ -19,11 +19,11 @@ const letter: Addressed = {
   date: new Date(Date.UTC(2025, 4, 1, 12)),
 };
 
-function postTo(url: string, stepMs?: number) {
+function transportFor(url: string, stepMs?: number) {
   const parsed = parseMailServer(url);
   if ('fault' in parsed || parsed.value === undefined) throw new Error(url);
-  const post = createPost(parsed.value, SENDER, stepMs);
-  return { ...post, send: (one = letter, signal = new AbortController().signal) => post.send(one, signal) };
+  const post = createMailTransport(parsed.value, SENDER, stepMs);
+  return { ...post, send: (one = message, signal = new AbortController().signal) => post.send(one, signal) };
 }
 
 /** Trusts the test certificate while a test runs. */
@@ -35,23 +35,23 @@ function trustTestCertificate(t: { after(undo: () => void): void }): void {
 
 test('X10 a mail is sent over TLS with a login, from the configured sender, marked as auto-generated', async (t) => {
   trustTestCertificate(t);
-  const box = await startMailBox(t);
-  const direct = await startMailBox(t, { secure: true });
+  const box = await startMailServer(t);
+  const direct = await startMailServer(t, { secure: true });
   for (const url of [`smtp://${LOGIN}localhost:${box.port}?tls=required`, `smtps://${LOGIN}localhost:${direct.port}`])
-    assert.deepEqual(await postTo(url).send(), { is: 'taken' }, url);
-  for (const { secure, user, from, to, headers, text, html } of [...box.taken, ...direct.taken]) {
+    assert.deepEqual(await transportFor(url).send(), { is: 'taken' }, url);
+  for (const { secure, user, from, to, headers, text, html } of [...box.acceptedMails, ...direct.acceptedMails]) {
     assert.deepEqual(
       { secure, user, from, to },
       { secure: true, user: 'carillon', from: SENDER.address, to: 'owner@acme.test' },
     );
     assert.equal(headers.get('from'), '"Carillon, the service" <bells@acme.test>');
     assert.equal(headers.get('to'), 'Test Owner <owner@acme.test>');
-    assert.equal(headers.get('message-id'), letter.messageId);
+    assert.equal(headers.get('message-id'), message.messageId);
     assert.equal(headers.get('date'), 'Thu, 01 May 2025 12:00:00 +0000');
     assert.equal(headers.get('auto-submitted'), 'auto-generated');
-    assert.deepEqual([text, html], [letter.text.trim(), letter.html]);
+    assert.deepEqual([text, html], [message.text.trim(), message.html]);
   }
-  assert.deepEqual([box.taken.length, direct.taken.length], [1, 1]);
+  assert.deepEqual([box.acceptedMails.length, direct.acceptedMails.length], [1, 1]);
 });
 
 test('X10 without the required TLS, or with a wrong certificate, nothing is sent and no login is attempted', async (t) => {
@@ -59,41 +59,41 @@ test('X10 without the required TLS, or with a wrong certificate, nothing is sent
   const onAuth = () => {
     signedIn += 1;
   };
-  const plain = await startMailBox(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'], onAuth });
-  const strange = await startMailBox(t, { onAuth });
+  const plain = await startMailServer(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'], onAuth });
+  const strange = await startMailServer(t, { onAuth });
   for (const [box, says] of [
     [plain, /STARTTLS/],
     [strange, /self-signed certificate/],
   ] as const) {
-    const { send, check } = postTo(`smtp://${LOGIN}localhost:${box.port}?tls=required`);
+    const { send, check } = transportFor(`smtp://${LOGIN}localhost:${box.port}?tls=required`);
     const outcome = await send();
     assert.ok(outcome.is === 'failed' && outcome.untaken, JSON.stringify(outcome));
     assert.match(outcome.reason, says);
     assert.match((await check()) ?? '', says);
-    assert.equal(box.seen.length, 0);
+    assert.equal(box.receivedMails.length, 0);
   }
   assert.equal(signedIn, 0);
 });
 
 test('X10 the response of the server decides whether a mail is rejected permanently or retried', async (t) => {
-  const box = await startMailBox(t);
-  const { send, check } = postTo(`smtp://${LOGIN}127.0.0.1:${box.port}`);
-  box.toRecipient = (address) => (address.startsWith('nobody') ? 550 : address.startsWith('busy') ? 450 : 'take');
-  const to = (address: string) => send({ ...letter, to: { name: '', address } });
+  const box = await startMailServer(t);
+  const { send, check } = transportFor(`smtp://${LOGIN}127.0.0.1:${box.port}`);
+  box.replyToRecipient = (address) => (address.startsWith('nobody') ? 550 : address.startsWith('busy') ? 450 : 'take');
+  const to = (address: string) => send({ ...message, to: { name: '', address } });
   const kindOf = ({ is, ...rest }: Awaited<ReturnType<typeof to>>) =>
     'untaken' in rest ? `${is} ${rest.untaken}` : is;
   assert.equal(kindOf(await to('nobody@acme.test')), 'refused');
   assert.equal(kindOf(await to('busy@acme.test')), 'failed true');
-  box.toRecipient = () => 554;
+  box.replyToRecipient = () => 554;
   assert.equal(kindOf(await to('owner@acme.test')), 'failed true', 'who may send through a server is its operator’s');
-  box.toRecipient = () => 'take';
-  box.toText = () => 554;
+  box.replyToRecipient = () => 'take';
+  box.replyToData = () => 554;
   assert.equal(kindOf(await to('owner@acme.test')), 'refused');
-  box.toText = () => 450;
+  box.replyToData = () => 450;
   assert.equal(kindOf(await to('owner@acme.test')), 'failed true');
   assert.equal(await check(), undefined);
 
-  const wrong = postTo(`smtp://carillon:wrong@127.0.0.1:${box.port}`);
+  const wrong = transportFor(`smtp://carillon:wrong@127.0.0.1:${box.port}`);
   assert.equal(kindOf(await wrong.send()), 'failed true', 'to be mended by the operator: no mail is lost by it');
   assert.match((await wrong.check()) ?? '', /^Invalid login: 535/);
   await box.close();
@@ -102,23 +102,23 @@ test('X10 the response of the server decides whether a mail is rejected permanen
 });
 
 test('X10 a silent server times out, and it is unknown whether it has accepted the mail', async (t) => {
-  const box = await startMailBox(t);
-  const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
+  const box = await startMailServer(t);
+  const { send } = transportFor(`smtp://127.0.0.1:${box.port}`);
   const deadline = new AbortController();
-  box.toText = () => {
+  box.replyToData = () => {
     deadline.abort();
     return 'hang';
   };
-  const outcome = await send(letter, deadline.signal);
+  const outcome = await send(message, deadline.signal);
   assert.ok(outcome.is === 'failed' && !outcome.untaken, JSON.stringify(outcome));
-  const mute = await startMailBox(t, { onAuth: () => undefined });
-  assert.match((await postTo(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
+  const mute = await startMailServer(t, { onAuth: () => undefined });
+  assert.match((await transportFor(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
 });
 
 test('X10 a response that arrived while the process was blocked is read before the timeout fires', async (t) => {
-  const box = await startMailBox(t);
-  const { send } = postTo(`smtp://127.0.0.1:${box.port}`, 500);
-  box.toText = () => {
+  const box = await startMailServer(t);
+  const { send } = transportFor(`smtp://127.0.0.1:${box.port}`, 500);
+  box.replyToData = () => {
     // Block right after the reply was sent, for longer than nodemailer's inactivity timeout.
     queueMicrotask(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100));
     return 'take';
@@ -127,8 +127,8 @@ test('X10 a response that arrived while the process was blocked is read before t
 });
 
 test('X10 hostile names and addresses cannot inject a header, a recipient or a command', async (t) => {
-  const box = await startMailBox(t);
-  const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
+  const box = await startMailServer(t);
+  const { send } = transportFor(`smtp://127.0.0.1:${box.port}`);
   const hostile = [
     'Eve\r\nBcc: all@acme.test',
     'Eve\nX-Evil: 1\n\nbody',
@@ -138,7 +138,7 @@ test('X10 hostile names and addresses cannot inject a header, a recipient or a c
   ];
   for (const name of hostile) {
     const subject = `Hook 1 has ended (${name})`;
-    assert.equal((await send({ ...letter, subject, to: { name, address: 'owner@acme.test' } })).is, 'taken', name);
+    assert.equal((await send({ ...message, subject, to: { name, address: 'owner@acme.test' } })).is, 'taken', name);
   }
   const odd = [
     'a,eve@evil.test',
@@ -148,14 +148,14 @@ test('X10 hostile names and addresses cannot inject a header, a recipient or a c
     'x@y\r\nRCPT TO:<eve@evil.test>',
   ];
   for (const address of odd)
-    assert.equal((await send({ ...letter, to: { name: '', address } })).is, 'refused', address);
+    assert.equal((await send({ ...message, to: { name: '', address } })).is, 'refused', address);
   const names = ['from', 'to', 'subject', 'message-id', 'auto-submitted', 'date', 'mime-version', 'content-type'];
-  for (const mail of box.taken) {
+  for (const mail of box.acceptedMails) {
     assert.deepEqual([...mail.headers.keys()].sort(), names.sort());
-    assert.equal(mail.text, letter.text.trim());
+    assert.equal(mail.text, message.text.trim());
     assert.equal(mail.to, 'owner@acme.test');
   }
-  assert.equal(box.taken.length, hostile.length);
+  assert.equal(box.acceptedMails.length, hostile.length);
 });
 
 const HOUR_MS = 3_600_000;
@@ -220,9 +220,9 @@ test('X10 a mail server needs a sender; its user name and password are never dis
   const flags = { smtpUrl: 'smtp://me:secret@mail.acme.test', mailFrom: 'bells@acme.test' };
   const loaded = loadConfig({ flags, environment: {} });
   assert.ok('config' in loaded);
-  const shown = summaryOf(loaded.config);
+  const shown = summarizeConfig(loaded.config);
   assert.deepEqual([shown['smtp-url'], shown['mail-from']], ['smtp://…@mail.acme.test:587', 'bells@acme.test']);
-  assert.equal(showMailServer(undefined), '');
+  assert.equal(formatMailServer(undefined), '');
   const without = loadConfig({ flags: { smtpUrl: flags.smtpUrl }, environment: {} });
   assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: the sender of the mails.'] });
 });
@@ -231,7 +231,7 @@ test('X10 the backoff grows from a minute to an hour; a mail is given up after t
   const failed = { is: 'failed', reason: '', untaken: true } as const;
   const waitsMs: number[] = [];
   for (let tries = 0; ; tries += 1) {
-    const decision = decide(failed, { tries });
+    const decision = decideAfterSend(failed, { tries });
     if (decision.is !== 'retry') {
       assert.deepEqual(decision, { is: 'given_up' });
       break;
@@ -244,7 +244,7 @@ test('X10 the backoff grows from a minute to an hour; a mail is given up after t
   );
   const triedForMs = waitsMs.reduce((sum, waitMs) => sum + waitMs, 0);
   assert.ok(triedForMs >= 72 * HOUR_MS && triedForMs < 73 * HOUR_MS, `${triedForMs / HOUR_MS} hours`);
-  assert.deepEqual(decide({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
-  const unknown = decide({ ...failed, untaken: false }, { tries: 0 });
+  assert.deepEqual(decideAfterSend({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
+  const unknown = decideAfterSend({ ...failed, untaken: false }, { tries: 0 });
   assert.deepEqual(unknown, { is: 'retry', waitMs: 60_000, sealed: true });
 });

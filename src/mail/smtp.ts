@@ -1,10 +1,10 @@
 import { createTransport, type NodemailerError } from 'nodemailer';
 import { isLoopback } from '../loopback.ts';
-import type { Message } from './message.ts';
-import type { Outcome } from './queue.ts';
+import type { MailMessage } from './message.ts';
+import type { SendOutcome } from './queue.ts';
 
 /** A message with its recipient, Message-ID and date. */
-export type Addressed = Message & {
+export type AddressedMessage = MailMessage & {
   readonly to: { readonly name: string; readonly address: string };
   /** The same for every try of a mail, so that mail programs detect duplicates. */
   readonly messageId: string;
@@ -12,9 +12,9 @@ export type Addressed = Message & {
 };
 
 /** A client for the operator's mail server. */
-export type Post = {
+export type MailTransport = {
   /** Sends a mail. Never rejects: a failure is an outcome. */
-  send(letter: Addressed, signal: AbortSignal): Promise<Outcome>;
+  send(message: AddressedMessage, signal: AbortSignal): Promise<SendOutcome>;
   /** Checks the connection and the login. Returns the error message, or undefined on success. */
   check(): Promise<string | undefined>;
 };
@@ -23,10 +23,10 @@ export type Post = {
 const STEP_TIMEOUT_MS = 10_000;
 
 /** The longest delay of a Node timer, which means no timeout. */
-const NEVER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Creates the SMTP client, which only connects to the configured server. */
-export function createPost(server: MailServer, from: Sender, stepMs = STEP_TIMEOUT_MS): Post {
+export function createMailTransport(server: MailServer, from: Sender, stepMs = STEP_TIMEOUT_MS): MailTransport {
   const { host, port, tls, login } = server;
   const options = {
     host,
@@ -45,7 +45,7 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_TIMEO
   };
   // No inactivity timeout: after a pause of this process, nodemailer would give up before it reads the response. The
   // caller's signal limits the total time.
-  const transport = createTransport({ ...options, socketTimeout: NEVER_MS });
+  const transport = createTransport({ ...options, socketTimeout: MAX_TIMER_MS });
   return {
     async send({ to, messageId, date, subject, text, html }, signal) {
       if (!isPlainAddress(to.address))
@@ -82,20 +82,20 @@ const BEFORE_TRANSMISSION: readonly unknown[] = [
 /**
  * System calls on an established connection. ESOCKET with any other system call means that connecting or TLS failed.
  */
-const CONNECTION_PHASES: readonly unknown[] = ['read', 'write'];
+const CONNECTED_SYSCALLS: readonly unknown[] = ['read', 'write'];
 
 /** Matches SMTP responses that reject the sender, not the recipient (RFC 3463, 3.8). */
-const NOT_FOR_US = /^5\d\d[ -]5\.7\./;
+const SENDER_REJECTED = /^5\d\d[ -]5\.7\./;
 
-function outcomeOf(error: NodemailerError): Outcome {
+function outcomeOf(error: NodemailerError): SendOutcome {
   const { code, command, message: reason, response = '' } = error;
   // The operator has to fix a rejected sender or login, so it does not count as a rejection of the mail.
-  const isOfThisMail = (command === 'RCPT TO' && !NOT_FOR_US.test(response)) || command === 'DATA';
+  const isOfThisMail = (command === 'RCPT TO' && !SENDER_REJECTED.test(response)) || command === 'DATA';
   if (isOfThisMail && error.permanent === true) return { is: 'refused', reason };
   const untaken =
     error.responseCode !== undefined ||
     BEFORE_TRANSMISSION.includes(error.timeoutType ?? code) ||
-    (code === 'ESOCKET' && !CONNECTION_PHASES.includes(error.syscall));
+    (code === 'ESOCKET' && !CONNECTED_SYSCALLS.includes(error.syscall));
   return { is: 'failed', reason, untaken };
 }
 
@@ -111,20 +111,21 @@ export type MailServer = {
 /** The sender of mails. */
 export type Sender = { readonly name: string; readonly address: string };
 
-type Parsed<T> = { value: T | undefined } | { fault: string };
+type ParseResult<T> = { value: T | undefined } | { fault: string };
 
-const EXAMPLE = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';
+const ADDRESS_ERROR = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';
 
 /** Parses `--smtp-url`. By default, TLS is required unless the host is this machine's loopback. */
-export function parseMailServer(text: string): Parsed<MailServer> {
+export function parseMailServer(text: string): ParseResult<MailServer> {
   if (text === '') return { value: undefined };
   const url = URL.parse(text);
   const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
-  if (url === null || !/^smtps?:$/.test(url.protocol) || !/^[\w.:-]+$/.test(host)) return { fault: EXAMPLE };
+  if (url === null || !/^smtps?:$/.test(url.protocol) || !/^[\w.:-]+$/.test(host)) return { fault: ADDRESS_ERROR };
   if (!['', '/'].includes(url.pathname) || url.hash !== '')
-    return { fault: `${EXAMPLE}; write characters such as / or # in a password as %2F or %23` };
-  const login = loginIn(url);
-  if (login === 'unreadable') return { fault: `${EXAMPLE}; user name and password come together, percent-encoded` };
+    return { fault: `${ADDRESS_ERROR}; write characters such as / or # in a password as %2F or %23` };
+  const login = parseLogin(url);
+  if (login === 'unreadable')
+    return { fault: `${ADDRESS_ERROR}; user name and password come together, percent-encoded` };
   const isImplicit = url.protocol === 'smtps:';
   const tls = url.searchParams.get('tls') ?? (isImplicit || !isLoopback(host) ? 'required' : 'off');
   if ([...url.searchParams.keys()].join() !== (url.search === '' ? '' : 'tls') || !['required', 'off'].includes(tls))
@@ -140,7 +141,7 @@ export function parseMailServer(text: string): Parsed<MailServer> {
   };
 }
 
-function loginIn({ username, password }: URL): MailServer['login'] | 'unreadable' {
+function parseLogin({ username, password }: URL): MailServer['login'] | 'unreadable' {
   if (username === '' && password === '') return undefined;
   try {
     const login = { user: decodeURIComponent(username), password: decodeURIComponent(password) };
@@ -151,7 +152,7 @@ function loginIn({ username, password }: URL): MailServer['login'] | 'unreadable
 }
 
 /** Formats a mail server for logs and status output, without user name and password. */
-export function showMailServer(server: MailServer | undefined): string {
+export function formatMailServer(server: MailServer | undefined): string {
   if (server === undefined) return '';
   const { host, port, tls, login } = server;
   const scheme = tls === 'implicit' ? 'smtps' : 'smtp';
@@ -161,24 +162,24 @@ export function showMailServer(server: MailServer | undefined): string {
 
 /** A pattern for e-mail addresses without quotes, comments, lists and routes, which programs parse differently. */
 const ADDRESS = String.raw`[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+@[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+`;
-const PLAIN = new RegExp(`^${ADDRESS}$`);
-const NAMED = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS})>$`);
+const PLAIN_ADDRESS = new RegExp(`^${ADDRESS}$`);
+const NAMED_ADDRESS = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS})>$`);
 
 /** Whether a text is unambiguously the address of one mailbox. */
 export function isPlainAddress(text: string): boolean {
-  return PLAIN.test(text);
+  return PLAIN_ADDRESS.test(text);
 }
 
 /** Parses `--mail-from`: an address, or a name with the address in angle brackets. */
-export function parseSender(text: string): Parsed<Sender> {
+export function parseSender(text: string): ParseResult<Sender> {
   if (text === '') return { value: undefined };
   if (isPlainAddress(text)) return { value: { name: '', address: text } };
-  const [, name = '', address] = NAMED.exec(text) ?? [];
+  const [, name = '', address] = NAMED_ADDRESS.exec(text) ?? [];
   if (address === undefined) return { fault: 'must be an address such as Carillon <carillon@example.com>' };
   return { value: { name: name.trim(), address } };
 }
 
-export function showSender(sender: Sender | undefined): string {
+export function formatSender(sender: Sender | undefined): string {
   if (sender === undefined) return '';
   return sender.name === '' ? sender.address : `${sender.name} <${sender.address}>`;
 }

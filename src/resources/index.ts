@@ -1,5 +1,5 @@
-import type { HookAlerts } from '../delivery/outbox/end-hooks.ts';
-import { type Kind, kinds } from '../delivery/outbox/event-kinds.ts';
+import type { EnqueueHookAlerts } from '../delivery/outbox/end-hooks.ts';
+import { kinds, type OccurrenceKind } from '../delivery/outbox/event-kinds.ts';
 import type { SsrfGuard } from '../delivery/transport/ssrf-guard.ts';
 import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
@@ -18,14 +18,14 @@ import { secretRoutes } from './hooks/secrets.ts';
 import { type TargetCheckPorts, targetCheckRoutes } from './hooks/target-check.ts';
 import { importRoutes } from './imports/imports.ts';
 import { invitationRoutes } from './invitations/invitations.ts';
-import { invitationOpenRoutes } from './invitations/public-routes.ts';
+import { invitationPublicRoutes } from './invitations/public-routes.ts';
 import { keyRoutes } from './keys/keys.ts';
 import { notificationRoutes } from './notifications/notifications.ts';
 import { type PassphrasePorts, passphraseRoutes } from './passphrases/passphrases.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { sessionRoutes } from './sessions/sessions.ts';
-import { type SignInPorts, sessionOpenRoutes } from './sessions/sign-in-routes.ts';
-import { hourRoutes } from './stats/hourly.ts';
+import { type SignInPorts, sessionPublicRoutes } from './sessions/sign-in-routes.ts';
+import { hourlyRoutes } from './stats/hourly.ts';
 import { overviewRoutes } from './stats/overview.ts';
 import { subtaskRoutes } from './subtasks/subtasks.ts';
 import { taskRoutes } from './tasks/tasks.ts';
@@ -40,7 +40,7 @@ export type RoutePorts = {
   readonly log: Log;
   readonly baseUrl: () => string;
   /** Mails hook alerts to the owners of hooks. Without it, no alerts are mailed. */
-  readonly notices?: HookAlerts;
+  readonly notices?: EnqueueHookAlerts;
   /** Quotas of each account. Without them, there are no limits. */
   readonly quotas?: Quotas;
 };
@@ -72,7 +72,7 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
 function withPendingQuota(route: Route): Route {
-  const mayEnqueue = route.records.some((kind) => kinds[kind as Kind].hooks);
+  const mayEnqueue = route.records.some((kind) => kinds[kind as OccurrenceKind].hooks);
   return mayEnqueue ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
@@ -87,12 +87,12 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
     ...passphraseRoutes(ports),
     ...overviewRoutes,
     ...activityRoutes(ports),
-    ...hourRoutes,
+    ...hourlyRoutes,
     ...targetCheckRoutes(ports),
   ];
 }
 
 /** Creates the public routes of the console: sign-in, sign-out and invitations. */
 export function publicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
-  return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
+  return [...sessionPublicRoutes(ports), ...invitationPublicRoutes(ports)];
 }

@@ -10,13 +10,13 @@ import type {
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely';
-import { type Actor, COMMAND_LINE } from '../permissions.ts';
+import { type Actor, COMMAND_LINE_ACTOR } from '../permissions.ts';
 import { prepared, preparedByIds, type StatementMode } from './prepared-queries.ts';
 import type { LockMode, Queries, Tx } from './store.ts';
-import type { AccountTable, ChangingTable, Tables } from './tables.ts';
+import type { AccountTable, MutableTable, Tables } from './tables.ts';
 
 /** A row to insert, without `account_id`, which the scope adds. */
-export type NewRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
+export type InsertRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
 
 /**
  * Tenant isolation for reads: every query is already restricted to the caller's account. The raw queries are
@@ -35,7 +35,7 @@ export class AccountView {
   }
 
   /** A cache key for committed reads. Undefined inside a transaction, which sees its own uncommitted changes. */
-  get committed(): object | undefined {
+  get cacheKey(): object | undefined {
     return this.#queries;
   }
 
@@ -88,14 +88,20 @@ export class AccountWrite extends AccountView {
    * @param lockMode account lock mode
    * @param by the actor for the audit log; default: the command line
    */
-  constructor(tx: Tx, accountId: number, now: number, lockMode: LockMode = 'exclusive', by: Actor = COMMAND_LINE) {
+  constructor(
+    tx: Tx,
+    accountId: number,
+    now: number,
+    lockMode: LockMode = 'exclusive',
+    by: Actor = COMMAND_LINE_ACTOR,
+  ) {
     super(tx.queries, accountId, now);
     this.by = by;
     this.#tx = tx;
     tx.lockAccount(accountId, lockMode);
   }
 
-  override get committed(): undefined {
+  override get cacheKey(): undefined {
     return undefined;
   }
 
@@ -105,7 +111,7 @@ export class AccountWrite extends AccountView {
   }
 
   /** Marks that permissions change with this commit, which clears the caller caches. */
-  accessChanges(): void {
+  markAccessChange(): void {
     this.#tx.events.addAccessChange();
   }
 
@@ -116,7 +122,7 @@ export class AccountWrite extends AccountView {
 
   insertInto<T extends AccountTable>(
     table: T,
-    rows: NewRow<T> | readonly NewRow<T>[],
+    rows: InsertRow<T> | readonly InsertRow<T>[],
   ): InsertQueryBuilder<Tables, T, InsertResult> {
     const list = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
     const values = list.map((row) => ({ ...row, account_id: this.accountId }));
@@ -128,22 +134,22 @@ export class AccountWrite extends AccountView {
    * Inserts one row and returns it as stored. The query is compiled only once per table and set of columns, since every
    * creation uses it.
    */
-  async insertRow<T extends AccountTable>(table: T, row: NewRow<T>): Promise<Selectable<Tables[T]>> {
+  async insertRow<T extends AccountTable>(table: T, row: InsertRow<T>): Promise<Selectable<Tables[T]>> {
     const columns = ['account_id', ...Object.keys(row)];
-    const insert = insertOf(table, columns);
+    const insert = preparedInsert(table, columns);
     const [stored] = await insert(this.#tx.queries, { ...row, account_id: this.accountId });
     if (stored === undefined) throw new Error(`nothing was inserted into ${table}`);
     return stored as Selectable<Tables[T]>;
   }
 
-  updateTable<T extends ChangingTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
+  updateTable<T extends MutableTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
     const query = this.#tx.queries
       .updateTable(table as AccountTable)
       .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
   }
 
-  deleteFrom<T extends ChangingTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
+  deleteFrom<T extends MutableTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
     const query = this.#tx.queries
       .deleteFrom(table as AccountTable)
       .where(`${table}.account_id` as never, '=', this.accountId as never);
@@ -153,11 +159,11 @@ export class AccountWrite extends AccountView {
 
 type InsertOne = (queries: Queries, row: Readonly<Record<string, unknown>>) => Promise<unknown[]>;
 
-const inserts = new Map<string, InsertOne>();
+const preparedInserts = new Map<string, InsertOne>();
 
-function insertOf(table: AccountTable, columns: readonly string[]): InsertOne {
+function preparedInsert(table: AccountTable, columns: readonly string[]): InsertOne {
   const name = `${table}(${columns.join()})`;
-  let insert = inserts.get(name);
+  let insert = preparedInserts.get(name);
   if (insert === undefined) {
     insert = prepared((queries, values: Readonly<Record<string, unknown>>) => {
       const row = Object.fromEntries(columns.map((column) => [column, values[column]]));
@@ -166,7 +172,7 @@ function insertOf(table: AccountTable, columns: readonly string[]): InsertOne {
         .values(row as never)
         .returningAll();
     }, 'batched');
-    inserts.set(name, insert);
+    preparedInserts.set(name, insert);
   }
   return insert;
 }

@@ -1,6 +1,6 @@
 import type { Compilable } from 'kysely';
 import { sendPipelined } from './prepared-queries.ts';
-import type { AtCommit, CommitEventSink, CommitEvents, NewPendingDeliveries, Queries, Tx } from './store.ts';
+import type { BeforeCommitAction, CommitEventSink, CommitEvents, NewPendingDelivery, Queries, Tx } from './store.ts';
 
 const NO_IDS: ReadonlySet<number> = new Set();
 const NO_PENDING: CommitEvents['pending'] = new Map();
@@ -8,12 +8,12 @@ const NO_ENDED: ReadonlyMap<number, string> = new Map();
 
 /** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
-  #pending: Map<number, NewPendingDeliveries[] | undefined> | undefined;
-  #asked: Set<number> | undefined;
+  #pending: Map<number, NewPendingDelivery[] | undefined> | undefined;
+  #manualAttempts: Set<number> | undefined;
   #ended: Map<number, string> | undefined;
-  #changed: Set<number> | undefined;
-  #happened: Set<number> | undefined;
-  #access = false;
+  #changedSecrets: Set<number> | undefined;
+  #accountsWithOccurrences: Set<number> | undefined;
+  #accessChanged = false;
   readonly origin: CommitEvents['origin'];
 
   constructor(from: CommitEvents['origin'] = 'here') {
@@ -25,7 +25,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   get manualAttempts(): ReadonlySet<number> {
-    return this.#asked ?? NO_IDS;
+    return this.#manualAttempts ?? NO_IDS;
   }
 
   get ended(): ReadonlyMap<number, string> {
@@ -33,15 +33,15 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   get changedSecrets(): ReadonlySet<number> {
-    return this.#changed ?? NO_IDS;
+    return this.#changedSecrets ?? NO_IDS;
   }
 
   get accountsWithOccurrences(): ReadonlySet<number> {
-    return this.#happened ?? NO_IDS;
+    return this.#accountsWithOccurrences ?? NO_IDS;
   }
 
-  get access(): boolean {
-    return this.#access;
+  get accessChanged(): boolean {
+    return this.#accessChanged;
   }
 
   addPending(hookIds: Iterable<number>): void {
@@ -55,7 +55,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
    * Adds new deliveries. They are ignored for a hook that `addPending` has added: its deliveries have to be read
    * anyway.
    */
-  addNewPending(rows: readonly NewPendingDeliveries[]): void {
+  addNewPending(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
       this.#pending ??= new Map();
       const rowsOfHook = this.#pending.get(row.hook_id);
@@ -64,8 +64,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
   }
 
-  addManual(hookIds: Iterable<number>): void {
-    this.#asked = withAll(this.#asked, hookIds);
+  addManualAttempts(hookIds: Iterable<number>): void {
+    this.#manualAttempts = addToSet(this.#manualAttempts, hookIds);
   }
 
   addEnded(hookIds: Iterable<number>, reason: string): void {
@@ -75,16 +75,16 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
   }
 
-  addChanged(hookIds: Iterable<number>): void {
-    this.#changed = withAll(this.#changed, hookIds);
+  addChangedSecrets(hookIds: Iterable<number>): void {
+    this.#changedSecrets = addToSet(this.#changedSecrets, hookIds);
   }
 
-  addOccurred(accountIds: Iterable<number>): void {
-    this.#happened = withAll(this.#happened, accountIds);
+  addAccountsWithOccurrences(accountIds: Iterable<number>): void {
+    this.#accountsWithOccurrences = addToSet(this.#accountsWithOccurrences, accountIds);
   }
 
   addAccessChange(): void {
-    this.#access = true;
+    this.#accessChanged = true;
   }
 
   /** Adds the events of another write of the same commit. */
@@ -93,15 +93,15 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
       if (rows === undefined) this.addPending([hookId]);
       else this.addNewPending(rows);
     }
-    this.addManual(events.manualAttempts);
+    this.addManualAttempts(events.manualAttempts);
     for (const [hookId, reason] of events.ended) this.addEnded([hookId], reason);
-    this.addChanged(events.changedSecrets);
-    this.addOccurred(events.accountsWithOccurrences);
-    if (events.access) this.addAccessChange();
+    this.addChangedSecrets(events.changedSecrets);
+    this.addAccountsWithOccurrences(events.accountsWithOccurrences);
+    if (events.accessChanged) this.addAccessChange();
   }
 }
 
-function withAll(set: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
+function addToSet(set: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
   let all = set;
   for (const item of items) {
     all ??= new Set();
@@ -125,7 +125,7 @@ export function addPipelined(
 }
 
 /** The listeners of a store for commit events. */
-export class Listeners {
+export class CommitListeners {
   readonly #listeners: ((events: CommitEvents) => Promise<void> | void)[] = [];
 
   add(listener: (events: CommitEvents) => Promise<void> | void): void {
@@ -140,23 +140,24 @@ export class Listeners {
 }
 
 /** The `beforeCommit` actions of a write or of a commit group, with the items for each action. */
-export class BeforeCommit {
-  #items: Map<AtCommit<never>, unknown[]> | undefined;
+export class BeforeCommitActions {
+  #items: Map<BeforeCommitAction<never>, unknown[]> | undefined;
 
-  add<Item>(act: AtCommit<Item>, item: Item): void {
+  add<Item>(act: BeforeCommitAction<Item>, item: Item): void {
     this.#items ??= new Map();
-    const items = this.#items.get(act as AtCommit<never>);
-    if (items === undefined) this.#items.set(act as AtCommit<never>, [item]);
+    const items = this.#items.get(act as BeforeCommitAction<never>);
+    if (items === undefined) this.#items.set(act as BeforeCommitAction<never>, [item]);
     else items.push(item);
   }
 
   /** Adds the items of another write of the same commit. */
-  addAll(other: BeforeCommit): void {
-    for (const [act, items] of other.#items ?? []) for (const item of items) this.add(act as AtCommit<unknown>, item);
+  addAll(other: BeforeCommitActions): void {
+    for (const [act, items] of other.#items ?? [])
+      for (const item of items) this.add(act as BeforeCommitAction<unknown>, item);
   }
 
   /** Runs each action once, with all its items. */
   async act(tx: Tx): Promise<void> {
-    await Promise.all([...(this.#items ?? [])].map(([act, items]) => (act as AtCommit<unknown>)(tx, items)));
+    await Promise.all([...(this.#items ?? [])].map(([act, items]) => (act as BeforeCommitAction<unknown>)(tx, items)));
   }
 }

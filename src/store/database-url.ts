@@ -3,11 +3,11 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
 /** The parsed value of the option `--database`. */
-export type Location =
+export type DatabaseLocation =
   | { readonly scheme: 'sqlite'; readonly path: string }
   | { readonly scheme: 'postgres'; readonly url: string };
 
-export type OpenOptions<L extends Location = Location> = {
+export type StoreOptions<L extends DatabaseLocation = DatabaseLocation> = {
   readonly database: L;
   /** A service locks an SQLite file against a second service. A command runs concurrently with a service. */
   readonly as: 'service' | 'command';
@@ -22,11 +22,11 @@ export type OpenOptions<L extends Location = Location> = {
   /** Replaces SQLite in simulations that inject faults. */
   readonly sqlite?: typeof DatabaseSync;
   /** Real-time clock for timeouts and heartbeats; replaced only in a full simulation. */
-  readonly beats?: Clock;
+  readonly realClock?: Clock;
 };
 
 /** Parses `sqlite:path` or `postgres://…`. */
-export function parseDatabase(text: string): { value: Location } | { fault: string } {
+export function parseDatabaseUrl(text: string): { value: DatabaseLocation } | { fault: string } {
   if (/^postgres(ql)?:\/\//.test(text)) {
     return URL.canParse(text)
       ? { value: { scheme: 'postgres', url: text } }
@@ -40,7 +40,7 @@ export function parseDatabase(text: string): { value: Location } | { fault: stri
 }
 
 /** Formats a location for display, without its password. */
-export function showDatabase(database: Location): string {
+export function formatDatabase(database: DatabaseLocation): string {
   if (database.scheme === 'sqlite') return `sqlite:${database.path}`;
   const url = new URL(database.url);
   if (url.password !== '') url.password = '…';

@@ -1,4 +1,4 @@
-import type { Location } from './database-url.ts';
+import type { DatabaseLocation } from './database-url.ts';
 import type { Inspection } from './inspection.ts';
 
 /**
@@ -6,7 +6,7 @@ import type { Inspection } from './inspection.ts';
  *
  * @param now the time on this machine, milliseconds since the epoch
  */
-export async function inspect(database: Location, now: () => number): Promise<Inspection | undefined> {
+export async function inspectDatabase(database: DatabaseLocation, now: () => number): Promise<Inspection | undefined> {
   // Dynamic imports load only the driver that is needed.
   switch (database.scheme) {
     case 'sqlite':

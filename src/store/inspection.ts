@@ -9,7 +9,7 @@ export type Inspection = {
   /** Number of the newest migration that this version of Carillon knows. */
   readonly newest: number;
   /** Settings with which acknowledged writes may be lost; empty for none. */
-  readonly weak: readonly string[];
+  readonly weakSettings: readonly string[];
   /** Findings of the engine's integrity check; empty for none, or if the engine has no check. */
   readonly problems: readonly string[];
   /** Size of the database in bytes. */
@@ -17,7 +17,7 @@ export type Inspection = {
   /** Free disk space, bytes; undefined if the database is on another machine. */
   readonly freeBytes: number | undefined;
   /** Problems of the place where the database is stored, such as a network file system; empty for none. */
-  readonly place: readonly string[];
+  readonly locationProblems: readonly string[];
   /**
    * How far the clock of the database is ahead of this machine's clock, milliseconds; undefined if they are the same
    * clock.

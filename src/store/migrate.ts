@@ -28,7 +28,7 @@ export function migrations(dialect: Dialect): Migration[] {
     return {
       version,
       name,
-      sql: parts.map((part) => fill(readFileSync(new URL(part, folder), 'utf8'), dialect)).join(''),
+      sql: parts.map((part) => fillTemplate(readFileSync(new URL(part, folder), 'utf8'), dialect)).join(''),
     };
   });
 }
@@ -38,7 +38,7 @@ export function newestVersion(): number {
   return readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
 
-function fill(sql: string, dialect: Dialect): string {
+function fillTemplate(sql: string, dialect: Dialect): string {
   return sql.replace(/^--.*$/gm, '').replace(/\{(\w+)\}/g, (_, word: string) => {
     const meaning = dialect.words[word];
     if (meaning === undefined) throw new Error(`unknown word {${word}} in a migration`);

@@ -1,8 +1,8 @@
-import type { OpenOptions } from './database-url.ts';
+import type { StoreOptions } from './database-url.ts';
 import type { Store } from './store.ts';
 
 /** Opens and migrates the database. Throws `StoreError` with one line for the operator. */
-export async function openStore(options: OpenOptions): Promise<Store> {
+export async function openStore(options: StoreOptions): Promise<Store> {
   const { database } = options;
   // Dynamic imports load only the driver that is needed.
   switch (database.scheme) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../../test/kit/database/database.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { preparedOver } from './prepared-queries.ts';
+import { preparedForItems } from './prepared-queries.ts';
 
 type OneAccount = { readonly accountId: number; readonly domain: string };
 
-const insertAccounts = preparedOver((queries, accounts: readonly OneAccount[], { now }: { readonly now: number }) =>
+const insertAccounts = preparedForItems((queries, accounts: readonly OneAccount[], { now }: { readonly now: number }) =>
   queries.insertInto('accounts').values(
     accounts.map(({ accountId, domain }) => ({
       account_id: accountId,
@@ -16,7 +16,7 @@ const insertAccounts = preparedOver((queries, accounts: readonly OneAccount[], {
   ),
 );
 
-const findAccounts = preparedOver((queries, accounts: readonly Pick<OneAccount, 'accountId'>[]) =>
+const findAccounts = preparedForItems((queries, accounts: readonly Pick<OneAccount, 'accountId'>[]) =>
   queries
     .selectFrom('accounts')
     .select(['account_id', 'domain', 'date_created'])
@@ -30,7 +30,7 @@ const findAccounts = preparedOver((queries, accounts: readonly Pick<OneAccount, 
 
 for (const { test, database } of stores) {
   test('a prepared query over a list takes any length and returns rows in the order of the list', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     let next = 1;
     for (const length of [0, 1, 2, 3, 7, 127, 128, 129, 300]) {
       const accounts = Array.from({ length }, (_, index) => ({

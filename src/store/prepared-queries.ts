@@ -29,12 +29,16 @@ class Placeholder {
 export type StatementMode = 'prepared' | 'unprepared' | 'batched';
 
 /** Function that runs SQL on one connection and returns its rows. */
-export type Run = (sql: string, parameters: readonly unknown[], mode: StatementMode) => unknown[] | Promise<unknown[]>;
+export type RunStatement = (
+  sql: string,
+  parameters: readonly unknown[],
+  mode: StatementMode,
+) => unknown[] | Promise<unknown[]>;
 
-const runners = new WeakMap<Queries, Run>();
+const runners = new WeakMap<Queries, RunStatement>();
 
 /** Registers the function that runs compiled queries on a connection without the query builder. */
-export function runDirectly(queries: Queries, run: Run): void {
+export function registerRunner(queries: Queries, run: RunStatement): void {
   runners.set(queries, run);
 }
 
@@ -74,31 +78,35 @@ export class StatementDriver implements Driver {
 }
 
 /** Whether the database has several concurrent writers (PostgreSQL). SQLite has one writer at a time. */
-export function isShared(queries: Queries): boolean {
+export function hasConcurrentWriters(queries: Queries): boolean {
   return !(queries.getExecutor().adapter instanceof SqliteAdapter);
 }
 
 type Lockable = { forNoKeyUpdate(): unknown; skipLocked(): unknown };
 
 /** Adds `for no key update` to a query, which locks the rows that it finds until the transaction ends. */
-export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
+export function withRowLocks<Q extends Lockable>(queries: Queries, query: Q): Q {
   // With a single writer, rows need no lock.
-  return isShared(queries) ? (query.forNoKeyUpdate() as Q) : query;
+  return hasConcurrentWriters(queries) ? (query.forNoKeyUpdate() as Q) : query;
 }
 
 /** Like `withRowLocks`, but the query skips rows that another transaction has locked instead of waiting for them. */
-export function lockedOrSkipped<Q extends Lockable>(queries: Queries, query: Q): Q {
-  return isShared(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
+export function withRowLocksOrSkipped<Q extends Lockable>(queries: Queries, query: Q): Q {
+  return hasConcurrentWriters(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
 
-type Values = Readonly<Record<string, unknown>>;
+type StatementValues = Readonly<Record<string, unknown>>;
 
-type Built<Row> = { compile(queries: Queries): CompiledQuery<Row> };
+type BuiltQuery<Row> = { compile(queries: Queries): CompiledQuery<Row> };
 
 /** A query that is compiled once per database and runs with the values of each call. */
-type Compiled<Row> = (queries: Queries, values: Values, items: readonly Values[]) => Promise<Row[]>;
+type CompiledStatement<Row> = (
+  queries: Queries,
+  values: StatementValues,
+  items: readonly StatementValues[],
+) => Promise<Row[]>;
 
-function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: StatementMode): Compiled<Row> {
+function compileOnce<Row>(build: (queries: Queries) => BuiltQuery<Row>, mode: StatementMode): CompiledStatement<Row> {
   const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
@@ -112,7 +120,7 @@ function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Sta
       return parameter.item === undefined ? values[parameter.name] : items[parameter.item]?.[parameter.name];
     });
     const run = runners.get(queries);
-    if (run !== undefined) return (await run(compiled.sql, parameters, planned)) as Row[];
+    if (run !== undefined) return (await run(compiled.sql, parameters, mode)) as Row[];
     const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
     return rows;
   };
@@ -122,11 +130,11 @@ function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Sta
  * Prepares a query for the hot path: it is built and compiled once per database, and runs with the values of each call.
  * `build` gets placeholders instead of values. It must pass them to the builder and never inspect them.
  */
-export function prepared<Given extends Values, Row>(
-  build: (queries: Queries, values: Given) => Built<Row>,
-  planned: StatementMode = 'prepared',
+export function prepared<Given extends StatementValues, Row>(
+  build: (queries: Queries, values: Given) => BuiltQuery<Row>,
+  mode: StatementMode = 'prepared',
 ): (queries: Queries, values: Given) => Promise<Row[]> {
-  const run = compiledOnce((queries) => build(queries, placeholders<Given>()), planned);
+  const run = compileOnce((queries) => build(queries, createPlaceholders<Given>()), mode);
   return (queries, values) => run(queries, values, []);
 }
 
@@ -139,27 +147,27 @@ const MAX_PIECE_LENGTH = 128;
  * Like `prepared`, for a list of items. The list is split into pieces whose lengths are powers of two, so that a few
  * statements serve lists of any length. All pieces are pipelined, in the order of the list.
  */
-export function preparedOver<Item extends Values, Given extends Values, Row>(
-  build: (queries: Queries, items: readonly Item[], values: Given) => Built<Row>,
+export function preparedForItems<Item extends StatementValues, Given extends StatementValues, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Given) => BuiltQuery<Row>,
 ): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
-  const compiledFor = compiledByLength(build);
+  const compiledFor = compileByLength(build);
   return async (queries, items, values) => {
-    const results = piecesOf(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
+    const results = splitIntoPieces(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
     return (await Promise.all(results)).flat();
   };
 }
 
 /** Maximum number of ids per statement. */
-const MAX_IDS = 1_024;
+const MAX_IDS_PER_STATEMENT = 1_024;
 
 /**
  * Like `prepared`, for records by id, in any order. Up to MAX_IDS_PER_STATEMENT ids are one statement: the last id is
  * repeated until the length is a power of two.
  */
-export function preparedByIds<Given extends Values, Row>(
-  build: (queries: Queries, ids: readonly number[], values: Given) => Built<Row>,
+export function preparedByIds<Given extends StatementValues, Row>(
+  build: (queries: Queries, ids: readonly number[], values: Given) => BuiltQuery<Row>,
 ): (queries: Queries, ids: readonly number[], values: Given) => Promise<Row[]> {
-  const compiledFor = compiledByLength((queries, items: readonly { readonly id: number }[], values: Given) => {
+  const compiledFor = compileByLength((queries, items: readonly { readonly id: number }[], values: Given) => {
     const ids = items.map(({ id }) => id);
     return build(queries, ids, values);
   });
@@ -170,27 +178,27 @@ export function preparedByIds<Given extends Values, Row>(
   };
   return async (queries, ids, values) => {
     const results: Promise<Row[]>[] = [];
-    for (let begin = 0; begin < ids.length; begin += MAX_IDS)
-      results.push(runPadded(queries, ids.slice(begin, begin + MAX_IDS), values));
+    for (let begin = 0; begin < ids.length; begin += MAX_IDS_PER_STATEMENT)
+      results.push(runPadded(queries, ids.slice(begin, begin + MAX_IDS_PER_STATEMENT), values));
     return (await Promise.all(results)).flat();
   };
 }
 
-function compiledByLength<Item extends Values, Given extends Values, Row>(
-  build: (queries: Queries, items: readonly Item[], values: Given) => Built<Row>,
-): (length: number) => Compiled<Row> {
-  const byLength = new Map<number, Compiled<Row>>();
+function compileByLength<Item extends StatementValues, Given extends StatementValues, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Given) => BuiltQuery<Row>,
+): (length: number) => CompiledStatement<Row> {
+  const byLength = new Map<number, CompiledStatement<Row>>();
   return (length) => {
     const known = byLength.get(length);
     if (known !== undefined) return known;
-    const items = Array.from({ length }, (_, item) => placeholders<Item>(item));
-    const compiled = compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'prepared');
+    const items = Array.from({ length }, (_, item) => createPlaceholders<Item>(item));
+    const compiled = compileOnce((queries) => build(queries, items, createPlaceholders<Given>()), 'prepared');
     byLength.set(length, compiled);
     return compiled;
   };
 }
 
-function piecesOf<Item>(items: readonly Item[]): (readonly Item[])[] {
+function splitIntoPieces<Item>(items: readonly Item[]): (readonly Item[])[] {
   const pieces: (readonly Item[])[] = [];
   let begin = 0;
   for (let length = MAX_PIECE_LENGTH; begin < items.length; ) {
@@ -211,7 +219,7 @@ export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row
   return (await run(sql, parameters, 'prepared')) as Row[];
 }
 
-function placeholders<Given>(item?: number): Given {
+function createPlaceholders<Given>(item?: number): Given {
   const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name), item) });
   return named as Given;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { openAt } from '../../test/kit/database/database.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 import { type Dialect, migrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
@@ -44,7 +44,7 @@ for (const { test, database } of stores) {
   test('C41 records with the old recurring flag are kept, and do not recur until a period is chosen', async (t) => {
     const address = await database(t);
     await run(address);
-    const store = await openAt(t, address);
+    const store = await openStoreAt(t, address);
     const tasks = await store.read.selectFrom('tasks').selectAll().orderBy('task_id').execute();
     assert.deepEqual(
       tasks.map((row) => [row.task_name, row.start_date, row.task_order, row.progress, row.archived, row.recurring]),

@@ -6,7 +6,7 @@ import type { Tables } from './tables.ts';
 export type Queries = Kysely<Tables>;
 
 /** A new pending delivery, as committed. */
-export type NewPendingDeliveries = Pick<
+export type NewPendingDelivery = Pick<
   Selectable<Tables['pending_deliveries']>,
   'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
 >;
@@ -17,7 +17,7 @@ export type NewPendingDeliveries = Pick<
  */
 export type CommitEvents = {
   /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read. */
-  readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
+  readonly pending: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly manualAttempts: ReadonlySet<number>;
   /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
@@ -30,7 +30,7 @@ export type CommitEvents = {
    * Whether permissions have changed: a key was revoked, or a user was changed or deleted. Cached callers may no longer
    * be valid.
    */
-  readonly access: boolean;
+  readonly accessChanged: boolean;
   /**
    * Origin of the commit: this process (`here`), another delivering node (`deliverer`), or an API-only node (`other`).
    */
@@ -40,11 +40,11 @@ export type CommitEvents = {
 /** Collects the events of a transaction; they are published if, and only if, it commits. */
 export type CommitEventSink = {
   addPending(hookIds: Iterable<number>): void;
-  addNewPending(rows: readonly NewPendingDeliveries[]): void;
-  addManual(hookIds: Iterable<number>): void;
+  addNewPending(rows: readonly NewPendingDelivery[]): void;
+  addManualAttempts(hookIds: Iterable<number>): void;
   addEnded(hookIds: Iterable<number>, reason: string): void;
-  addChanged(hookIds: Iterable<number>): void;
-  addOccurred(accountIds: Iterable<number>): void;
+  addChangedSecrets(hookIds: Iterable<number>): void;
+  addAccountsWithOccurrences(accountIds: Iterable<number>): void;
   addAccessChange(): void;
 };
 
@@ -58,7 +58,7 @@ export type Tx = {
    */
   lockAccount(accountId: number, lockMode: LockMode): void;
   /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
-  tryLockAccount(name: string): Promise<boolean>;
+  tryLock(name: string): Promise<boolean>;
   /**
    * Pipelines a query with the commit: its result is not needed, but an error rolls back. Also accepts the promise of a
    * prepared query, which was sent when it was called.
@@ -67,7 +67,7 @@ export type Tx = {
   /** Commits only after `condition` has resolved. Rolls back if it rejects. */
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `act`, which runs once per commit, after all writes of the commit group. */
-  beforeCommit<Item>(act: AtCommit<Item>, item: Item): void;
+  beforeCommit<Item>(act: BeforeCommitAction<Item>, item: Item): void;
   /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
   dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
   /** Whether cached permissions may be stale in this transaction, so that they must be read again. */
@@ -78,10 +78,10 @@ export type Tx = {
  * An action that runs once per commit, right before it, with the items that the writes have added, in their order. It
  * must send all its queries before it awaits any of them.
  */
-export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
+export type BeforeCommitAction<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
 /** The account of a write and its lock mode. */
-export type Writer = { readonly accountId: number; readonly how: LockMode };
+export type AccountLock = { readonly accountId: number; readonly lockMode: LockMode };
 
 /**
  * Account lock mode. `exclusive`: no other write of the account runs. `shared`: the write runs concurrently with other
@@ -106,7 +106,7 @@ export type Store = {
    *
    * @param writer the account and its lock mode, for fair scheduling between accounts
    */
-  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, writer?: AccountLock): Promise<T>;
   /**
    * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes and may take long. `work` may
    * await other promises than queries.
@@ -125,7 +125,7 @@ export type Store = {
   /** Waits for running writes and closes all connections. */
   close(): Promise<void>;
   /** The cluster session of this node; undefined if only one process uses the database. */
-  readonly sessions: Sessions | undefined;
+  readonly clusterSession: ClusterSession | undefined;
   /** The id sequences of the database, needed to begin a new epoch. */
   readonly sequences: Sequences;
   /**
@@ -137,7 +137,7 @@ export type Store = {
    */
   dropPartitions(table: AppendOnlyTable, before: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
-  onGroup(listener: (writes: number, seconds: number) => void): void;
+  onGroupCommit(listener: (writes: number, seconds: number) => void): void;
 };
 
 /** The append-only tables, with the timestamp column that retention uses. */
@@ -150,15 +150,15 @@ export const appendOnlyTables = {
 export type AppendOnlyTable = keyof typeof appendOnlyTables;
 
 /** The session of a node in a cluster: one dedicated connection. */
-export type Sessions = {
+export type ClusterSession = {
   /** Whether this node claims the hooks of its own commits. Other nodes learn it with its commit events. */
   delivers: boolean;
   /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
   /** Takes an advisory lock that shows the peers that this node's connection is open. */
-  hold(nodeId: number): Promise<void>;
+  takeNodeLock(nodeId: number): Promise<void>;
   /** Returns the ids of the nodes whose connections are open. */
-  held(): Promise<ReadonlySet<number>>;
+  connectedNodes(): Promise<ReadonlySet<number>>;
 };
 
 /** Thrown if a store cannot be opened. The message is one line for the operator. */

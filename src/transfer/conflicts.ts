@@ -1,24 +1,24 @@
 import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { exportRules, type MovedTable, type Row, tables } from './exported-tables.ts';
+import { type ExportedRow, type ExportedTable, exportedTables, exportRules } from './exported-tables.ts';
 import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { rowOf, type ValidatedFile } from './validate-file.ts';
+import { parseRow, type ValidatedFile } from './validate-file.ts';
 
 const MAX_LISTED = 5;
 const QUERY_BATCH_SIZE = 1_000;
 
 /** A column whose imported values must not exist in the database yet. `description` names these values in the error. */
-type Unique = { readonly in: MovedTable; readonly column: string; readonly description: string };
+type UniqueColumn = { readonly in: ExportedTable; readonly column: string; readonly description: string };
 
-function uniques(table: MovedTable): readonly Unique[] {
-  const { idsOf, key } = exportRules[table];
+function uniqueColumnsOf(table: ExportedTable): readonly UniqueColumn[] {
+  const { idTable, key } = exportRules[table];
   const [column = ''] = key;
   // A delivery keeps its id when it moves from pending to finalized, so both tables are checked.
-  const idTables: readonly MovedTable[] =
-    idsOf === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
+  const idTables: readonly ExportedTable[] =
+    idTable === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
   const ids =
-    idsOf === undefined ? [] : idTables.map((name) => ({ in: name, column, description: `the ids in ${table}` }));
+    idTable === undefined ? [] : idTables.map((name) => ({ in: name, column, description: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':
       return [...ids, { in: table, column: 'domain', description: 'the domain' }];
@@ -36,8 +36,8 @@ function uniques(table: MovedTable): readonly Unique[] {
  * empty database. An account requires that its ids, keys, targets and domain are not in use. Nothing has been written
  * yet.
  */
-export async function refuseCollisions(read: Queries, file: ValidatedFile): Promise<void> {
-  const existing = await findExisting(read);
+export async function requireNoConflicts(read: Queries, file: ValidatedFile): Promise<void> {
+  const existing = await describeContents(read);
   if (existing === undefined) return;
   if (file.scope === null)
     throw new TransferError(
@@ -46,30 +46,32 @@ export async function refuseCollisions(read: Queries, file: ValidatedFile): Prom
   const taken = new Map<string, string[]>();
   await readExport(file.path, {
     async rows(table, rows) {
-      const unique = uniques(table);
-      if (unique.length > 0) await addTaken(read, unique, rows.map(rowOf), taken);
+      const unique = uniqueColumnsOf(table);
+      if (unique.length > 0) await addTakenValues(read, unique, rows.map(parseRow), taken);
     },
   });
   if (taken.size === 0) return;
-  const lines = [...taken].map(([description, values]) => `Taken in this database: ${description} ${listed(values)}.`);
+  const lines = [...taken].map(
+    ([description, values]) => `Taken in this database: ${description} ${formatList(values)}.`,
+  );
   throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
 }
 
 /** Describes the contents of the database; undefined if it is empty. */
-async function findExisting(read: Queries): Promise<string | undefined> {
+async function describeContents(read: Queries): Promise<string | undefined> {
   const accounts = await read.selectFrom('accounts').select('domain').orderBy('account_id').limit(3).execute();
   if (accounts.length > 0) return `it has ${accounts.map(({ domain }) => domain).join(', ')}`;
-  for (const table of tables) {
+  for (const table of exportedTables) {
     const { rows } = await sql`select 1 as one from ${sql.table(table)} limit 1`.execute(read);
     if (rows.length > 0) return `it has rows in ${table}`;
   }
   return undefined;
 }
 
-async function addTaken(
+async function addTakenValues(
   read: Queries,
-  unique: readonly Unique[],
-  rows: readonly Row[],
+  unique: readonly UniqueColumn[],
+  rows: readonly ExportedRow[],
   taken: Map<string, string[]>,
 ): Promise<void> {
   for (const { in: table, column, description } of unique) {
@@ -84,7 +86,7 @@ async function addTaken(
   }
 }
 
-function listed(values: readonly string[]): string {
+function formatList(values: readonly string[]): string {
   const more = values.length - MAX_LISTED;
   const first = values.slice(0, MAX_LISTED).join(', ');
   return more > 0 ? `${first} and ${more} more` : first;

@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts';
 import { newestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
-import { isTable, rowError, tables } from './exported-tables.ts';
-import { FORMAT, type Header, LineWriter, TableHasher, type Totals } from './format.ts';
-import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
-import type { Progress } from './progress.ts';
+import { exportedTables, findRowError, isExportedTable } from './exported-tables.ts';
+import { type ExportHeader, type ExportTotals, FORMAT_VERSION, LineWriter, TableHasher } from './format.ts';
+import { countRows, keysetPages, type TransferScope } from './keyset-pages.ts';
+import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 
 /** Destination of the exported lines. `write` resolves when the destination accepts more (backpressure). */
-export type Sink = { write(text: string): Promise<void> };
+export type ExportSink = { write(text: string): Promise<void> };
 
 /**
  * Exports one account, or the whole service, from a consistent snapshot, while services continue to run. Memory use is
@@ -18,27 +18,27 @@ export type Sink = { write(text: string): Promise<void> };
  * @param domain domain of the account; null for the whole service
  */
 export async function exportTo(
-  sink: Sink,
-  { store, domain, clock, progress }: { store: Store; domain: string | null; clock: Clock; progress: Progress },
-): Promise<Totals> {
+  sink: ExportSink,
+  { store, domain, clock, progress }: { store: Store; domain: string | null; clock: Clock; progress: TransferProgress },
+): Promise<ExportTotals> {
   return store.snapshot(async (queries) => {
-    const scope = domain === null ? null : await accountOf(queries, domain);
+    const scope = domain === null ? null : await findAccountId(queries, domain);
     const writer = new LineWriter();
     progress.begin('export', await countAll(queries, scope));
     await sink.write(
       writer.header({
-        carillon: FORMAT,
+        carillon: FORMAT_VERSION,
         schema: newestVersion(),
         version,
         exported_at: new Date(clock.now()).toISOString(),
         domain: domain?.toLowerCase() ?? null,
-        issued: await issuedBy(store, queries),
+        issued: await highestIssuedIds(store, queries),
       }),
     );
-    for (const table of tables) {
+    for (const table of exportedTables) {
       const tallier = new TableHasher();
-      for await (const page of pagesOf(queries, table, scope)) {
-        const wrong = page.map((row) => rowError(table, row)).find((fault) => fault !== undefined);
+      for await (const page of keysetPages(queries, table, scope)) {
+        const wrong = page.map((row) => findRowError(table, row)).find((fault) => fault !== undefined);
         if (wrong !== undefined)
           throw new TransferError(`The database contains a row that cannot be exported: ${table}${wrong}.`);
         await sink.write(writer.rows(table, page, tallier));
@@ -53,7 +53,7 @@ export async function exportTo(
   });
 }
 
-async function accountOf(queries: Queries, domain: string): Promise<number> {
+async function findAccountId(queries: Queries, domain: string): Promise<number> {
   const row = await queries
     .selectFrom('accounts')
     .select('account_id')
@@ -63,13 +63,13 @@ async function accountOf(queries: Queries, domain: string): Promise<number> {
   return row.account_id;
 }
 
-async function countAll(queries: Queries, scope: Scope): Promise<number> {
+async function countAll(queries: Queries, scope: TransferScope): Promise<number> {
   let count = 0;
-  for (const table of tables) count += await countOf(queries, table, scope);
+  for (const table of exportedTables) count += await countRows(queries, table, scope);
   return count;
 }
 
-async function issuedBy({ sequences }: Store, queries: Queries): Promise<Header['issued']> {
+async function highestIssuedIds({ sequences }: Store, queries: Queries): Promise<ExportHeader['issued']> {
   const all = await sequences.all(queries);
-  return Object.fromEntries(all.filter(({ table }) => isTable(table)).map(({ table, last }) => [table, last]));
+  return Object.fromEntries(all.filter(({ table }) => isExportedTable(table)).map(({ table, last }) => [table, last]));
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openAt } from '../../test/kit/database/database.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 import { columns } from '../store/tables.ts';
-import { columnsOf, tables, tablesNotExported } from './exported-tables.ts';
+import { exportedColumnsOf, exportedTables, tablesNotExported } from './exported-tables.ts';
 
 /** Tables that are not exported, because they belong to the database or their rows are not valid at another service. */
-const NOT_MOVED: readonly string[] = [
+const NOT_EXPORTED: readonly string[] = [
   'migrations',
   'nodes',
   'transfers',
@@ -17,25 +17,25 @@ const NOT_MOVED: readonly string[] = [
 
 for (const store of stores) {
   store.test('every table of the database is exported, with every column, except the listed ones', async (t) => {
-    const { read } = await openAt(t, await store.database(t));
+    const { read } = await openStoreAt(t, await store.database(t));
     const all = await read.introspection.getTables();
     // The name of a partition begins with the name of its table and an underscore.
-    const isRange = (name: string) =>
-      tables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
-    const found = all.filter(({ name, isView }) => !isView && !isRange(name));
+    const isPartition = (name: string) =>
+      exportedTables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
+    const found = all.filter(({ name, isView }) => !isView && !isPartition(name));
     const names = found.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_'));
-    assert.deepEqual(names.filter((name) => !NOT_MOVED.includes(name)).sort(), [...tables].sort());
-    for (const table of tables) {
+    assert.deepEqual(names.filter((name) => !NOT_EXPORTED.includes(name)).sort(), [...exportedTables].sort());
+    for (const table of exportedTables) {
       const names = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
       assert.deepEqual(names.sort(), Object.keys(columns[table]).sort(), table);
-      const left = names.filter((name) => !columnsOf(table).includes(name));
+      const left = names.filter((name) => !exportedColumnsOf(table).includes(name));
       assert.deepEqual(left, table === 'hooks' ? ['lease_owner', 'unacknowledged'] : [], table);
     }
   });
 }
 
 test('hooks and credentials are imported last: until then nothing is sent and no one can sign in', () => {
-  assert.deepEqual(tables.slice(-6), [
+  assert.deepEqual(exportedTables.slice(-6), [
     'pending_deliveries',
     'manual_attempts',
     'api_keys',

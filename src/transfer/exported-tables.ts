@@ -1,11 +1,11 @@
-import { type AccountTable, type Cell, type Column, columns, type Tables } from '../store/tables.ts';
+import { type AccountTable, type CellType, type Column, columns, type Tables } from '../store/tables.ts';
 
 /**
  * The tables of an account that are exported, including the state of its hooks. Sessions and invitations are not
  * exported, because they are valid only at the service that created them; read receipts, because they are kept for 30
  * days and the new service records them again; hook alerts and mails, because their links lead to the old service.
  */
-export type MovedTable = Exclude<AccountTable, LeftTable>;
+export type ExportedTable = Exclude<AccountTable, NotExportedTable>;
 
 export const tablesNotExported = [
   'sessions',
@@ -15,7 +15,7 @@ export const tablesNotExported = [
   'mails',
 ] as const satisfies readonly AccountTable[];
 
-type LeftTable = (typeof tablesNotExported)[number];
+type NotExportedTable = (typeof tablesNotExported)[number];
 
 /**
  * Rule for the export of a table. All its columns are exported in the order of `columns`, except those in `leftOut`.
@@ -24,7 +24,7 @@ type ExportRule<Name extends string> = {
   /** A unique key, which defines the order of the rows. */
   readonly key: readonly Name[];
   /** The table that issues the ids of this table; usually the table itself. */
-  readonly idsOf?: MovedTable;
+  readonly idTable?: ExportedTable;
   readonly leftOut?: readonly Name[];
 };
 
@@ -32,75 +32,75 @@ type ExportRule<Name extends string> = {
  * Export rules of all exported tables. Rows come after the rows that they refer to; hooks, deliveries and credentials
  * come last. The type requires a rule for every table.
  */
-export const exportRules: { readonly [T in MovedTable]: ExportRule<keyof Tables[T] & string> } = {
-  accounts: { key: ['account_id'], idsOf: 'accounts' },
+export const exportRules: { readonly [T in ExportedTable]: ExportRule<keyof Tables[T] & string> } = {
+  accounts: { key: ['account_id'], idTable: 'accounts' },
   positions: { key: ['account_id'] },
-  users: { key: ['user_id'], idsOf: 'users' },
-  clients: { key: ['client_id'], idsOf: 'clients' },
-  contacts: { key: ['contact_id'], idsOf: 'contacts' },
-  projects: { key: ['project_id'], idsOf: 'projects' },
-  tasks: { key: ['task_id'], idsOf: 'tasks' },
-  subtasks: { key: ['subtask_id'], idsOf: 'subtasks' },
-  events: { key: ['event_id'], idsOf: 'events' },
+  users: { key: ['user_id'], idTable: 'users' },
+  clients: { key: ['client_id'], idTable: 'clients' },
+  contacts: { key: ['contact_id'], idTable: 'contacts' },
+  projects: { key: ['project_id'], idTable: 'projects' },
+  tasks: { key: ['task_id'], idTable: 'tasks' },
+  subtasks: { key: ['subtask_id'], idTable: 'subtasks' },
+  events: { key: ['event_id'], idTable: 'events' },
   imported_events: { key: ['account_id', 'entry_hash'] },
   assignments: { key: ['account_id', 'resource_type', 'record_id', 'user_id'] },
-  time_entries: { key: ['entry_id'], idsOf: 'time_entries' },
-  comments: { key: ['comment_id'], idsOf: 'comments' },
-  teams: { key: ['team_id'], idsOf: 'teams' },
+  time_entries: { key: ['entry_id'], idTable: 'time_entries' },
+  comments: { key: ['comment_id'], idTable: 'comments' },
+  teams: { key: ['team_id'], idTable: 'teams' },
   team_assignments: { key: ['account_id', 'resource_type', 'record_id', 'team_id'] },
   occurrences: { key: ['account_id', 'position'] },
-  audit: { key: ['audit_id'], idsOf: 'audit' },
+  audit: { key: ['audit_id'], idTable: 'audit' },
   // Leases are not exported, because no node of the new service has the lease yet.
-  hooks: { key: ['hook_id'], idsOf: 'hooks', leftOut: ['lease_owner', 'unacknowledged'] },
+  hooks: { key: ['hook_id'], idTable: 'hooks', leftOut: ['lease_owner', 'unacknowledged'] },
   targets: { key: ['target_hash'] },
-  finalized_deliveries: { key: ['delivery_id'], idsOf: 'pending_deliveries' },
-  attempts: { key: ['attempt_id'], idsOf: 'attempts' },
-  pending_deliveries: { key: ['delivery_id'], idsOf: 'pending_deliveries' },
-  manual_attempts: { key: ['manual_attempt_id'], idsOf: 'manual_attempts' },
-  api_keys: { key: ['key_id'], idsOf: 'api_keys' },
-  calendars: { key: ['calendar_id'], idsOf: 'calendars' },
+  finalized_deliveries: { key: ['delivery_id'], idTable: 'pending_deliveries' },
+  attempts: { key: ['attempt_id'], idTable: 'attempts' },
+  pending_deliveries: { key: ['delivery_id'], idTable: 'pending_deliveries' },
+  manual_attempts: { key: ['manual_attempt_id'], idTable: 'manual_attempts' },
+  api_keys: { key: ['key_id'], idTable: 'api_keys' },
+  calendars: { key: ['calendar_id'], idTable: 'calendars' },
   passphrases: { key: ['user_id'] },
   idempotency: { key: ['key_id', 'idempotency_key'] },
 };
 
 /** The exported tables, in the order of the export. */
-export const tables = Object.keys(exportRules) as readonly MovedTable[];
+export const exportedTables = Object.keys(exportRules) as readonly ExportedTable[];
 
-export function isTable(name: string): name is MovedTable {
+export function isExportedTable(name: string): name is ExportedTable {
   return Object.hasOwn(exportRules, name);
 }
 
 /** A row as it is exported: values by column name. */
-export type Row = Readonly<Record<string, string | number | null>>;
+export type ExportedRow = Readonly<Record<string, string | number | null>>;
 
-const moved = new Map(
-  tables.map((table) => {
+const exportedCells = new Map(
+  exportedTables.map((table) => {
     const leftOut: readonly string[] = exportRules[table].leftOut ?? [];
-    const cells = Object.entries<Column>(columns[table]).map(([name, { cell }]): [string, Cell] => [name, cell]);
+    const cells = Object.entries<Column>(columns[table]).map(([name, { cell }]): [string, CellType] => [name, cell]);
     return [table, cells.filter(([name]) => !leftOut.includes(name))];
   }),
 );
 
 /** Returns the exported columns of a table, in the order in which a line contains them. */
-export function columnsOf(table: MovedTable): readonly string[] {
-  return (moved.get(table) ?? []).map(([column]) => column);
+export function exportedColumnsOf(table: ExportedTable): readonly string[] {
+  return (exportedCells.get(table) ?? []).map(([column]) => column);
 }
 
 /** Validates a row. Returns the error as text that follows the name of the table; undefined if the row is valid. */
-export function rowError(table: MovedTable, row: unknown): string | undefined {
+export function findRowError(table: ExportedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
-  const cells = moved.get(table) ?? [];
+  const cells = exportedCells.get(table) ?? [];
   const values: [string, unknown][] = Object.entries(row);
   for (const [index, [column, cell]] of cells.entries()) {
     const [name, value] = values[index] ?? [];
     if (name !== column) return Object.hasOwn(row, column) ? `.${column} is out of order` : `.${column} is missing`;
-    if (!isCell(cell, value)) return `.${column} must be a ${cell}`;
+    if (!isValidCell(cell, value)) return `.${column} must be a ${cell}`;
   }
   const [extra] = values[cells.length] ?? [];
   return extra === undefined ? undefined : `.${extra} is unknown`;
 }
 
-function isCell(cell: Cell, value: unknown): boolean {
+function isValidCell(cell: CellType, value: unknown): boolean {
   switch (cell) {
     case 'number':
       return Number.isSafeInteger(value);

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { MovedTable, Row } from './exported-tables.ts';
+import type { ExportedRow, ExportedTable } from './exported-tables.ts';
 
 // An export is a file in JSON Lines format. It has three types of lines:
 //   {"carillon":2,"schema":14,…,"crc":"…"}              header, the first line
@@ -10,10 +10,10 @@ import type { MovedTable, Row } from './exported-tables.ts';
 // the first.
 
 /** The current version of the file format. The functions at the end of this file convert format 1. */
-export const FORMAT = 2;
+export const FORMAT_VERSION = 2;
 
 /** The header, which is the first line of an export. */
-export type Header = {
+export type ExportHeader = {
   readonly carillon: number;
   /** Number of the last migration of the exported database. */
   readonly schema: number;
@@ -30,36 +30,36 @@ export type Header = {
  * Row count of one table, and the SHA-256 of its rows. Each row is hashed as it is in its line, followed by a line
  * feed.
  */
-export type Tally = { readonly rows: number; readonly sha256: string };
+export type TableTotals = { readonly rows: number; readonly sha256: string };
 
-export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
+export type TotalsByTable = Readonly<Partial<Record<ExportedTable, TableTotals>>>;
 
 /** The totals, which are the last line of an export. */
-export type Totals = {
+export type ExportTotals = {
   readonly rows: number;
-  readonly tables: Tallies;
+  readonly tables: TotalsByTable;
   /** SHA-256 of every byte before the last line: `head -n -1 export.jsonl | sha256sum`. */
   readonly sha256: string;
 };
 
 /** Matches the end of each line: `,"crc":"0123abcd"}`. */
-const CHECK = /,"crc":"([0-9a-f]{8})"\}$/;
-export const CHECK_LENGTH = ',"crc":"0123abcd"}'.length;
+const CHECKSUM_SUFFIX = /,"crc":"([0-9a-f]{8})"\}$/;
+export const CHECKSUM_SUFFIX_LENGTH = ',"crc":"0123abcd"}'.length;
 
 /** Appends the checksum to a line. `crc` is the checksum of the previous line. */
-export function checked(body: string, crc: number): { line: string; crc: number } {
+export function appendChecksum(body: string, crc: number): { line: string; crc: number } {
   const next = crc32(body, crc);
   return { line: `${body},"crc":"${next.toString(16).padStart(8, '0')}"}\n`, crc: next };
 }
 
 /** Parses the checksum at the end of a line; undefined if there is none. */
-export function checkOf(tail: string): number | undefined {
-  const [, crc] = CHECK.exec(tail) ?? [];
+export function parseChecksum(tail: string): number | undefined {
+  const [, crc] = CHECKSUM_SUFFIX.exec(tail) ?? [];
   return crc === undefined ? undefined : Number.parseInt(crc, 16);
 }
 
 /** Returns the start of the line of a row, up to the row itself. */
-export function rowPrefix(table: MovedTable): string {
+export function rowPrefix(table: ExportedTable): string {
   return `{"table":"${table}","row":`;
 }
 
@@ -75,7 +75,7 @@ export class TableHasher {
     this.#hash.update(`${jsons.join('\n')}\n`);
   }
 
-  get tally(): Tally {
+  get tally(): TableTotals {
     return { rows: this.#rows, sha256: this.#hash.copy().digest('hex') };
   }
 }
@@ -83,15 +83,15 @@ export class TableHasher {
 /** Serializes an export. The methods return the text to be written to the file. */
 export class LineWriter {
   readonly #sha256 = createHash('sha256');
-  readonly #tables: Partial<Record<MovedTable, Tally>> = {};
+  readonly #tables: Partial<Record<ExportedTable, TableTotals>> = {};
   #crc = 0;
   #rows = 0;
 
-  header(header: Header): string {
+  header(header: ExportHeader): string {
     return this.#put(JSON.stringify(header).slice(0, -1));
   }
 
-  rows(table: MovedTable, rows: readonly Row[], tallier: TableHasher): string {
+  rows(table: ExportedTable, rows: readonly ExportedRow[], tallier: TableHasher): string {
     const jsons = rows.map((row) => JSON.stringify(row));
     tallier.add(jsons);
     const prefix = rowPrefix(table);
@@ -99,20 +99,20 @@ export class LineWriter {
   }
 
   /** Ends a table and stores its totals. */
-  close(table: MovedTable, { tally }: TableHasher): void {
+  close(table: ExportedTable, { tally }: TableHasher): void {
     this.#tables[table] = tally;
     this.#rows += tally.rows;
   }
 
-  end(): { line: string; end: Totals } {
-    const end: Totals = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
+  end(): { line: string; end: ExportTotals } {
+    const end: ExportTotals = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
     return { line: this.#put(`{"end":${JSON.stringify(end)}`), end };
   }
 
   #put(...bodies: readonly string[]): string {
     let text = '';
     for (const body of bodies) {
-      const { line, crc } = checked(body, this.#crc);
+      const { line, crc } = appendChecksum(body, this.#crc);
       this.#crc = crc;
       text += line;
     }
@@ -124,15 +124,15 @@ export class LineWriter {
 // Format 1 uses the names of tables and columns from before migration 0014. Everything else is as in format 2.
 
 /** The schema of format 1 files that can be imported. It is the last one before the names changed. */
-const SCHEMA = 13;
+const FORMAT_1_SCHEMA = 13;
 
-const tables: Readonly<Record<string, MovedTable>> = {
+const currentTableNames: Readonly<Record<string, ExportedTable>> = {
   owed: 'pending_deliveries',
   settled: 'finalized_deliveries',
   asks: 'manual_attempts',
 };
 
-const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, string>>>>> = {
+const currentColumnNames: Readonly<Partial<Record<ExportedTable, Readonly<Record<string, string>>>>> = {
   pending_deliveries: { owed_at: 'created_at' },
   finalized_deliveries: { owed_at: 'created_at', settled_at: 'finalized_at' },
   manual_attempts: { ask_id: 'manual_attempt_id' },
@@ -141,27 +141,27 @@ const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, strin
   hooks: { unheard: 'unacknowledged' },
 };
 
-export const isFormat1 = ({ carillon, schema }: Header): boolean => carillon === 1 && schema === SCHEMA;
+export const isFormat1 = ({ carillon, schema }: ExportHeader): boolean => carillon === 1 && schema === FORMAT_1_SCHEMA;
 
 /** Returns the current name of a table of format 1. */
-export const currentTableName = (name: string): string => tables[name] ?? name;
+export const currentTableName = (name: string): string => currentTableNames[name] ?? name;
 
 /** Converts a header of format 1 to the current names of tables. */
-export function convertHeader(header: Header): Header {
+export function convertHeader(header: ExportHeader): ExportHeader {
   const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [currentTableName(name), id]));
   return { ...header, issued };
 }
 
 /** Converts a row of format 1, as JSON, to the current names of columns. */
-export function convertRow(table: MovedTable, json: string): string {
-  const renamed = columns[table];
+export function convertRow(table: ExportedTable, json: string): string {
+  const renamed = currentColumnNames[table];
   if (renamed === undefined) return json;
   const row = Object.entries(JSON.parse(json)).map(([name, value]) => [renamed[name] ?? name, value]);
   return JSON.stringify(Object.fromEntries(row));
 }
 
 /** Returns totals under the table names of format 1, as the last line of such a file has them. */
-export function tallyNames(tallies: Tallies): Readonly<Record<string, unknown>> {
-  const oldNames = new Map(Object.entries(tables).map(([old, name]) => [String(name), old]));
+export function toFormat1Names(tallies: TotalsByTable): Readonly<Record<string, unknown>> {
+  const oldNames = new Map(Object.entries(currentTableNames).map(([old, name]) => [String(name), old]));
   return Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [oldNames.get(name) ?? name, tally]));
 }

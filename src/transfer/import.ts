@@ -2,21 +2,21 @@ import { type CompiledQuery, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Queries, Store } from '../store/store.ts';
-import { refuseCollisions } from './conflicts.ts';
-import { columnsOf, type MovedTable, type Row } from './exported-tables.ts';
+import { requireNoConflicts } from './conflicts.ts';
+import { type ExportedRow, type ExportedTable, exportedColumnsOf } from './exported-tables.ts';
 import {
-  advance,
-  begin,
-  findUnfinished,
-  finish,
+  beginTransfer,
+  findIncompleteTransfer,
+  finishTransfer,
+  type IncompleteTransfer,
+  incompleteTransferText,
+  recordImportedLines,
   requireNoService,
-  type Unfinished,
-  unfinishedText,
 } from './incomplete-transfers.ts';
-import type { Progress } from './progress.ts';
+import type { TransferProgress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { checkFile, rowOf, type ValidatedFile, verify } from './validate-file.ts';
+import { compareWithExport, parseRow, type ValidatedFile, validateFile } from './validate-file.ts';
 
 /** Number of rows per transaction. */
 const ROWS_PER_COMMIT = 5_000;
@@ -25,10 +25,10 @@ export type ImportPorts = {
   readonly store: Store;
   readonly path: string;
   readonly clock: Clock;
-  readonly progress: Progress;
+  readonly progress: TransferProgress;
   /** Whether to continue an interrupted import of this file. */
   readonly resume: boolean;
-  readonly rowsACommit?: number;
+  readonly rowsPerCommit?: number;
 };
 
 /**
@@ -39,25 +39,25 @@ export type ImportPorts = {
 export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   const { store, path, progress } = ports;
   await requireNoService(store);
-  const file = await checkFile(path, progress);
-  const unfinished = await findUnfinished(store.read);
-  if (unfinished === undefined) await start(ports, file);
-  else resume(ports, file, unfinished);
+  const file = await validateFile(path, progress);
+  const unfinished = await findIncompleteTransfer(store.read);
+  if (unfinished === undefined) await startImport(ports, file);
+  else requireResumable(ports, file, unfinished);
   await insertRows(ports, file, unfinished?.line ?? 0);
-  await store.snapshot((queries) => verify(queries, file.scope, file.end, progress)).catch(addAdvice);
+  await store.snapshot((queries) => compareWithExport(queries, file.scope, file.end, progress)).catch(addAdvice);
   await store.write(async (tx) => {
     for (const sequence of await store.sequences.all(tx.queries)) {
       const issued = file.header.issued[sequence.table] ?? 0;
       if (issued > 0) await store.sequences.raise(tx.queries, sequence, issued);
     }
-    await finish(tx);
+    await finishTransfer(tx);
   });
   return file;
 }
 
-async function start({ store, clock }: ImportPorts, file: ValidatedFile): Promise<void> {
-  await refuseCollisions(store.read, file);
-  await begin(store, {
+async function startImport({ store, clock }: ImportPorts, file: ValidatedFile): Promise<void> {
+  await requireNoConflicts(store.read, file);
+  await beginTransfer(store, {
     work: 'import',
     checksum: file.end.sha256,
     account_id: file.scope ?? 0,
@@ -65,23 +65,27 @@ async function start({ store, clock }: ImportPorts, file: ValidatedFile): Promis
   });
 }
 
-function resume({ resume: mayResume }: ImportPorts, file: ValidatedFile, unfinished: Unfinished): void {
-  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(unfinishedText(unfinished));
+function requireResumable(
+  { resume: mayResume }: ImportPorts,
+  file: ValidatedFile,
+  unfinished: IncompleteTransfer,
+): void {
+  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(incompleteTransferText(unfinished));
   if (unfinished.checksum !== file.end.sha256)
     throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }
 
 /** @param from number of lines that are already imported */
 async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from: number): Promise<void> {
-  const { store, progress, rowsACommit = ROWS_PER_COMMIT } = ports;
-  const inserter = new Inserter();
+  const { store, progress, rowsPerCommit = ROWS_PER_COMMIT } = ports;
+  const inserter = new BulkInserter();
   let line = from;
-  async function insert(table: MovedTable, rows: readonly FileRow[]): Promise<void> {
+  async function insert(table: ExportedTable, rows: readonly FileRow[]): Promise<void> {
     const to = rows.at(-1)?.line ?? line;
-    const parsed = rows.map(rowOf);
+    const parsed = rows.map(parseRow);
     await store.write(async (tx) => {
       await inserter.insert(tx.queries, table, parsed);
-      await advance(tx, end.sha256, line, to);
+      await recordImportedLines(tx, end.sha256, line, to);
     });
     line = to;
     progress.advance(rows.length);
@@ -91,8 +95,8 @@ async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from
     async rows(table, rows) {
       const rest = rows.filter((row) => row.line > from);
       progress.advance(rows.length - rest.length);
-      for (let first = 0; first < rest.length; first += rowsACommit) {
-        const batch = rest.slice(first, first + rowsACommit);
+      for (let first = 0; first < rest.length; first += rowsPerCommit) {
+        const batch = rest.slice(first, first + rowsPerCommit);
         await insert(table, batch).catch(throwWithLines(batch, table));
       }
     },
@@ -102,7 +106,7 @@ async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from
 }
 
 /** Adds line numbers to an error of the database, such as a duplicate row. */
-function throwWithLines(rows: readonly FileRow[], table: MovedTable): (error: unknown) => never {
+function throwWithLines(rows: readonly FileRow[], table: ExportedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
     const [first, last] = [rows[0]?.line, rows.at(-1)?.line];
@@ -122,10 +126,10 @@ function addAdvice(error: unknown): never {
 const ROWS_PER_STATEMENT = 100;
 
 /** Inserts rows in bulk. Each statement is compiled once. */
-export class Inserter {
+export class BulkInserter {
   readonly #compiled = new Map<string, CompiledQuery>();
 
-  async insert(queries: Queries, table: MovedTable, rows: readonly Row[]): Promise<void> {
+  async insert(queries: Queries, table: ExportedTable, rows: readonly ExportedRow[]): Promise<void> {
     for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
       const batch = rows.slice(begin, begin + ROWS_PER_STATEMENT);
       // The values of a validated row are in the order of the columns.
@@ -134,11 +138,11 @@ export class Inserter {
     }
   }
 
-  #statement(queries: Queries, table: MovedTable, count: number): CompiledQuery {
+  #statement(queries: Queries, table: ExportedTable, count: number): CompiledQuery {
     const key = `${table} ${count}`;
     const cached = this.#compiled.get(key);
     if (cached !== undefined) return cached;
-    const columns = columnsOf(table);
+    const columns = exportedColumnsOf(table);
     const row = sql`(${sql.join(columns.map(() => 0))})`;
     const compiled = sql`
       insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})

@@ -5,16 +5,16 @@ import type { Tables } from '../store/tables.ts';
 import { TransferError } from './transfer-error.ts';
 
 /** An interrupted import of an export, or an interrupted removal of an account. A database has at most one. */
-export type Unfinished = Selectable<Tables['transfers']>;
+export type IncompleteTransfer = Selectable<Tables['transfers']>;
 
-const ONLY = 1;
+const TRANSFER_ID = 1;
 
-export async function findUnfinished(read: Queries): Promise<Unfinished | undefined> {
-  return read.selectFrom('transfers').selectAll().where('transfer_id', '=', ONLY).executeTakeFirst();
+export async function findIncompleteTransfer(read: Queries): Promise<IncompleteTransfer | undefined> {
+  return read.selectFrom('transfers').selectAll().where('transfer_id', '=', TRANSFER_ID).executeTakeFirst();
 }
 
 /** Explains to the operator, in one line, why no service can start on the database and how to continue. */
-export function unfinishedText({ work }: Pick<Unfinished, 'work'>): string {
+export function incompleteTransferText({ work }: Pick<IncompleteTransfer, 'work'>): string {
   return work === 'import'
     ? 'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.'
     : 'The removal of an account from this database is incomplete: carillon import --undo completes it.';
@@ -23,52 +23,59 @@ export function unfinishedText({ work }: Pick<Unfinished, 'work'>): string {
 /**
  * Marks the database as incomplete, so that no service can start on it. Throws if a transfer or a service is running.
  */
-export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer_id' | 'line'>): Promise<void> {
+export async function beginTransfer(
+  store: Store,
+  unfinished: Omit<IncompleteTransfer, 'transfer_id' | 'line'>,
+): Promise<void> {
   await store.write(async ({ queries }) => {
     const inserted = await queries
       .insertInto('transfers')
-      .values({ ...unfinished, transfer_id: ONLY, line: 0 })
+      .values({ ...unfinished, transfer_id: TRANSFER_ID, line: 0 })
       .onConflict((conflict) => conflict.column('transfer_id').doNothing())
       .executeTakeFirstOrThrow();
-    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
+    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
   });
   // Check again after the mark is committed. If a service starts at the same time, either it sees the mark, or this
   // check sees the service.
   await requireNoService(store).catch(async (error: unknown) => {
-    await store.write(finish);
+    await store.write(finishTransfer);
     throw error;
   });
 }
 
 /** Marks that a removal has started to delete rows. Before this mark, the removal has changed nothing. */
-export async function beginRemoving(store: Store): Promise<void> {
+export async function markRemovalStarted(store: Store): Promise<void> {
   await store.write(async ({ queries }) => {
-    await queries.updateTable('transfers').set({ work: 'removal', line: 1 }).where('transfer_id', '=', ONLY).execute();
+    await queries
+      .updateTable('transfers')
+      .set({ work: 'removal', line: 1 })
+      .where('transfer_id', '=', TRANSFER_ID)
+      .execute();
   });
 }
 
-export function hasNotStarted({ work, line }: Unfinished): boolean {
+export function hasNotStarted({ work, line }: IncompleteTransfer): boolean {
   return work === 'removal' && line === 0;
 }
 
 /** Stores that all lines up to `to` are imported, in the same transaction that imports them. */
-export async function advance({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
+export async function recordImportedLines({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
   const { numUpdatedRows } = await queries
     .updateTable('transfers')
     .set({ line: to })
-    .where('transfer_id', '=', ONLY)
+    .where('transfer_id', '=', TRANSFER_ID)
     .where('work', '=', 'import')
     .where('checksum', '=', checksum)
     .where('line', '=', from)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows !== 1n) throw new TransferError(ANOTHER);
+  if (numUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
 }
 
-const ANOTHER = 'Another import is running on this database.';
+const IMPORT_RUNNING = 'Another import is running on this database.';
 
 /** Removes the mark of an incomplete transfer, so that services can start again. */
-export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
-  await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
+export async function finishTransfer({ queries }: Pick<Tx, 'queries'>): Promise<void> {
+  await queries.deleteFrom('transfers').where('transfer_id', '=', TRANSFER_ID).execute();
 }
 
 /** Time between two reads of the heartbeats, several heartbeat intervals of a node. */
@@ -78,18 +85,19 @@ const HEARTBEAT_CHECK_MS = 1_000;
  * Throws if a node is running on the database: its connection is open, or its heartbeat changes. Rows of killed nodes
  * are ignored. On SQLite, the file lock has already excluded other services.
  */
-export async function requireNoService({ sessions, read }: Store): Promise<void> {
-  if (sessions === undefined) return;
+export async function requireNoService({ clusterSession, read }: Store): Promise<void> {
+  if (clusterSession === undefined) return;
   const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
   const before = await nodes();
   if (before.length === 0) return;
-  const held = await sessions.held();
-  if (before.some(({ node_id }) => held.has(node_id))) throw served();
+  const held = await clusterSession.connectedNodes();
+  if (before.some(({ node_id }) => held.has(node_id))) throw serviceRunningError();
   await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_MS, resolve));
   const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
-  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat)) throw served();
+  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat))
+    throw serviceRunningError();
 }
 
-function served(): TransferError {
+function serviceRunningError(): TransferError {
   return new TransferError('A service is running on this database: stop it first, on every machine.');
 }

@@ -1,48 +1,48 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { columnsOf, exportRules, type MovedTable, type Row } from './exported-tables.ts';
+import { type ExportedRow, type ExportedTable, exportedColumnsOf, exportRules } from './exported-tables.ts';
 
 /** The scope of a transfer: an account id, or null for the whole service. */
-export type Scope = number | null;
+export type TransferScope = number | null;
 
 /** Number of rows per page. */
 const PAGE_SIZE = 2_000;
 
-const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
+const columnList = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
  * Yields the rows of a table within a scope in pages, in the order of the key. Each page starts after the last row of
  * the previous page (keyset pagination). Memory use is constant.
  */
-export async function* pagesOf(
+export async function* keysetPages(
   queries: Queries,
-  table: MovedTable,
-  scope: Scope,
-  rowsAPage = PAGE_SIZE,
-): AsyncGenerator<readonly Row[]> {
-  const key = list(exportRules[table].key);
-  const columns = list(columnsOf(table));
-  let last: Row | undefined;
+  table: ExportedTable,
+  scope: TransferScope,
+  rowsPerPage = PAGE_SIZE,
+): AsyncGenerator<readonly ExportedRow[]> {
+  const key = columnList(exportRules[table].key);
+  const columns = columnList(exportedColumnsOf(table));
+  let last: ExportedRow | undefined;
   for (;;) {
-    const afterLast = last === undefined ? sql`1 = 1` : sql`(${key}) > (${valuesOf(table, last)})`;
-    const { rows } = await sql<Row>`
-      select ${columns} from ${sql.table(table)} where ${afterLast} and ${within(table, scope)}
-      order by ${key} limit ${rowsAPage}`.execute(queries);
+    const afterLast = last === undefined ? sql`1 = 1` : sql`(${key}) > (${keyValuesOf(table, last)})`;
+    const { rows } = await sql<ExportedRow>`
+      select ${columns} from ${sql.table(table)} where ${afterLast} and ${scopeCondition(table, scope)}
+      order by ${key} limit ${rowsPerPage}`.execute(queries);
     if (rows.length > 0) yield rows;
-    if (rows.length < rowsAPage) return;
+    if (rows.length < rowsPerPage) return;
     last = rows.at(-1);
   }
 }
 
 /** Counts the rows of a table within a scope. */
-export async function countOf(queries: Queries, table: MovedTable, scope: Scope): Promise<number> {
+export async function countRows(queries: Queries, table: ExportedTable, scope: TransferScope): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from ${sql.table(table)} where ${within(table, scope)}`.execute(queries);
+    select count(*) as count from ${sql.table(table)} where ${scopeCondition(table, scope)}`.execute(queries);
   return rows[0]?.count ?? 0;
 }
 
 /** Builds the SQL condition that a row belongs to the scope. */
-export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
+export function scopeCondition(table: ExportedTable, scope: TransferScope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
   // If the key does not begin with the account, `+ 0` prevents the use of an index by account, which would require a
   // sort for each page.
@@ -51,11 +51,11 @@ export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
 }
 
 /** Builds the SQL condition that the key of a row is between the keys of two rows, inclusive. */
-export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
-  const key = list(exportRules[table].key);
-  return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;
+export function keyRangeCondition(table: ExportedTable, first: ExportedRow, last: ExportedRow): RawBuilder<unknown> {
+  const key = columnList(exportRules[table].key);
+  return sql`(${key}) >= (${keyValuesOf(table, first)}) and (${key}) <= (${keyValuesOf(table, last)})`;
 }
 
-function valuesOf(table: MovedTable, row: Row): RawBuilder<unknown> {
+function keyValuesOf(table: ExportedTable, row: ExportedRow): RawBuilder<unknown> {
   return sql.join(exportRules[table].key.map((column) => row[column]));
 }

@@ -1,5 +1,5 @@
 /** Receives the progress of a transfer. */
-export type Progress = {
+export type TransferProgress = {
   /** A stage begins. `rows` is its number of rows; 0 if the number is unknown. */
   begin(stage: string, rows: number): void;
   advance(rows: number): void;

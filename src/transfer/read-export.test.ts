@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { openAt } from '../../test/kit/database/database.ts';
-import { exported, imported, linesIn, silentProgress } from '../../test/kit/service/export-import.ts';
-import { allRows, fillAccount } from '../../test/kit/service/full-accounts.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
+import { exportToFile, importFromFile, readLines, silentProgress } from '../../test/kit/service/export-import.ts';
+import { fillAccount, readAllRows } from '../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { sqlite } from '../../test/kit/service/stores.ts';
-import { tables } from './exported-tables.ts';
-import { checked, type Header, LineWriter, TableHasher } from './format.ts';
-import { findUnfinished } from './incomplete-transfers.ts';
-import { checkFile } from './validate-file.ts';
+import { exportedTables } from './exported-tables.ts';
+import { appendChecksum, type ExportHeader, LineWriter, TableHasher } from './format.ts';
+import { findIncompleteTransfer } from './incomplete-transfers.ts';
+import { validateFile } from './validate-file.ts';
 
 // Validation of a file does not depend on the database, so these tests use only SQLite.
 const folder = temporaryFolder({ after });
@@ -18,26 +18,26 @@ const path = join(folder, 'good.jsonl');
 const other = join(folder, 'other.jsonl');
 
 before(async () => {
-  const source = await openAt({ after }, await sqlite.database({ after }));
+  const source = await openStoreAt({ after }, await sqlite.database({ after }));
   await fillAccount(source, 'acme.test', { accountId: 1, first: 2_001, count: 2 });
-  await exported(source, path, 'acme.test');
+  await exportToFile(source, path, 'acme.test');
   await source.close();
 });
 
 const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
 
 /** Asserts that a changed file is rejected with this error. */
-async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
+async function assertRejected(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
   writeFileSync(other, bytes);
-  await assert.rejects(checkFile(other, silentProgress), { name: 'TransferError', message: fault });
+  await assert.rejects(validateFile(other, silentProgress), { name: 'TransferError', message: fault });
 }
 
 /** Changes lines and recomputes their checksums. */
-function forged(lines: readonly string[], change: (body: string, line: number) => string): string {
+function withNewChecksums(lines: readonly string[], change: (body: string, line: number) => string): string {
   let crc = 0;
   let text = '';
   for (const [index, line] of lines.entries()) {
-    const put = checked(change(line.slice(0, -',"crc":"01234567"}'.length), index + 1), crc);
+    const put = appendChecksum(change(line.slice(0, -',"crc":"01234567"}'.length), index + 1), crc);
     crc = put.crc;
     text += put.line;
   }
@@ -46,8 +46,8 @@ function forged(lines: readonly string[], change: (body: string, line: number) =
 
 test('an unchanged file is accepted', async () => {
   copyFileSync(path, other);
-  const { header, end, scope } = await checkFile(other, silentProgress);
-  assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, linesIn(path).length - 2]);
+  const { header, end, scope } = await validateFile(other, silentProgress);
+  assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, readLines(path).length - 2]);
 });
 
 test('one changed byte is found anywhere, and its line is reported', async () => {
@@ -59,7 +59,7 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
     bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
     if (at % 23 === 0 && good.readUInt8(at) !== 10) {
       const expected = line === 1 ? /^(?:Line 1 is damaged|.* is not an export of Carillon)/ : faultIn(line);
-      await refused(bytes, expected);
+      await assertRejected(bytes, expected);
     }
     if (good.readUInt8(at) === 10) line += 1;
   }
@@ -72,35 +72,38 @@ const faultIn = (line: number) =>
 
 test('a file truncated at any byte is rejected, and the line is reported', async () => {
   const good = readFileSync(path);
-  const lines = linesIn(path).length;
-  await refused(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is incomplete.`);
+  const lines = readLines(path).length;
+  await assertRejected(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is incomplete.`);
   let line = 1;
   for (let at = 1; at < good.length - 1; at += 1) {
     if (good.readUInt8(at - 1) === 10) {
       line += 1;
-      await refused(good.subarray(0, at), `Line ${line}, the end of the export, is missing: the export is incomplete.`);
-      await refused(good.subarray(0, at + 9), `Line ${line} is cut off: the export is incomplete.`);
+      await assertRejected(
+        good.subarray(0, at),
+        `Line ${line}, the end of the export, is missing: the export is incomplete.`,
+      );
+      await assertRejected(good.subarray(0, at + 9), `Line ${line} is cut off: the export is incomplete.`);
     }
   }
-  await refused('', `${other} is empty: it is not an export of Carillon.`);
+  await assertRejected('', `${other} is empty: it is not an export of Carillon.`);
 });
 
 test('a line that is missing, duplicated, moved or after the end is reported', async () => {
-  const lines = linesIn(path);
+  const lines = readLines(path);
   const text = (some: readonly (string | undefined)[]) => `${some.join('\n')}\n`;
   const wrong = (line: number) => `Line ${line} is damaged: its checksum does not match.`;
-  await refused(text(lines.toSpliced(6, 1)), wrong(7));
-  await refused(text(lines.toSpliced(6, 0, lines[6] ?? '')), wrong(8));
-  await refused(text(lines.toSpliced(6, 2, lines[7] ?? '', lines[6] ?? '')), wrong(7));
-  await refused(text([...lines, lines[3]]), `Line ${lines.length + 1} is after the end of the export.`);
-  await refused(text(lines.toSpliced(6, 0, '')), 'Line 7 is not a line of an export: it has no checksum.');
+  await assertRejected(text(lines.toSpliced(6, 1)), wrong(7));
+  await assertRejected(text(lines.toSpliced(6, 0, lines[6] ?? '')), wrong(8));
+  await assertRejected(text(lines.toSpliced(6, 2, lines[7] ?? '', lines[6] ?? '')), wrong(7));
+  await assertRejected(text([...lines, lines[3]]), `Line ${lines.length + 1} is after the end of the export.`);
+  await assertRejected(text(lines.toSpliced(6, 0, '')), 'Line 7 is not a line of an export: it has no checksum.');
 });
 
 test('a line that does not match its table is reported with its field', async () => {
-  const lines = linesIn(path);
+  const lines = readLines(path);
   const at = lines.findIndex((line) => line.startsWith('{"table":"events"')) + 1;
-  const with_ = (change: (body: string) => string) =>
-    forged(lines, (body, line) => (line === at ? change(body) : body));
+  const withChangedLine = (change: (body: string) => string) =>
+    withNewChecksums(lines, (body, line) => (line === at ? change(body) : body));
   const cases: [(body: string) => string, string][] = [
     [(body) => body.replace(START_DATE, '"start_date":7'), 'events.start_date must be a text'],
     [(body) => body.replace(START_DATE, '"start_date":null'), 'events.start_date must be a text'],
@@ -117,75 +120,76 @@ test('a line that does not match its table is reported with its field', async ()
     [(body) => body.replace('"account_id":1', '"account_id":2'), 'events.account_id is not that of acme.test'],
     [(body) => body.replace(/"row":.*$/, '"row":[1]'), 'events must be an object'],
   ];
-  for (const [change, fault] of cases) await refused(with_(change), `Line ${at}: ${fault}.`);
-  await refused(
-    with_((body) => body.replace(/\}$/, '')),
+  for (const [change, fault] of cases) await assertRejected(withChangedLine(change), `Line ${at}: ${fault}.`);
+  await assertRejected(
+    withChangedLine((body) => body.replace(/\}$/, '')),
     `Line ${at} is not JSON.`,
   );
-  await refused(
-    with_((body) => body.replace('"events"', '"nodes"')),
+  await assertRejected(
+    withChangedLine((body) => body.replace('"events"', '"nodes"')),
     `Line ${at}: there is no table nodes.`,
   );
-  await refused(
-    with_(() => '{"hello":{}'),
+  await assertRejected(
+    withChangedLine(() => '{"hello":{}'),
     `Line ${at} is neither a row nor the end of an export.`,
   );
-  await refused(
-    with_((body) => body.replace('"events"', '"users"')),
+  await assertRejected(
+    withChangedLine((body) => body.replace('"events"', '"users"')),
     `Line ${at}: users must come before subtasks in an export.`,
   );
 });
 
 test('an end that does not match the lines is rejected with the table concerned', async () => {
-  const lines = linesIn(path);
+  const lines = readLines(path);
   const end = lines.length;
   const ended = (change: (body: string) => string) =>
-    forged(lines, (body, line) => (line === end ? change(body) : body));
+    withNewChecksums(lines, (body, line) => (line === end ? change(body) : body));
   const counted = ended((body) => body.replace(/"events":\{"rows":2/, '"events":{"rows":3'));
-  await refused(counted, `Line ${end}: events has 2 rows in the file, and 3 by its end.`);
+  await assertRejected(counted, `Line ${end}: events has 2 rows in the file, and 3 by its end.`);
   const summed = ended((body) => body.replace(/("sha256":")[0-9a-f]/, '$1x'));
-  await refused(
+  await assertRejected(
     summed,
     `Line ${end}, the end of the export (${lines.length - 2} rows), is not that of the lines before it.`,
   );
 });
 
 test('a file of another version is rejected with instructions', async () => {
-  const lines = linesIn(path);
-  const from = (change: (body: string) => string) => forged(lines, (body, line) => (line === 1 ? change(body) : body));
-  await refused(
+  const lines = readLines(path);
+  const from = (change: (body: string) => string) =>
+    withNewChecksums(lines, (body, line) => (line === 1 ? change(body) : body));
+  await assertRejected(
     from((body) => body.replace(/"schema":\d+,"version":"[^"]+"/, '"schema":99,"version":"9.1.0"')),
     /^The file is from a newer Carillon \(9\.1\.0, schema 99\); this one knows \d+\. Update Carillon\.$/,
   );
-  await refused(
+  await assertRejected(
     from((body) => body.replace(/"schema":\d+,"version":"[^"]+"/, '"schema":1,"version":"0.0.1"')),
     /^The file is from an older Carillon \(0\.0\.1, schema 1\); this one only imports schema \d+\. Import it with 0\.0\.1 and then upgrade, or export it again\.$/,
   );
-  await refused(
+  await assertRejected(
     from((body) => body.replace('"carillon":2', '"carillon":3')),
     /^The file is from a newer Carillon/,
   );
-  await refused('{"hello":"world"}\n', `${other} is not an export of Carillon.`);
-  await assert.rejects(checkFile(join(folder, 'none'), silentProgress), { message: /none cannot be read: ENOENT/ });
+  await assertRejected('{"hello":"world"}\n', `${other} is not an export of Carillon.`);
+  await assert.rejects(validateFile(join(folder, 'none'), silentProgress), { message: /none cannot be read: ENOENT/ });
 });
 
 test('nothing of a rejected file is imported', async (t) => {
-  const destination = await openAt(t, await sqlite.database(t));
+  const destination = await openStoreAt(t, await sqlite.database(t));
   const good = readFileSync(path);
-  const before = await allRows(destination);
+  const before = await readAllRows(destination);
   for (const bytes of [good.subarray(0, good.length - 40), Buffer.concat([good, Buffer.from('x')])]) {
     writeFileSync(other, bytes);
-    await assert.rejects(imported(destination, other), { name: 'TransferError' });
+    await assert.rejects(importFromFile(destination, other), { name: 'TransferError' });
   }
-  assert.deepEqual(await allRows(destination), before);
-  assert.equal(await findUnfinished(destination.read), undefined);
+  assert.deepEqual(await readAllRows(destination), before);
+  assert.equal(await findIncompleteTransfer(destination.read), undefined);
 });
 
 test('rows that the database rejects are reported with their lines, and no service can start', async (t) => {
-  const [head = '', ...lines] = linesIn(path);
+  const [head = '', ...lines] = readLines(path);
   const writer = new LineWriter();
-  let text = writer.header(without(head, 'crc') as Header);
-  for (const table of tables) {
+  let text = writer.header(without(head, 'crc') as ExportHeader);
+  for (const table of exportedTables) {
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
     const tallier = new TableHasher();
@@ -194,12 +198,12 @@ test('rows that the database rejects are reported with their lines, and no servi
     writer.close(table, tallier);
   }
   writeFileSync(other, text + writer.end().line);
-  const store = await openAt(t, await sqlite.database(t));
+  const store = await openStoreAt(t, await sqlite.database(t));
   const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
-  await assert.rejects(imported(store, other), {
+  await assert.rejects(importFromFile(store, other), {
     message: new RegExp(`^Lines ${at} to ${at + 1}: the database rejects these events: .*UNIQUE`),
   });
-  assert.equal((await findUnfinished(store.read))?.work, 'import');
+  assert.equal((await findIncompleteTransfer(store.read))?.work, 'import');
 });
 
 function without(json: string, field: string): unknown {

@@ -1,62 +1,69 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { tables, tablesNotExported } from './exported-tables.ts';
+import { exportedTables, tablesNotExported } from './exported-tables.ts';
 import {
-  begin,
-  beginRemoving,
-  findUnfinished,
-  finish,
+  beginTransfer,
+  findIncompleteTransfer,
+  finishTransfer,
   hasNotStarted,
+  incompleteTransferText,
+  markRemovalStarted,
   requireNoService,
-  unfinishedText,
 } from './incomplete-transfers.ts';
-import { between, countOf, pagesOf, type Scope, within } from './keyset-pages.ts';
-import type { Progress } from './progress.ts';
+import { countRows, keyRangeCondition, keysetPages, scopeCondition, type TransferScope } from './keyset-pages.ts';
+import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
-import { checkFile, type ValidatedFile, verify } from './validate-file.ts';
+import { compareWithExport, type ValidatedFile, validateFile } from './validate-file.ts';
 
 const ROWS_PER_COMMIT = 2_000;
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: Progress };
+type RemovalPorts = { readonly store: Store; readonly clock: Clock; readonly progress: TransferProgress };
 
 /** Undoes an interrupted import, or completes an interrupted removal. Returns the number of removed rows. */
-export async function undoImport({ store, progress }: Ports): Promise<number> {
+export async function undoImport({ store, progress }: RemovalPorts): Promise<number> {
   await requireNoService(store);
-  const unfinished = await findUnfinished(store.read);
+  const unfinished = await findIncompleteTransfer(store.read);
   if (unfinished === undefined) throw new TransferError('There is no incomplete import.');
   if (hasNotStarted(unfinished)) {
-    await store.write(finish);
+    await store.write(finishTransfer);
     return 0;
   }
-  return remove(store, unfinished.account_id === 0 ? null : unfinished.account_id, progress);
+  return removeRows(store, unfinished.account_id === 0 ? null : unfinished.account_id, progress);
 }
 
 /**
  * Removes an account that was exported, if the export still matches the database row for row, so that no data is lost.
  * Returns the number of removed rows. Throws `TransferError`.
  */
-export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
+export async function removeExported(
+  { store, clock, progress }: RemovalPorts,
+  path: string,
+  domain: string,
+): Promise<number> {
   await requireNoService(store);
-  const file = await checkFile(path, progress);
+  const file = await validateFile(path, progress);
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
     throw new TransferError(`${path} is not an export of ${domain} only.`);
-  const unfinished = await findUnfinished(store.read);
+  const unfinished = await findIncompleteTransfer(store.read);
   if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
-    throw new TransferError(unfinishedText(unfinished));
+    throw new TransferError(incompleteTransferText(unfinished));
   if (unfinished === undefined)
-    await begin(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
-  if (unfinished === undefined || hasNotStarted(unfinished)) await compare({ store, progress }, file);
-  return remove(store, scope, progress);
+    await beginTransfer(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
+  if (unfinished === undefined || hasNotStarted(unfinished)) await requireUnchanged({ store, progress }, file);
+  return removeRows(store, scope, progress);
 }
 
 /** Compares the database with the export. If they differ, removes the mark of the transfer and throws. */
-async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: ValidatedFile): Promise<void> {
+async function requireUnchanged(
+  { store, progress }: Omit<RemovalPorts, 'clock'>,
+  { scope, end }: ValidatedFile,
+): Promise<void> {
   try {
-    await store.snapshot((queries) => verify(queries, scope, end, progress));
+    await store.snapshot((queries) => compareWithExport(queries, scope, end, progress));
   } catch (error) {
-    await store.write(finish);
+    await store.write(finishTransfer);
     if (!(error instanceof TransferError)) throw error;
     throw new TransferError(
       ...error.lines,
@@ -69,7 +76,7 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
  * Deletes the rows of tables that are not exported. They refer to exported rows, so they are deleted first. They are
  * not counted.
  */
-async function removeNotExported(store: Store, scope: Scope): Promise<void> {
+async function removeNotExported(store: Store, scope: TransferScope): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of tablesNotExported) {
       const all = queries.deleteFrom(table);
@@ -82,25 +89,25 @@ async function removeNotExported(store: Store, scope: Scope): Promise<void> {
  * Deletes all rows of a scope in the reverse order of the export, so that rows are deleted before the rows that they
  * refer to.
  */
-async function remove(store: Store, scope: Scope, progress: Progress): Promise<number> {
-  await beginRemoving(store);
+async function removeRows(store: Store, scope: TransferScope, progress: TransferProgress): Promise<number> {
+  await markRemovalStarted(store);
   let total = 0;
-  for (const table of tables) total += await countOf(store.read, table, scope);
+  for (const table of exportedTables) total += await countRows(store.read, table, scope);
   progress.begin('removing', total);
   await removeNotExported(store, scope);
-  for (const table of tables.toReversed()) {
-    for await (const page of pagesOf(store.read, table, scope, ROWS_PER_COMMIT)) {
+  for (const table of exportedTables.toReversed()) {
+    for await (const page of keysetPages(store.read, table, scope, ROWS_PER_COMMIT)) {
       const [first, last] = [page[0], page.at(-1)];
       if (first === undefined || last === undefined) continue;
       await store.write(({ queries }) =>
-        sql`delete from ${sql.table(table)} where ${between(table, first, last)} and ${within(table, scope)}`.execute(
+        sql`delete from ${sql.table(table)} where ${keyRangeCondition(table, first, last)} and ${scopeCondition(table, scope)}`.execute(
           queries,
         ),
       );
       progress.advance(page.length);
     }
   }
-  await store.write(finish);
+  await store.write(finishTransfer);
   progress.end();
   return total;
 }

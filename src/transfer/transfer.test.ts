@@ -1,33 +1,39 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openAt } from '../../test/kit/database/database.ts';
-import { exported, imported, importKilled, linesIn, silentProgress } from '../../test/kit/service/export-import.ts';
-import { allRows, fillAccount, type Ids } from '../../test/kit/service/full-accounts.ts';
+import { openStoreAt } from '../../test/kit/database/database.ts';
+import {
+  exportToFile,
+  importFromFile,
+  importKilled,
+  readLines,
+  silentProgress,
+} from '../../test/kit/service/export-import.ts';
+import { fillAccount, type RecordIdRange, readAllRows } from '../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';
-import { exportRules, type Row, tables } from './exported-tables.ts';
-import { findUnfinished } from './incomplete-transfers.ts';
-import { removeMoved, undoImport } from './remove.ts';
+import { type ExportedRow, exportedTables, exportRules } from './exported-tables.ts';
+import { findIncompleteTransfer } from './incomplete-transfers.ts';
+import { removeExported, undoImport } from './remove.ts';
 
 /** A file that `carillon export` has written in format 1. */
 const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));
 
-const ACME: Ids = { accountId: 1, first: 2_001, count: 9 };
-const OTHER: Ids = { accountId: 2, first: 7_001, count: 6 };
+const ACME: RecordIdRange = { accountId: 1, first: 2_001, count: 9 };
+const OTHER: RecordIdRange = { accountId: 2, first: 7_001, count: 6 };
 
 /** Fills a database with two accounts, which have rows in every table. */
-async function fill(store: Store): Promise<void> {
+async function fillAccounts(store: Store): Promise<void> {
   await fillAccount(store, 'acme.test', ACME);
   await fillAccount(store, 'other.test', OTHER);
 }
 
 /** Returns the expected rows after an import: all exported rows, without leases. */
-async function movedRows(store: Store): ReturnType<typeof allRows> {
-  const rows = await allRows(store);
+async function rowsWithoutLeases(store: Store): ReturnType<typeof readAllRows> {
+  const rows = await readAllRows(store);
   return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unacknowledged: 0 })) };
 }
 
@@ -38,14 +44,14 @@ async function highestIds(store: Store): Promise<Map<string, number>> {
 
 for (const { test, database } of stores) {
   test('a file in format 1, with the names before migration 0014, is imported with all values', async (t) => {
-    const lines = linesIn(FORMAT_1).map((line) => JSON.parse(line));
+    const lines = readLines(FORMAT_1).map((line) => JSON.parse(line));
     const [deliveries, finalized, manual, assigned, hooks] = ['owed', 'settled', 'asks', 'assignments', 'hooks'].map(
       (name) => lines.filter(({ table }) => table === name).map(({ row }) => row),
     );
-    const destination = await openAt(t, await database(t));
-    await imported(destination, FORMAT_1);
-    const rows = await allRows(destination);
-    const named = (all: readonly Row[] | undefined, names: Readonly<Record<string, string>>) =>
+    const destination = await openStoreAt(t, await database(t));
+    await importFromFile(destination, FORMAT_1);
+    const rows = await readAllRows(destination);
+    const named = (all: readonly ExportedRow[] | undefined, names: Readonly<Record<string, string>>) =>
       all?.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [names[name] ?? name, value])));
     assert.deepEqual(rows.pending_deliveries, named(deliveries, { owed_at: 'created_at' }));
     const times = { owed_at: 'created_at', settled_at: 'finalized_at' };
@@ -55,9 +61,9 @@ for (const { test, database } of stores) {
     assert.equal(rows.hooks?.length, hooks?.length);
     // A new export of the imported data is in format 2, and it can be imported.
     const again = join(temporaryFolder(t), 'again.jsonl');
-    const end = await exported(destination, again);
-    assert.equal(JSON.parse(linesIn(again)[0] ?? '').carillon, 2);
-    assert.deepEqual((await imported(await openAt(t, await database(t)), again)).end, end);
+    const end = await exportToFile(destination, again);
+    assert.equal(JSON.parse(readLines(again)[0] ?? '').carillon, 2);
+    assert.deepEqual((await importFromFile(await openStoreAt(t, await database(t)), again)).end, end);
   });
 }
 
@@ -65,31 +71,31 @@ for (const from of stores) {
   for (const to of stores) {
     from.test(`a whole service is moved to ${to.name} and back with identical rows`, async (t) => {
       const path = join(temporaryFolder(t), 'service.jsonl');
-      const source = await openAt(t, await from.database(t));
-      await fill(source);
+      const source = await openStoreAt(t, await from.database(t));
+      await fillAccounts(source);
       await source.write(({ queries }) =>
         queries.updateTable('hooks').set({ lease_owner: 77, unacknowledged: 1 }).execute(),
       );
-      const rows = await movedRows(source);
-      for (const table of tables) assert.ok((rows[table]?.length ?? 0) >= 2, table);
-      const end = await exported(source, path);
+      const rows = await rowsWithoutLeases(source);
+      for (const table of exportedTables) assert.ok((rows[table]?.length ?? 0) >= 2, table);
+      const end = await exportToFile(source, path);
 
-      const destination = await openAt(t, await to.database(t));
-      assert.deepEqual((await imported(destination, path)).end, end);
-      assert.deepEqual(await allRows(destination), rows);
-      assert.equal(await findUnfinished(destination.read), undefined);
+      const destination = await openStoreAt(t, await to.database(t));
+      assert.deepEqual((await importFromFile(destination, path)).end, end);
+      assert.deepEqual(await readAllRows(destination), rows);
+      assert.equal(await findIncompleteTransfer(destination.read), undefined);
 
-      const again = await exported(destination, `${path}.back`);
+      const again = await exportToFile(destination, `${path}.back`);
       assert.deepEqual(again.tables, end.tables);
-      const third = await openAt(t, await from.database(t));
-      await imported(third, `${path}.back`);
-      assert.deepEqual(await allRows(third), rows);
+      const third = await openStoreAt(t, await from.database(t));
+      await importFromFile(third, `${path}.back`);
+      assert.deepEqual(await readAllRows(third), rows);
     });
 
     from.test(`C5 ids are not issued again after a move to ${to.name}, deleted or not`, async (t) => {
       const path = join(temporaryFolder(t), 'service.jsonl');
-      const source = await openAt(t, await from.database(t));
-      await fill(source);
+      const source = await openStoreAt(t, await from.database(t));
+      await fillAccounts(source);
       const event = { account_id: 2, event_name: 'x', start_date: '', due_date: '', project_id: 0, user_id: 1 };
       const make = (store: Store) =>
         store.write(({ queries }) =>
@@ -106,9 +112,9 @@ for (const from of stores) {
       const { event_id } = await make(source);
       assert.equal(event_id, 9_001);
       await source.write(({ queries }) => queries.deleteFrom('events').where('event_id', '=', event_id).execute());
-      await exported(source, path);
-      const destination = await openAt(t, await to.database(t));
-      await imported(destination, path);
+      await exportToFile(source, path);
+      const destination = await openStoreAt(t, await to.database(t));
+      await importFromFile(destination, path);
       assert.deepEqual(await highestIds(destination), await highestIds(source));
       assert.equal((await make(destination)).event_id, 9_002);
     });
@@ -118,14 +124,14 @@ for (const from of stores) {
 for (const { test, database } of stores) {
   test('an export of one account contains all of it and nothing of another: no row, no id, no name', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    const end = await exported(source, path, 'ACME.test');
-    const [, ...lines] = linesIn(path);
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    const end = await exportToFile(source, path, 'ACME.test');
+    const [, ...lines] = readLines(path);
     for (const line of lines) assert.doesNotMatch(line, /\b(?:70|65)\d\d\b|other\.test/);
     const accounts = lines.slice(0, -1).map((line) => JSON.parse(line).row.account_id);
     assert.deepEqual([...new Set(accounts)], [ACME.accountId]);
-    for (const table of tables) {
+    for (const table of exportedTables) {
       const all = await source.read.selectFrom(table).select('account_id').where('account_id', '=', 1).execute();
       assert.equal(end.tables[table]?.rows, all.length, table);
     }
@@ -133,25 +139,25 @@ for (const { test, database } of stores) {
 
   test('an account is imported next to others without conflicts, and they are unchanged', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    const whole = await movedRows(source);
-    await exported(source, path, 'acme.test');
-    const destination = await openAt(t, await database(t));
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    const whole = await rowsWithoutLeases(source);
+    await exportToFile(source, path, 'acme.test');
+    const destination = await openStoreAt(t, await database(t));
     await fillAccount(destination, 'other.test', OTHER);
-    await imported(destination, path);
-    assert.deepEqual(await movedRows(destination), whole);
+    await importFromFile(destination, path);
+    assert.deepEqual(await rowsWithoutLeases(destination), whole);
   });
 
   test('an account with conflicts is rejected, with one line per kind, and nothing is written', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    await exported(source, path, 'acme.test');
-    const destination = await openAt(t, await database(t));
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    await exportToFile(source, path, 'acme.test');
+    const destination = await openStoreAt(t, await database(t));
     await fillAccount(destination, 'acme.test', { accountId: 5, first: 2_009, count: 3 });
-    const before = await allRows(destination);
-    await assert.rejects(imported(destination, path), (error: Error) => {
+    const before = await readAllRows(destination);
+    await assert.rejects(importFromFile(destination, path), (error: Error) => {
       const lines = error.message.split('\n');
       assert.ok(lines.includes('Taken in this database: the domain acme.test.'));
       assert.ok(lines.includes('Taken in this database: the ids in events 2009.'));
@@ -160,40 +166,40 @@ for (const { test, database } of stores) {
       assert.equal(lines.at(-1), 'Ids are kept, so this account needs an empty database.');
       return true;
     });
-    assert.deepEqual(await allRows(destination), before);
-    assert.equal(await findUnfinished(destination.read), undefined);
+    assert.deepEqual(await readAllRows(destination), before);
+    assert.equal(await findIncompleteTransfer(destination.read), undefined);
   });
 
   test('a pending delivery conflicts with a finalized one of the same id', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
-    const source = await openAt(t, await database(t));
+    const source = await openStoreAt(t, await database(t));
     await fillAccount(source, 'acme.test', ACME);
-    await exported(source, path, 'acme.test');
-    const destination = await openAt(t, await database(t));
+    await exportToFile(source, path, 'acme.test');
+    const destination = await openStoreAt(t, await database(t));
     await fillAccount(destination, 'other.test', { ...OTHER, first: ACME.first + 500 });
     await assert.rejects(
-      imported(destination, path),
+      importFromFile(destination, path),
       /the ids in pending_deliveries 2001, 2002, 2003, 2004, 2005 and 1 more\./,
     );
   });
 
   test('a whole service is only imported into an empty database', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    await exported(source, path);
-    const destination = await openAt(t, await database(t));
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    await exportToFile(source, path);
+    const destination = await openStoreAt(t, await database(t));
     await fillAccount(destination, 'third.test', { accountId: 9, first: 90_001, count: 1 });
-    const before = await allRows(destination);
-    await assert.rejects(imported(destination, path), {
+    const before = await readAllRows(destination);
+    await assert.rejects(importFromFile(destination, path), {
       message: 'The database is not empty (it has third.test): a whole service can only be imported into an empty one.',
     });
-    assert.deepEqual(await allRows(destination), before);
+    assert.deepEqual(await readAllRows(destination), before);
   });
 
   test('an export is a consistent snapshot, whatever is written while it runs', async (t) => {
-    const source = await openAt(t, await database(t));
-    await fill(source);
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
     let text = '';
     let late = 0;
     const sink = {
@@ -208,7 +214,7 @@ for (const { test, database } of stores) {
       },
     };
     const end = await exportTo(sink, { store: source, domain: null, clock: systemClock, progress: silentProgress });
-    assert.ok(late > tables.length);
+    assert.ok(late > exportedTables.length);
     assert.equal(end.tables.accounts?.rows, 2);
     assert.equal(end.tables.idempotency?.rows, ACME.count + OTHER.count);
     assert.doesNotMatch(text, /late-/);
@@ -222,10 +228,10 @@ for (const { test, database } of stores) {
 
   test('an import killed at any time continues with --resume and has the same result', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    const rows = await movedRows(source);
-    const { rows: total } = await exported(source, path);
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    const rows = await rowsWithoutLeases(source);
+    const { rows: total } = await exportToFile(source, path);
     const into = await database(t);
     const moments: [string, number][] = [
       ['checking the file', 5],
@@ -244,85 +250,88 @@ for (const { test, database } of stores) {
     for (const moment of moments) {
       const [stage, after] = moment;
       assert.equal(await importKilled(into, path, stage, after), 'SIGKILL', `${stage} ${after}`);
-      const store = await openAt(t, into);
-      const unfinished = await findUnfinished(store.read);
+      const store = await openStoreAt(t, into);
+      const unfinished = await findIncompleteTransfer(store.read);
       assert.equal(unfinished === undefined, moments.indexOf(moment) < 2, `${stage} ${after}`);
       assert.ok((unfinished?.line ?? 0) >= line);
       line = unfinished?.line ?? 0;
       await store.close();
     }
     assert.equal(line, total + 1);
-    const destination = await openAt(t, into);
-    await imported(destination, path, { resume: true });
-    assert.deepEqual(await allRows(destination), rows);
+    const destination = await openStoreAt(t, into);
+    await importFromFile(destination, path, { resume: true });
+    assert.deepEqual(await readAllRows(destination), rows);
     assert.deepEqual(await highestIds(destination), await highestIds(source));
-    assert.equal(await findUnfinished(destination.read), undefined);
+    assert.equal(await findIncompleteTransfer(destination.read), undefined);
   });
 
   test('an incomplete transfer can only be continued as it was started, or be undone completely', async (t) => {
     const folder = temporaryFolder(t);
     const [path, another] = [join(folder, 'acme.jsonl'), join(folder, 'again.jsonl')];
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    await exported(source, path, 'acme.test');
-    await exported(source, another, 'other.test');
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    await exportToFile(source, path, 'acme.test');
+    await exportToFile(source, another, 'other.test');
     const into = await database(t);
-    const first = await openAt(t, into);
+    const first = await openStoreAt(t, into);
     await fillAccount(first, 'other.test', OTHER);
-    const before = await allRows(first);
+    const before = await readAllRows(first);
     await first.close();
     assert.equal(await importKilled(into, path, 'import', 40), 'SIGKILL');
 
-    const destination = await openAt(t, into);
-    const { line = 0 } = (await findUnfinished(destination.read)) ?? {};
+    const destination = await openStoreAt(t, into);
+    const { line = 0 } = (await findIncompleteTransfer(destination.read)) ?? {};
     assert.ok(line > 40);
-    await assert.rejects(imported(destination, path), /^TransferError: An import into this database is incomplete: /);
-    await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
+    await assert.rejects(
+      importFromFile(destination, path),
+      /^TransferError: An import into this database is incomplete: /,
+    );
+    await assert.rejects(importFromFile(destination, another, { resume: true }), /is of another file than /);
     const ports = { store: destination, clock: systemClock, progress: silentProgress };
-    await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database is incomplete/);
+    await assert.rejects(removeExported(ports, another, 'other.test'), /An import into this database is incomplete/);
     assert.equal(await undoImport(ports), line - 1);
-    assert.deepEqual(await allRows(destination), before);
+    assert.deepEqual(await readAllRows(destination), before);
     await assert.rejects(undoImport(ports), { message: 'There is no incomplete import.' });
-    await imported(destination, path);
-    assert.deepEqual(await allRows(destination), await movedRows(source));
+    await importFromFile(destination, path);
+    assert.deepEqual(await readAllRows(destination), await rowsWithoutLeases(source));
   });
 
   test('after an import the database is compared with the file: a difference is reported, and no service can start', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
-    const source = await openAt(t, await database(t));
-    await fill(source);
-    await exported(source, path);
+    const source = await openStoreAt(t, await database(t));
+    await fillAccounts(source);
+    await exportToFile(source, path);
     const into = await database(t);
     assert.equal(await importKilled(into, path, 'comparing', 0), 'SIGKILL');
-    const destination = await openAt(t, into);
+    const destination = await openStoreAt(t, into);
     await destination.write(async ({ queries }) => {
       await queries.updateTable('events').set({ event_name: 'another' }).where('event_id', '=', 2_003).execute();
       await queries.deleteFrom('manual_attempts').where('manual_attempt_id', '=', 2_004).execute();
     });
-    await assert.rejects(imported(destination, path, { resume: true }), {
+    await assert.rejects(importFromFile(destination, path, { resume: true }), {
       message: [
         'events: the rows in the database are not those of the file.',
         'manual_attempts: 14 rows in the database, 15 in the file.',
         'No service can start on this database: carillon import --undo removes the import.',
       ].join('\n'),
     });
-    assert.equal((await findUnfinished(destination.read))?.work, 'import');
+    assert.equal((await findIncompleteTransfer(destination.read))?.work, 'import');
   });
 
   test('a moved account is removed if it matches its export, and the others are unchanged', async (t) => {
     const folder = temporaryFolder(t);
     const path = join(folder, 'acme.jsonl');
-    const source = await openAt(t, await database(t));
+    const source = await openStoreAt(t, await database(t));
     await fillAccount(source, 'other.test', OTHER);
-    const others = await allRows(source);
+    const others = await readAllRows(source);
     await fillAccount(source, 'acme.test', ACME);
     const ports = { store: source, clock: systemClock, progress: silentProgress };
-    await exported(source, path, 'acme.test');
-    await exported(source, join(folder, 'service.jsonl'));
+    await exportToFile(source, path, 'acme.test');
+    await exportToFile(source, join(folder, 'service.jsonl'));
 
-    await assert.rejects(removeMoved(ports, path, 'other.test'), /is not an export of other\.test only/);
+    await assert.rejects(removeExported(ports, path, 'other.test'), /is not an export of other\.test only/);
     await assert.rejects(
-      removeMoved(ports, join(folder, 'service.jsonl'), 'acme.test'),
+      removeExported(ports, join(folder, 'service.jsonl'), 'acme.test'),
       /is not an export of acme\.test only/,
     );
 
@@ -330,17 +339,17 @@ for (const { test, database } of stores) {
       queries.updateTable('tasks').set({ task_name: 'late' }).where('task_id', '=', 2_002).returningAll().execute(),
     );
     assert.equal(late.length, 1);
-    const before = await allRows(source);
+    const before = await readAllRows(source);
     await assert.rejects(
-      removeMoved(ports, path, 'acme.test'),
+      removeExported(ports, path, 'acme.test'),
       /^TransferError: tasks: the rows .*\nNothing was removed/,
     );
-    assert.deepEqual(await allRows(source), before);
-    assert.equal(await findUnfinished(source.read), undefined);
+    assert.deepEqual(await readAllRows(source), before);
+    assert.equal(await findIncompleteTransfer(source.read), undefined);
 
-    await exported(source, path, 'acme.test');
-    await removeMoved(ports, path, 'acme.test');
-    assert.deepEqual(await allRows(source), others);
-    assert.equal(await findUnfinished(source.read), undefined);
+    await exportToFile(source, path, 'acme.test');
+    await removeExported(ports, path, 'acme.test');
+    assert.deepEqual(await readAllRows(source), others);
+    assert.equal(await findIncompleteTransfer(source.read), undefined);
   });
 }

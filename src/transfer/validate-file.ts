@@ -1,20 +1,20 @@
 import type { Queries } from '../store/store.ts';
-import { exportRules, type MovedTable, type Row, rowError, tables } from './exported-tables.ts';
-import { type Header, TableHasher, type Totals } from './format.ts';
-import { pagesOf, type Scope } from './keyset-pages.ts';
-import type { Progress } from './progress.ts';
-import { declaredRows, type ExportSummary, type FileRow, readExport } from './read-export.ts';
+import { type ExportedRow, type ExportedTable, exportedTables, exportRules, findRowError } from './exported-tables.ts';
+import { type ExportHeader, type ExportTotals, TableHasher } from './format.ts';
+import { keysetPages, type TransferScope } from './keyset-pages.ts';
+import type { TransferProgress } from './progress.ts';
+import { type ExportSummary, type FileRow, readDeclaredRowCount, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 
 /** A validated export: header, totals, and the account that it contains (`scope`; null for a whole service). */
-export type ValidatedFile = ExportSummary & { readonly path: string; readonly scope: Scope };
+export type ValidatedFile = ExportSummary & { readonly path: string; readonly scope: TransferScope };
 
 /**
  * Validates a whole export before any row is imported: the checksum of every line, the columns of every row and, in the
  * export of one account, that every row belongs to the account. Throws `TransferError` with line and field.
  */
-export async function checkFile(path: string, progress: Progress): Promise<ValidatedFile> {
-  progress.begin('checking the file', await declaredRows(path));
+export async function validateFile(path: string, progress: TransferProgress): Promise<ValidatedFile> {
+  progress.begin('checking the file', await readDeclaredRowCount(path));
   const validator = new Validator();
   const contentsOfFile = await readExport(path, {
     header: (header) => validator.begin(header),
@@ -28,35 +28,35 @@ export async function checkFile(path: string, progress: Progress): Promise<Valid
 }
 
 /** Parses a row that was already validated. */
-export function rowOf({ json }: FileRow): Row {
-  return JSON.parse(json) as Row;
+export function parseRow({ json }: FileRow): ExportedRow {
+  return JSON.parse(json) as ExportedRow;
 }
 
 class Validator {
-  #header: Pick<Header, 'domain' | 'issued'> = { domain: null, issued: {} };
+  #header: Pick<ExportHeader, 'domain' | 'issued'> = { domain: null, issued: {} };
   #accountId: number | undefined;
 
-  begin(header: Header): void {
+  begin(header: ExportHeader): void {
     this.#header = header;
   }
 
-  get scope(): Scope {
+  get scope(): TransferScope {
     if (this.#header.domain === null) return null;
     if (this.#accountId === undefined)
       throw new TransferError(`The file does not contain the account ${this.#header.domain}.`);
     return this.#accountId;
   }
 
-  row(table: MovedTable, { line, json }: FileRow): void {
-    const row = readRow(line, json);
-    const fault = rowError(table, row) ?? this.#belongs(table, row as Row);
+  row(table: ExportedTable, { line, json }: FileRow): void {
+    const row = parseJson(line, json);
+    const fault = findRowError(table, row) ?? this.#findRowFault(table, row as ExportedRow);
     if (fault !== undefined) throw new TransferError(`Line ${line}: ${table}${fault}.`);
   }
 
-  #belongs(table: MovedTable, row: Row): string | undefined {
-    const { idsOf, key } = exportRules[table];
+  #findRowFault(table: ExportedTable, row: ExportedRow): string | undefined {
+    const { idTable, key } = exportRules[table];
     const id = row[key[0] ?? ''];
-    if (idsOf !== undefined && Number(id) > (this.#header.issued[idsOf] ?? 0))
+    if (idTable !== undefined && Number(id) > (this.#header.issued[idTable] ?? 0))
       return `.${key[0]} is higher than any id that was issued`;
     const { domain } = this.#header;
     if (domain === null) return undefined;
@@ -66,7 +66,7 @@ class Validator {
   }
 }
 
-function readRow(line: number, json: string): unknown {
+function parseJson(line: number, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
@@ -78,17 +78,17 @@ function readRow(line: number, json: string): unknown {
  * Compares the row counts and checksums of the database with those of an export, table by table. Throws `TransferError`
  * with a line for each difference.
  */
-export async function verify(
+export async function compareWithExport(
   queries: Queries,
-  scope: Scope,
-  { rows, tables: expected }: Totals,
-  progress: Progress,
+  scope: TransferScope,
+  { rows, tables: expected }: ExportTotals,
+  progress: TransferProgress,
 ): Promise<void> {
   progress.begin('comparing', rows);
   const faults: string[] = [];
-  for (const table of tables) {
+  for (const table of exportedTables) {
     const tallier = new TableHasher();
-    for await (const page of pagesOf(queries, table, scope)) {
+    for await (const page of keysetPages(queries, table, scope)) {
       tallier.add(page.map((row) => JSON.stringify(row)));
       progress.advance(page.length);
     }

@@ -1,4 +1,4 @@
-import { packageSources, type Source, sourcesBelow } from '../laws/source.ts';
+import { packageSources, type SourceFile, sourcesBelow } from '../laws/source.ts';
 
 /**
  * The clauses: the promises of Carillon. Code, tests and documents refer to them by number. C clauses interpret the
@@ -62,26 +62,26 @@ export const clauses: Readonly<Record<string, string>> = {
 export const isClause = (id: string): boolean => Object.hasOwn(clauses, id);
 
 /** A test whose name begins with the numbers of the clauses that it proves. */
-export type Proof = { readonly file: string; readonly name: string; readonly clauses: readonly string[] };
+export type ClauseTest = { readonly file: string; readonly name: string; readonly clauses: readonly string[] };
 
 const TEST_CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
 
 /** Returns all tests whose names begin with a clause number, in the order of their files. */
-export function findProofs(): readonly Proof[] {
+export function findClauseTests(): readonly ClauseTest[] {
   const files = ['src', ...packageSources, 'test']
     .flatMap(sourcesBelow)
     .filter(({ path }) => path.endsWith('.test.ts'));
-  return files.flatMap(proofsIn);
+  return files.flatMap(clauseTestsIn);
 }
 
-function proofsIn(source: Source): Proof[] {
+function clauseTestsIn(source: SourceFile): ClauseTest[] {
   return [...source.code.matchAll(TEST_CALL)]
-    .map((match) => nameAt(source, match.index + match[0].length))
+    .map((match) => testNameAt(source, match.index + match[0].length))
     .map((name) => ({ file: source.path, name: displayName(name), clauses: clausesOf(name) }))
     .filter(({ clauses }) => clauses.length > 0);
 }
 
-function nameAt({ text, code }: Source, begin: number): string {
+function testNameAt({ text, code }: SourceFile, begin: number): string {
   return text.slice(begin + 1, code.indexOf(text[begin] ?? '', begin + 1));
 }
 

@@ -2,22 +2,22 @@
  * Every table row, numbered rule and obligation of the specification, each with the clauses that implement it.
  * Points that the specification leaves open ("not shown") are rows as well; their clauses describe the choice.
  */
-export type Row = { readonly id: string; readonly brief: string; readonly clauses: readonly string[] };
+export type SpecificationRow = { readonly id: string; readonly summary: string; readonly clauses: readonly string[] };
 
-export type Section = { readonly title: string; readonly rows: readonly Row[] };
+export type SpecificationSection = { readonly title: string; readonly rows: readonly SpecificationRow[] };
 
 /** Parses lines `id: description → clauses`. */
-function section(title: string, lines: readonly string[]): Section {
-  return { title, rows: lines.map(rowOf) };
+function parseSection(title: string, lines: readonly string[]): SpecificationSection {
+  return { title, rows: lines.map(parseRow) };
 }
 
-function rowOf(line: string): Row {
+function parseRow(line: string): SpecificationRow {
   const [, id = '', brief = '', clauseList = ''] = /^(\S+): (.+) → ([CX\d ]+)$/.exec(line) ?? [];
-  return { id, brief, clauses: clauseList.split(' ') };
+  return { id, summary: brief, clauses: clauseList.split(' ') };
 }
 
-export const sections: readonly Section[] = [
-  section('1. What the service does', [
+export const sections: readonly SpecificationSection[] = [
+  parseSection('1. What the service does', [
     'S0-json: everything is exchanged as JSON → C4',
     'S0-base-url: all addresses are relative to a base address → C10',
     'S1-no-polling: the subscriber is told when something happens and need not ask → C20',
@@ -26,7 +26,7 @@ export const sections: readonly Section[] = [
     'S1-3: the resource is fetched there by an authenticated GET → C16',
     'S1-crud: calendar events are created, read, changed and deleted → C25 C26 C27 C28',
   ]),
-  section('2. Resources and their fields', [
+  parseSection('2. Resources and their fields', [
     'S2-event-event_id: string, identifies the event → C5 C24',
     'S2-event-event_name: string → C24',
     'S2-event-start_date: string, YYYY-MM-DD HH:MM:SS → C9 C24',
@@ -45,7 +45,7 @@ export const sections: readonly Section[] = [
     'S2-notification-resource_url: the address of the resource, fetched with GET → C15 C16',
     'S2-other-fields: fields of clients, projects, tasks and subtasks (not shown) → C29 C30 C31 C32',
   ]),
-  section('3. States and transitions', [
+  parseSection('3. States and transitions', [
     'S3-lifetime: a subscription exists from its creation to its removal → C11 C23',
     'S3-subscribe: valid body, free target, known kind: subscribed, 201 with the id → C11',
     'S3-subscribe-invalid: bad field or unknown kind: nothing, 400 → C11',
@@ -57,7 +57,7 @@ export const sections: readonly Section[] = [
     'S3-unsubscribe: exists and is permitted: removed, 200 → C13',
     'S3-events: calendar events have no states → C24',
   ]),
-  section('4. Endpoints', [
+  parseSection('4. Endpoints', [
     'S4-headers: every call carries the headers of section 5 → C1',
     'S4-POST-hooks-target_url: required, a URL → C11',
     'S4-POST-hooks-event: required, a kind of section 6 → C11',
@@ -110,7 +110,7 @@ export const sections: readonly Section[] = [
     'S4-fetch-404: it is gone → C3 C16',
     'S4-fetch-paths: where clients, projects, tasks and subtasks are fetched (not shown) → C29 C30 C31 C32',
   ]),
-  section('5. Authentication', [
+  parseSection('5. Authentication', [
     'S5-key: the API key of a user, on every call → C1',
     'S5-domain: the host name of the account, on every call → C1',
     'S5-content-type: application/json on calls with a body → C4',
@@ -120,7 +120,7 @@ export const sections: readonly Section[] = [
     'S5-2-check: a subscriber should check that resource_url is an address of the service → C10 C16',
     'S5-3: how a key is issued (not shown) → X7',
   ]),
-  section('6. Events', [
+  parseSection('6. Events', [
     'S6-completed_subtask: a subtask is completed → C33',
     'S6-completed_task: a task is completed → C33',
     'S6-new_client: a client is added → C29',
@@ -134,7 +134,7 @@ export const sections: readonly Section[] = [
     'S6-2-other: any other status is a failure, tried again, the third removes → C17 C18',
     'S6-3: only what the subscribing user created is told → C14',
   ]),
-  section('7. Errors', [
+  parseSection('7. Errors', [
     'S7-200: reads, updates, deletes, unsubscribing → C8 C13',
     'S7-201: creating a hook or an event → C8 C11',
     'S7-400: bad field data or kind when subscribing → C11',
@@ -143,13 +143,13 @@ export const sections: readonly Section[] = [
     'S7-409: the target is not unique → C12',
     'S7-shape: what an error looks like (not shown) → C6',
   ]),
-  section('8. Limits', [
+  parseSection('8. Limits', [
     'S8-limit: at most 1000 records of events → C7',
     'S8-failures: three failed deliveries, then the subscription is removed → C18',
     'S8-wait: the time between tries (not shown) → C18',
     'S8-rate: limits on requests (not shown) → C6',
   ]),
-  section('9. Versioning', [
+  parseSection('9. Versioning', [
     'S9-path: every path begins with /v2 → C1 C4',
     'S9-policy: other versions and changes (not shown) → C4',
   ]),

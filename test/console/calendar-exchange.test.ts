@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axeFindings, consoleOf } from '../kit/network/browser.ts';
+import { axeFindings, startConsole } from '../kit/network/browser.ts';
 
 const ICS = [
   ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', 'UID:1', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:Cast the bell'],
@@ -8,7 +8,7 @@ const ICS = [
 ].join('\r\n');
 
 test('X9 a subscription URL is created, shown once and revoked; an .ics file is imported with a report of ignored properties', async (t) => {
-  const { owner, page } = await consoleOf(t, { path: 'calendar?date=2027-01-31' });
+  const { owner, page } = await startConsole(t, { path: 'calendar?date=2027-01-31' });
   await page.getByRole('button', { name: 'Subscribe or import' }).click();
   await page.getByLabel('What it shows').selectOption('account');
   await page.getByLabel('What it is for').fill('Telephone');

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { fitRows, type GridEntry, inOrder } from '../../console/src/screens/calendar/layout.ts';
+import { compareEntries, fitRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
 import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
-import { offsets, repeatDates } from '../../console/src/screens/calendar/repeat.ts';
+import { dayOffsets, repeatDates } from '../../console/src/screens/calendar/repeat.ts';
 import {
-  dated,
-  datedFrom,
-  dayAt,
+  dayFromNumber,
   dayNumber,
   daysOf,
-  daysShown,
   type EventDates,
-  filledFrom,
+  formToEventDates,
   isDay,
-  moved,
+  moveDates,
   plusDays,
   plusMonths,
   plusSeconds,
-  resized,
+  resizeDates,
   stepDate,
   timeSpanOf,
+  toEventDates,
+  toFormDates,
+  visibleDays,
   weekdayOf,
 } from '../../console/src/screens/calendar/time-math.ts';
 
@@ -30,7 +30,7 @@ const projects = ['Node', 'Node 27', 'Web site', 'Überarbeitung', '2026 plan'].
 }));
 
 /** Parses a line on Monday, April 20, 2026, and formats the result as `name | days | times | project`. */
-function parse(line: string, today = '2026-04-20', isMonthFirst = false): string {
+function parseToText(line: string, today = '2026-04-20', isMonthFirst = false): string {
   const { name, days, times, project } = parseQuickAdd(line, { today, projects, isMonthFirst });
   const parts = [
     name,
@@ -42,7 +42,7 @@ function parse(line: string, today = '2026-04-20', isMonthFirst = false): string
 }
 
 /** Test cases by name: quick-add lines, each with the expected result of `parseToText`. */
-const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const quickAddCases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'the example of the specification': {
     'Release v27 20 Apr – 24 Apr #Node 27': 'Release v27 | 2026-04-20..2026-04-24 |  | Node 27',
   },
@@ -150,18 +150,18 @@ const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'returns an empty name for a line with only a date': { '20 Apr': ' | 2026-04-20', '': '', '   ': '' },
 };
 
-for (const [name, lines] of Object.entries(cases)) {
+for (const [name, lines] of Object.entries(quickAddCases)) {
   test(`quick add: ${name}`, () => {
-    for (const [line, expected] of Object.entries(lines)) assert.equal(parse(line), expected, line);
+    for (const [line, expected] of Object.entries(lines)) assert.equal(parseToText(line), expected, line);
   });
 }
 
 test('quick add: a date with a slash follows the locale unless it is unambiguous', () => {
-  assert.equal(parse('x 4/5', undefined, false), 'x | 2026-05-04');
-  assert.equal(parse('x 4/5', undefined, true), 'x | 2027-04-05');
+  assert.equal(parseToText('x 4/5', undefined, false), 'x | 2026-05-04');
+  assert.equal(parseToText('x 4/5', undefined, true), 'x | 2027-04-05');
   for (const isMonthFirst of [true, false]) {
-    assert.equal(parse('x 4/20', undefined, isMonthFirst), 'x | 2026-04-20');
-    assert.equal(parse('x 20/4', undefined, isMonthFirst), 'x | 2026-04-20');
+    assert.equal(parseToText('x 4/20', undefined, isMonthFirst), 'x | 2026-04-20');
+    assert.equal(parseToText('x 20/4', undefined, isMonthFirst), 'x | 2026-04-20');
   }
 });
 
@@ -196,15 +196,15 @@ test('quick add: random text never yields an end before its start', () => {
 });
 
 const DAY_S = 86_400;
-const event = (start_date: string, due_date: string): EventDates => ({ start_date, due_date });
+const eventDates = (start_date: string, due_date: string): EventDates => ({ start_date, due_date });
 
 test('days convert to numbers and back, for 400 years and at both ends of the calendar', () => {
   for (let number = dayNumber('1800-01-01'); number <= dayNumber('2200-01-01'); number += 1) {
-    assert.equal(dayNumber(dayAt(number)), number);
-    assert.equal(dayAt(number + 1) > dayAt(number), true);
+    assert.equal(dayNumber(dayFromNumber(number)), number);
+    assert.equal(dayFromNumber(number + 1) > dayFromNumber(number), true);
   }
   assert.deepEqual(
-    ['0001-01-01', '9999-12-31'].map((day) => dayAt(dayNumber(day))),
+    ['0001-01-01', '9999-12-31'].map((day) => dayFromNumber(dayNumber(day))),
     ['0001-01-01', '9999-12-31'],
   );
   assert.deepEqual([plusDays('9999-12-31', 1), plusDays('0001-01-01', -1)], ['9999-12-31', '0001-01-01']);
@@ -220,12 +220,12 @@ test('adding months clamps to the last day of a shorter month', () => {
 });
 
 test('the month view shows whole weeks, from the first day of the week of the locale', () => {
-  assert.deepEqual(daysShown('month', '2026-04-20', 1), { from: '2026-03-30', to: '2026-05-03' });
-  assert.deepEqual(daysShown('month', '2026-04-20', 0), { from: '2026-03-29', to: '2026-05-02' });
-  assert.deepEqual(daysShown('month', '2027-02-10', 1), { from: '2027-02-01', to: '2027-02-28' });
-  assert.deepEqual(daysShown('week', '2026-04-26', 1), { from: '2026-04-20', to: '2026-04-26' });
-  assert.deepEqual(daysShown('day', '2026-04-26', 1), { from: '2026-04-26', to: '2026-04-26' });
-  assert.deepEqual(daysShown('list', '2026-04-26', 1), { from: '2026-04-01', to: '2026-04-30' });
+  assert.deepEqual(visibleDays('month', '2026-04-20', 1), { from: '2026-03-30', to: '2026-05-03' });
+  assert.deepEqual(visibleDays('month', '2026-04-20', 0), { from: '2026-03-29', to: '2026-05-02' });
+  assert.deepEqual(visibleDays('month', '2027-02-10', 1), { from: '2027-02-01', to: '2027-02-28' });
+  assert.deepEqual(visibleDays('week', '2026-04-26', 1), { from: '2026-04-20', to: '2026-04-26' });
+  assert.deepEqual(visibleDays('day', '2026-04-26', 1), { from: '2026-04-26', to: '2026-04-26' });
+  assert.deepEqual(visibleDays('list', '2026-04-26', 1), { from: '2026-04-01', to: '2026-04-30' });
   assert.equal(stepDate('month', '2026-01-31', 1), '2026-02-28');
   assert.equal(stepDate('week', '2026-04-20', -1), '2026-04-13');
 });
@@ -239,74 +239,86 @@ test('isDay accepts only existing days', () => {
 
 /** Stored events, each with the time span that the calendar displays; `end` is exclusive. */
 const timeCases: readonly [event: EventDates, start: string, end: string, isAllDay: boolean][] = [
-  [event('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
-  [event('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
-  [event('2026-04-20 14:00:00', '2026-04-20 15:30:00'), '2026-04-20 14:00:00', '2026-04-20 15:30:00', false],
-  [event('2026-04-20 22:00:00', '2026-04-20 23:59:59'), '2026-04-20 22:00:00', '2026-04-21 00:00:00', false],
-  [event('2026-04-20 00:00:00', '2026-04-20 09:00:00'), '2026-04-20 00:00:00', '2026-04-20 09:00:00', false],
+  [eventDates('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
+  [eventDates('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
+  [eventDates('2026-04-20 14:00:00', '2026-04-20 15:30:00'), '2026-04-20 14:00:00', '2026-04-20 15:30:00', false],
+  [eventDates('2026-04-20 22:00:00', '2026-04-20 23:59:59'), '2026-04-20 22:00:00', '2026-04-21 00:00:00', false],
+  [eventDates('2026-04-20 00:00:00', '2026-04-20 09:00:00'), '2026-04-20 00:00:00', '2026-04-20 09:00:00', false],
 ];
 
 test('the last day of an event is inclusive, and an end of 23:59:59 means midnight; in both directions', () => {
   for (const [stored, start, end, isAllDay] of timeCases) {
     assert.deepEqual(timeSpanOf(stored), { start, end, isAllDay });
-    assert.deepEqual(dated({ start, end, isAllDay }), stored);
-    assert.deepEqual(datedFrom(filledFrom(stored)).start_date, stored.start_date);
+    assert.deepEqual(toEventDates({ start, end, isAllDay }), stored);
+    assert.deepEqual(formToEventDates(toFormDates(stored)).start_date, stored.start_date);
   }
 });
 
 test('a start time without an end time is one hour on the same day, otherwise all-day', () => {
-  assert.deepEqual(timeSpanOf(event('2026-04-20 14:00:00', '2026-04-20 00:00:00')), {
+  assert.deepEqual(timeSpanOf(eventDates('2026-04-20 14:00:00', '2026-04-20 00:00:00')), {
     start: '2026-04-20 14:00:00',
     end: '2026-04-20 15:00:00',
     isAllDay: false,
   });
-  assert.equal(timeSpanOf(event('2026-04-20 14:00:00', '2026-04-22 00:00:00')).isAllDay, true);
+  assert.equal(timeSpanOf(eventDates('2026-04-20 14:00:00', '2026-04-22 00:00:00')).isAllDay, true);
 });
 
 test('an entered end at midnight is the end of the day, never an all-day event', () => {
   const filled = { startDay: '2026-04-20', startTime: '22:00', dueTime: '00:00' };
-  const wanted = event('2026-04-20 22:00:00', '2026-04-20 23:59:59');
-  assert.deepEqual(datedFrom({ ...filled, dueDay: '2026-04-21' }), wanted);
-  assert.deepEqual(datedFrom({ ...filled, dueDay: '2026-04-20' }), wanted);
+  const wanted = eventDates('2026-04-20 22:00:00', '2026-04-20 23:59:59');
+  assert.deepEqual(formToEventDates({ ...filled, dueDay: '2026-04-21' }), wanted);
+  assert.deepEqual(formToEventDates({ ...filled, dueDay: '2026-04-20' }), wanted);
 });
 
 test('an event moved by days keeps its times exactly', () => {
-  const stored = event('2026-04-20 14:15:16', '2026-04-22 00:00:00');
-  assert.deepEqual(moved(stored, 8 * DAY_S), event('2026-04-28 14:15:16', '2026-04-30 00:00:00'));
-  assert.deepEqual(moved(moved(stored, 8 * DAY_S), -8 * DAY_S), stored);
+  const stored = eventDates('2026-04-20 14:15:16', '2026-04-22 00:00:00');
+  assert.deepEqual(moveDates(stored, 8 * DAY_S), eventDates('2026-04-28 14:15:16', '2026-04-30 00:00:00'));
+  assert.deepEqual(moveDates(moveDates(stored, 8 * DAY_S), -8 * DAY_S), stored);
 });
 
 test('an event moved by hours keeps an end at midnight', () => {
-  const stored = event('2026-04-20 22:00:00', '2026-04-20 23:00:00');
-  const later = moved(stored, 3_600);
-  assert.deepEqual(later, event('2026-04-20 23:00:00', '2026-04-20 23:59:59'));
-  assert.deepEqual(moved(later, 3_600), event('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
-  assert.deepEqual(moved(moved(later, 3_600), -7_200), stored);
+  const stored = eventDates('2026-04-20 22:00:00', '2026-04-20 23:00:00');
+  const later = moveDates(stored, 3_600);
+  assert.deepEqual(later, eventDates('2026-04-20 23:00:00', '2026-04-20 23:59:59'));
+  assert.deepEqual(moveDates(later, 3_600), eventDates('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
+  assert.deepEqual(moveDates(moveDates(later, 3_600), -7_200), stored);
 });
 
 test('an event without an end that is moved by hours still has none, unless it would become all-day', () => {
-  const stored = event('2026-04-20 22:00:00', '2026-04-20 00:00:00');
-  assert.deepEqual(moved(stored, 3_600), event('2026-04-20 23:00:00', '2026-04-20 00:00:00'));
-  assert.deepEqual(moved(stored, 7_200), event('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
+  const stored = eventDates('2026-04-20 22:00:00', '2026-04-20 00:00:00');
+  assert.deepEqual(moveDates(stored, 3_600), eventDates('2026-04-20 23:00:00', '2026-04-20 00:00:00'));
+  assert.deepEqual(moveDates(stored, 7_200), eventDates('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
 });
 
 test('an event is resized at either end, by days and by minutes', () => {
-  const days = event('2026-04-20 00:00:00', '2026-04-24 00:00:00');
-  assert.deepEqual(resized(days, { start: 0, end: DAY_S }), event('2026-04-20 00:00:00', '2026-04-25 00:00:00'));
-  assert.deepEqual(resized(days, { start: -DAY_S, end: 0 }), event('2026-04-19 00:00:00', '2026-04-24 00:00:00'));
-  const hours = event('2026-04-20 14:00:00', '2026-04-20 15:00:00');
-  assert.deepEqual(resized(hours, { start: 0, end: 900 }), event('2026-04-20 14:00:00', '2026-04-20 15:15:00'));
-  assert.deepEqual(resized(hours, { start: 0, end: 9 * 3_600 }), event('2026-04-20 14:00:00', '2026-04-20 23:59:59'));
+  const days = eventDates('2026-04-20 00:00:00', '2026-04-24 00:00:00');
+  assert.deepEqual(
+    resizeDates(days, { start: 0, end: DAY_S }),
+    eventDates('2026-04-20 00:00:00', '2026-04-25 00:00:00'),
+  );
+  assert.deepEqual(
+    resizeDates(days, { start: -DAY_S, end: 0 }),
+    eventDates('2026-04-19 00:00:00', '2026-04-24 00:00:00'),
+  );
+  const hours = eventDates('2026-04-20 14:00:00', '2026-04-20 15:00:00');
+  assert.deepEqual(
+    resizeDates(hours, { start: 0, end: 900 }),
+    eventDates('2026-04-20 14:00:00', '2026-04-20 15:15:00'),
+  );
+  assert.deepEqual(
+    resizeDates(hours, { start: 0, end: 9 * 3_600 }),
+    eventDates('2026-04-20 14:00:00', '2026-04-20 23:59:59'),
+  );
 });
 
 test('daylight saving time neither skips nor repeats an hour, in any time zone', () => {
   const code = `
-    const { moved, plusSeconds, timeSpanOf } = await import('./console/src/screens/calendar/time-math.ts');
+    const { moveDates, plusSeconds, timeSpanOf } = await import('./console/src/screens/calendar/time-math.ts');
     const out = [];
     for (const day of ['2026-03-08', '2026-03-29', '2026-04-05', '2026-09-27', '2026-10-25', '2026-11-01'])
       for (const hour of ['00:30:00', '01:30:00', '02:30:00', '03:30:00'])
         out.push(plusSeconds(day + ' ' + hour, 3600), plusSeconds(day + ' ' + hour, -86400),
-          JSON.stringify(moved({ start_date: day + ' ' + hour, due_date: day + ' 05:00:00' }, 1800)),
+          JSON.stringify(moveDates({ start_date: day + ' ' + hour, due_date: day + ' 05:00:00' }, 1800)),
           JSON.stringify(timeSpanOf({ start_date: day + ' 00:00:00', due_date: day + ' 00:00:00' })));
     process.stdout.write(out.join('\\n'));`;
   const [utc, ...others] = ['UTC', 'America/New_York', 'Pacific/Auckland', 'Europe/Berlin', 'America/Sao_Paulo'].map(
@@ -333,40 +345,40 @@ test('an event repeats daily, weekly, every two weeks or monthly, including the 
   ]);
   assert.deepEqual(repeatDates('2026-04-20', 'daily', '2026-04-19'), []);
   assert.equal(repeatDates('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
-  assert.deepEqual(offsets(['2026-01-31', '2026-02-28']), [0, 28]);
+  assert.deepEqual(dayOffsets(['2026-01-31', '2026-02-28']), [0, 28]);
 });
 
 /** Displayed days of the tests below: four weeks from a Monday. */
-const days = { from: '2027-02-01', to: '2027-02-28' };
+const fourWeeks = { from: '2027-02-01', to: '2027-02-28' };
 
-function entry(id: string, start: string, due = start): GridEntry {
+function gridEntry(id: string, start: string, due = start): LayoutEntry {
   const [from = '', clock = '00:00:00'] = start.split(' ');
   const times = timeSpanOf({ start_date: `${from} ${clock}`, due_date: due.length > 10 ? due : `${due} 00:00:00` });
   return { id, title: id, ...times, days: daysOf(times) };
 }
 
-const names = (entries: readonly GridEntry[]) => entries.map(({ id }) => id);
+const idsOf = (entries: readonly LayoutEntry[]) => entries.map(({ id }) => id);
 
 test('entries that fit are shown without a "more" entry', () => {
-  const entries = [entry('a', '2027-02-01'), entry('b', '2027-02-01'), entry('c', '2027-02-01')];
-  const { shown, more } = fitRows(entries, days, 3);
-  assert.deepEqual([names(shown), [...more]], [['a', 'b', 'c'], []]);
+  const entries = [gridEntry('a', '2027-02-01'), gridEntry('b', '2027-02-01'), gridEntry('c', '2027-02-01')];
+  const { shown, more } = fitRows(entries, fourWeeks, 3);
+  assert.deepEqual([idsOf(shown), [...more]], [['a', 'b', 'c'], []]);
 });
 
 test('with one entry too many, two are hidden to make room for the "more" entry', () => {
-  const entries = ['a', 'b', 'c', 'd'].map((id) => entry(id, '2027-02-01'));
-  const { shown, more } = fitRows(entries, days, 3);
-  assert.deepEqual([names(shown), [...more]], [['a', 'b'], [['2027-02-01', 2]]]);
+  const entries = ['a', 'b', 'c', 'd'].map((id) => gridEntry(id, '2027-02-01'));
+  const { shown, more } = fitRows(entries, fourWeeks, 3);
+  assert.deepEqual([idsOf(shown), [...more]], [['a', 'b'], [['2027-02-01', 2]]]);
 });
 
 test('an entry that does not fit on one of its days is hidden on all of them, and counted on each', () => {
   const entries = [
-    entry('long', '2027-02-01', '2027-02-03'),
-    entry('longer', '2027-02-01', '2027-02-09'),
-    ...['a', 'b', 'c'].map((id) => entry(id, '2027-02-02')),
-  ].sort(inOrder);
-  const { shown, more } = fitRows(entries, days, 2);
-  assert.deepEqual(names(shown), ['longer']);
+    gridEntry('long', '2027-02-01', '2027-02-03'),
+    gridEntry('longer', '2027-02-01', '2027-02-09'),
+    ...['a', 'b', 'c'].map((id) => gridEntry(id, '2027-02-02')),
+  ].sort(compareEntries);
+  const { shown, more } = fitRows(entries, fourWeeks, 2);
+  assert.deepEqual(idsOf(shown), ['longer']);
   assert.equal(more.get('2027-02-02'), 4);
   assert.equal(more.get('2027-02-03'), 1);
   assert.equal(more.get('2027-02-09'), undefined);
@@ -374,14 +386,14 @@ test('an entry that does not fit on one of its days is hidden on all of them, an
 
 test('all-day entries are sorted before timed ones, longer ones first, in a stable order', () => {
   const entries = [
-    entry('noon', '2027-02-01 12:00:00', '2027-02-01 13:00:00'),
-    entry('b', '2027-02-01'),
-    entry('a', '2027-02-01'),
-    entry('long', '2027-02-01', '2027-02-05'),
-    entry('before', '2027-01-20', '2027-02-02'),
+    gridEntry('noon', '2027-02-01 12:00:00', '2027-02-01 13:00:00'),
+    gridEntry('b', '2027-02-01'),
+    gridEntry('a', '2027-02-01'),
+    gridEntry('long', '2027-02-01', '2027-02-05'),
+    gridEntry('before', '2027-01-20', '2027-02-02'),
   ];
-  assert.deepEqual(names([...entries].sort(inOrder)), ['before', 'long', 'a', 'b', 'noon']);
-  assert.deepEqual(names([...entries].reverse().sort(inOrder)), ['before', 'long', 'a', 'b', 'noon']);
+  assert.deepEqual(idsOf([...entries].sort(compareEntries)), ['before', 'long', 'a', 'b', 'noon']);
+  assert.deepEqual(idsOf([...entries].reverse().sort(compareEntries)), ['before', 'long', 'a', 'b', 'noon']);
 });
 
 test('with random entries, no day exceeds its rows, and every entry is shown or counted', () => {
@@ -394,12 +406,12 @@ test('with random entries, no day exceeds its rows, and every entry is shown or 
   for (let run = 0; run < 200; run += 1) {
     const entries = Array.from({ length: 60 }, (_, index) => {
       const from = 1 + next(28);
-      return entry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
-    }).sort(inOrder);
+      return gridEntry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
+    }).sort(compareEntries);
     const rows = 1 + next(5);
-    const { shown, more } = fitRows(entries, days, rows);
+    const { shown, more } = fitRows(entries, fourWeeks, rows);
     for (let number = 1; number <= 28; number += 1) {
-      const on = (some: readonly GridEntry[]) =>
+      const on = (some: readonly LayoutEntry[]) =>
         some.filter((one) => one.days.from <= day(number) && one.days.to >= day(number)).length;
       const hidden = more.get(day(number)) ?? 0;
       assert.equal(on(shown) + hidden, on(entries), day(number));

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page, Request } from 'playwright-core';
 import type { CalendarEvent } from '../../packages/sdk/src/resources.ts';
-import { Inserter } from '../../src/transfer/import.ts';
+import { BulkInserter } from '../../src/transfer/import.ts';
 import { eventually } from '../kit/eventually.ts';
-import { type Console, consoleOf } from '../kit/network/browser.ts';
+import { type ConsoleFixture, startConsole } from '../kit/network/browser.ts';
 import type { TestService } from '../kit/service/service.ts';
 
 const APRIL = 'calendar?date=2027-04-20';
@@ -16,37 +16,40 @@ const dialogIn = (page: Page) => page.getByRole('dialog');
 const toastIn = (page: Page, text: string) => page.locator('.toast', { hasText: text });
 
 /** Waits until the calendar has loaded all events. */
-const shown = (page: Page) => page.locator('.calendar[data-shown]:not([data-shown=""])').waitFor();
+const waitUntilLoaded = (page: Page) => page.locator('.calendar[data-shown]:not([data-shown=""])').waitFor();
 
 /** Opens the calendar in April 2027, after `prepare` has created records. */
-async function april(
-  t: Parameters<typeof consoleOf>[0],
-  { prepare, ...window }: Parameters<typeof consoleOf>[1] & { prepare?: (one: Console) => Promise<unknown> } = {},
-): Promise<Console> {
-  const one = await consoleOf(t, { path: APRIL, ...window });
+async function openApril(
+  t: Parameters<typeof startConsole>[0],
+  {
+    prepare,
+    ...window
+  }: Parameters<typeof startConsole>[1] & { prepare?: (one: ConsoleFixture) => Promise<unknown> } = {},
+): Promise<ConsoleFixture> {
+  const one = await startConsole(t, { path: APRIL, ...window });
   if (prepare !== undefined) {
     await prepare(one);
     await one.page.reload();
   }
-  await shown(one.page);
+  await waitUntilLoaded(one.page);
   return one;
 }
 
 const createEvents =
   (...events: readonly (readonly [name: string, start: string, due: string])[]) =>
-  async ({ owner }: Console) => {
+  async ({ owner }: ConsoleFixture) => {
     for (const [event_name, start_date, due_date] of events) {
       await owner.carillon.events.create({ event_name, start_date, due_date });
     }
   };
 
 /** Returns all events on the server, as `name: start – due`. */
-async function eventsOnServer({ owner }: Console): Promise<readonly string[]> {
+async function eventsOnServer({ owner }: ConsoleFixture): Promise<readonly string[]> {
   const { data } = await owner.carillon.events.list();
   return data.map(({ event_name, start_date, due_date }) => `${event_name}: ${start_date} – ${due_date}`);
 }
 
-async function eventNamed({ owner }: Console, name: string): Promise<CalendarEvent> {
+async function eventNamed({ owner }: ConsoleFixture, name: string): Promise<CalendarEvent> {
   const found = (await owner.carillon.events.list()).data.find(({ event_name }) => event_name === name);
   assert.ok(found, name);
   return found;
@@ -56,7 +59,7 @@ async function eventNamed({ owner }: Console, name: string): Promise<CalendarEve
 const waitFor = <T>(read: () => Promise<T> | T, wanted: T) =>
   eventually(read, (value) => isDeepStrictEqual(value, wanted));
 
-const waitForEvents = (one: Console, ...wanted: readonly string[]) => waitFor(() => eventsOnServer(one), wanted);
+const waitForEvents = (one: ConsoleFixture, ...wanted: readonly string[]) => waitFor(() => eventsOnServer(one), wanted);
 
 /** Returns the bounding box of an element. Waits until the element is rendered. */
 async function boxOf(locator: Locator) {
@@ -80,7 +83,7 @@ async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x:
 }
 
 test('buttons and keys switch between month, week, day and list, and the URL restores the view', async (t) => {
-  const { page } = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
+  const { page } = await openApril(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const title = page.getByRole('heading', { level: 1 });
   assert.equal(await title.textContent(), 'April 2027');
   await page.getByRole('button', { name: 'Week' }).click();
@@ -101,13 +104,13 @@ test('buttons and keys switch between month, week, day and list, and the URL res
   await page.getByRole('heading', { name: 'March 2027' }).waitFor();
   await page.getByRole('button', { name: 'Today' }).click();
   const now = new Date();
-  const here = now.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-  await page.getByRole('heading', { name: here }).waitFor();
+  const currentMonth = now.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+  await page.getByRole('heading', { name: currentMonth }).waitFor();
   assert.doesNotMatch(page.url(), /date=|view=/, 'the URL omits defaults');
 });
 
 test('dragging over days creates an event on those days', async (t) => {
-  const one = await april(t);
+  const one = await openApril(t);
   const { page } = one;
   await drag(page, dayIn(page, '2027-04-20'), dayIn(page, '2027-04-23'));
   const dialog = dialogIn(page);
@@ -123,7 +126,7 @@ test('dragging over days creates an event on those days', async (t) => {
 });
 
 test('a click on a day creates an event there; closing the dialog without a name creates nothing', async (t) => {
-  const one = await april(t);
+  const one = await openApril(t);
   const { page } = one;
   await dayIn(page, '2027-04-14').click();
   await dialogIn(page).getByRole('button', { name: 'Create' }).click();
@@ -144,7 +147,7 @@ test('a click on a day creates an event there; closing the dialog without a name
 });
 
 test('the quick-add line creates an event, and shows the parsed values while typing', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: async ({ owner }) => {
       await owner.carillon.projects.create({ project_name: 'Node' });
       await owner.carillon.projects.create({ project_name: 'Node 27', color: '#16a34a' });
@@ -179,7 +182,7 @@ test('the quick-add line creates an event, and shows the parsed values while typ
 });
 
 test('a repeated event is created as separate events; the dialog shows their number before', async (t) => {
-  const one = await april(t);
+  const one = await openApril(t);
   const { page } = one;
   await dayIn(page, '2027-04-05').click();
   const dialog = dialogIn(page);
@@ -199,7 +202,7 @@ test('a repeated event is created as separate events; the dialog shows their num
 });
 
 test('more than 200 repetitions are rejected before any is created; a long series can be stopped', async (t) => {
-  const one = await april(t);
+  const one = await openApril(t);
   const { page } = one;
   await page.keyboard.press('n');
   const dialog = dialogIn(page);
@@ -226,7 +229,7 @@ test('more than 200 repetitions are rejected before any is created; a long serie
 const twoDigits = (number: number) => String(number).padStart(2, '0');
 
 test('an event is moved by dragging, and Undo moves it back', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: createEvents(
       ['Release v27', '20270420', '20270422'],
       ['Call', '2027-04-07 09:30:00', '2027-04-07 10:15:00'],
@@ -255,7 +258,7 @@ test('an event is moved by dragging, and Undo moves it back', async (t) => {
 });
 
 test('an event is resized by dragging its ends', async (t) => {
-  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270421']) });
+  const one = await openApril(t, { prepare: createEvents(['Release v27', '20270420', '20270421']) });
   const { page } = one;
   const box = await boxOf(entryIn(page, 'Release v27'));
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-24'), { x: box.width - 3, y: 10 });
@@ -265,7 +268,7 @@ test('an event is resized by dragging its ends', async (t) => {
 });
 
 test('in the week view, dragging over hours creates an event, and an event is dragged to other hours', async (t) => {
-  const one = await april(t, { path: `${APRIL}&view=week` });
+  const one = await openApril(t, { path: `${APRIL}&view=week` });
   const { page } = one;
   const box = await boxOf(dayIn(page, '2027-04-21'));
   const hour = box.height / 24;
@@ -289,7 +292,7 @@ test('in the week view, dragging over hours creates an event, and an event is dr
 });
 
 test('an event is edited in the dialog, and only changed fields are sent', async (t) => {
-  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
+  const one = await openApril(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const { page } = one;
   const sent: unknown[] = [];
   page.on('request', (request) => request.method() === 'PUT' && sent.push(request.postDataJSON()));
@@ -315,7 +318,7 @@ test('an event is edited in the dialog, and only changed fields are sent', async
 });
 
 test('an edit conflict does not overwrite an event, and shows its current version', async (t) => {
-  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
+  const one = await openApril(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const { page, owner } = one;
   await entryIn(page, 'Release v27').click();
   const { event_id } = await eventNamed(one, 'Release v27');
@@ -328,7 +331,7 @@ test('an edit conflict does not overwrite an event, and shows its current versio
 });
 
 test('an event is duplicated; Undo of a deletion restores all its fields', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: async ({ owner }) => {
       const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
       const dates = { start_date: '2027-04-20 14:00:00', due_date: '2027-04-20 15:30:00' };
@@ -355,7 +358,7 @@ test('an event is duplicated; Undo of a deletion restores all its fields', async
 });
 
 test('a rejected move shows the error and rolls the event back', async (t) => {
-  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270420']) });
+  const one = await openApril(t, { prepare: createEvents(['Release v27', '20270420', '20270420']) });
   const { page } = one;
   const where = await entryIn(page, 'Release v27').boundingBox();
   await page.route('**/console/api/events/*', (route) =>
@@ -374,7 +377,7 @@ test('a rejected move shows the error and rolls the event back', async (t) => {
 });
 
 test('events have the color of their project, and are filtered by project and name; the filters are in the URL', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: async ({ owner }) => {
       for (const [project_name, color] of [
         ['Bells', '#16a34a'],
@@ -402,7 +405,7 @@ test('events have the color of their project, and are filtered by project and na
   await waitFor(() => names(), ['Of Bells']);
   assert.match(page.url(), /projects=\d+/);
   await page.reload();
-  await shown(page);
+  await waitUntilLoaded(page);
   assert.deepEqual(await names(), ['Of Bells']);
   await page.getByRole('button', { name: 'All projects' }).click();
   await page.keyboard.press('/');
@@ -416,7 +419,7 @@ test('events have the color of their project, and are filtered by project and na
 });
 
 test('due dates of tasks are an optional layer; a click opens the task', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: async ({ owner }) => {
       const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
       await owner.carillon.tasks.create(project_id, { task_name: 'Cast the bell', due_date: '20270420' });
@@ -438,7 +441,7 @@ test('due dates of tasks are an optional layer; a click opens the task', async (
 });
 
 test('every action works by keyboard', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: createEvents(['Bells', '20270420', '20270420'], ['Towers', '20270420', '20270421']),
   });
   const { page } = one;
@@ -447,16 +450,16 @@ test('every action works by keyboard', async (t) => {
   const press = async (...keys: readonly string[]) => {
     for (const key of keys) await page.keyboard.press(key);
   };
-  const isOn = (wanted: string) => waitFor(async () => String(await focused()).split(',')[0], wanted);
+  const waitForFocus = (wanted: string) => waitFor(async () => String(await focused()).split(',')[0], wanted);
   await dayIn(page, '2027-04-20').focus();
   await press('ArrowRight', 'ArrowDown', 'ArrowLeft');
-  await isOn('2027-04-27');
+  await waitForFocus('2027-04-27');
   await press('PageDown');
   await page.getByRole('heading', { name: 'May 2027' }).waitFor();
-  await isOn('2027-05-27');
+  await waitForFocus('2027-05-27');
   await press('PageUp');
   await page.getByRole('heading', { name: 'April 2027' }).waitFor();
-  await isOn('2027-04-27');
+  await waitForFocus('2027-04-27');
   // On an empty day, Enter creates an event.
   await press('Enter');
   await dialogIn(page).getByLabel('Name').fill('Made by keys');
@@ -466,28 +469,28 @@ test('every action works by keyboard', async (t) => {
     async () => (await eventNamed(one, 'Made by keys').catch(() => undefined))?.start_date,
     '2027-04-27 00:00:00',
   );
-  await isOn('2027-04-27');
+  await waitForFocus('2027-04-27');
   // On a day with entries, Enter focuses the first entry.
   await press('ArrowUp', 'Enter');
-  await isOn('Towers');
+  await waitForFocus('Towers');
   await press('ArrowDown');
-  await isOn('Bells');
+  await waitForFocus('Bells');
   await press('e');
   assert.equal(await dialogIn(page).getByLabel('Name').inputValue(), 'Bells');
   await press('Escape');
-  await isOn('Bells');
+  await waitForFocus('Bells');
   await press('Shift+ArrowRight');
   await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
-  await isOn('Bells');
+  await waitForFocus('Bells');
   // Press the keys faster than the server responds.
   await press('Shift+ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowLeft', 'Shift+ArrowLeft');
   await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
-  await isOn('Bells');
+  await waitForFocus('Bells');
   await press('Alt+Shift+ArrowRight');
   await waitFor(async () => (await eventNamed(one, 'Bells')).due_date, '2027-04-22 00:00:00');
   await press('c');
   await waitFor(async () => (await eventsOnServer(one)).filter((line) => line.startsWith('Bells')).length, 2);
-  await isOn('Bells');
+  await waitForFocus('Bells');
   await press('Delete');
   await waitFor(async () => (await eventsOnServer(one)).filter((line) => line.startsWith('Bells')).length, 1);
   assert.equal(await page.locator('.toast.bad').count(), 0);
@@ -498,7 +501,7 @@ test('every action works by keyboard', async (t) => {
 });
 
 test('each day and each entry has an accessible name', async (t) => {
-  const { page } = await april(t, {
+  const { page } = await openApril(t, {
     prepare: createEvents(
       ['Release v27', '20270420', '20270424'],
       ['Call', '2027-04-20 14:00:00', '2027-04-20 15:30:00'],
@@ -516,7 +519,7 @@ test('each day and each entry has an accessible name', async (t) => {
 for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_Paulo', 'Asia/Kathmandu']) {
   test(`times and days do not shift over daylight saving time: ${timezoneId}`, async (t) => {
     // The displayed weeks contain the days on which daylight saving time begins in New York and ends in Auckland.
-    const one = await consoleOf(t, { timezoneId, path: 'calendar?date=2027-03-14' });
+    const one = await startConsole(t, { timezoneId, path: 'calendar?date=2027-03-14' });
     const { page } = one;
     const events: readonly (readonly [string, string, string])[] = [
       ['Night', '2027-03-14 02:30:00', '2027-03-14 03:15:00'],
@@ -531,7 +534,7 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
         return shift(`${name}: ${start} – ${due}`);
       });
     await page.reload();
-    await shown(page);
+    await waitUntilLoaded(page);
     await page.getByRole('button', { name: /^0?2:30 Night/ }).waitFor();
     const column = async (name: string) => {
       const [event, day] = [await boxOf(entryIn(page, name)), await boxOf(dayIn(page, '2027-03-14'))];
@@ -566,7 +569,7 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
 }
 
 test('changes by other users appear within a second', async (t) => {
-  const one = await april(t);
+  const one = await openApril(t);
   const { page, owner } = one;
   const { event_id } = await owner.carillon.events.create({
     event_name: 'By another',
@@ -583,7 +586,7 @@ test('changes by other users appear within a second', async (t) => {
 /** Inserts many events directly into the database. */
 async function fill(
   service: TestService,
-  { userId, domain }: Console['owner'],
+  { userId, domain }: ConsoleFixture['owner'],
   count: number,
   day: (index: number) => string,
 ) {
@@ -604,12 +607,12 @@ async function fill(
       date_modified: null,
       user_id: Number(userId),
     }));
-    await new Inserter().insert(tx.queries, 'events', rows);
+    await new BulkInserter().insert(tx.queries, 'events', rows);
   });
 }
 
 test('a month of thousands of events shows as many as fit, the number of others, and all of a day in a dialog', async (t) => {
-  const one = await april(t, {
+  const one = await openApril(t, {
     prepare: ({ service, owner }) => fill(service, owner, 2_345, (index) => `2027-04-${twoDigits(1 + (index % 30))}`),
   });
   const { page } = one;
@@ -636,7 +639,7 @@ test('a month of thousands of events shows as many as fit, the number of others,
 });
 
 test('an event that began before the visible period and continues into it is shown', async (t) => {
-  const { page } = await april(t, {
+  const { page } = await openApril(t, {
     prepare: createEvents(
       ['Decade', '20200101', '20291231'],
       ['Season', '20270301', '20270531'],
@@ -649,7 +652,7 @@ test('an event that began before the visible period and continues into it is sho
 });
 
 test('the next month is prefetched', async (t) => {
-  const { page } = await april(t, { prepare: createEvents(['Next', '20270520', '20270520']) });
+  const { page } = await openApril(t, { prepare: createEvents(['Next', '20270520', '20270520']) });
   const isMay = (url: string) => url.includes('20270426');
   const inFlight = new Set<Request>();
   let responses = 0;
@@ -676,7 +679,7 @@ test('the next month is prefetched', async (t) => {
 });
 
 test('an empty calendar explains how to create an event; a failed load shows the error and a retry button', async (t) => {
-  const { page } = await april(t);
+  const { page } = await openApril(t);
   await page.getByText('Nothing on these days yet.').waitFor();
   let isDown = true;
   await page.route('**/console/api/events?**', (route) =>
@@ -697,12 +700,12 @@ test('an empty calendar explains how to create an event; a failed load shows the
   await note.getByText('The database cannot be reached.').waitFor();
   isDown = false;
   await note.getByRole('button', { name: 'Try again' }).click();
-  await shown(page);
+  await waitUntilLoaded(page);
   await note.waitFor({ state: 'detached' });
 });
 
 test('on a narrow screen a tap on a day opens the day view', async (t) => {
-  const { page } = await april(t, {
+  const { page } = await openApril(t, {
     width: 390,
     height: 800,
     prepare: createEvents(['Release v27', '20270420', '20270424']),
@@ -715,7 +718,7 @@ test('on a narrow screen a tap on a day opens the day view', async (t) => {
 });
 
 test('"API call" shows the queries of the calendar, with the displayed days', async (t) => {
-  const { page } = await april(t);
+  const { page } = await openApril(t);
   await page.getByRole('button', { name: 'API call' }).click();
   await dialogIn(page).getByText('/v2/events?start_from=20270329&start_to=20270502').waitFor();
 });

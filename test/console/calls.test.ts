@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CarillonError } from '../../packages/sdk/src/index.ts';
-import { asCurl, asSdk } from '../kit/api/routes.ts';
+import { runCurl, runSdkLine } from '../kit/api/routes.ts';
 import { openConsole } from '../kit/network/browser.ts';
 import { NOW, startExample } from './example.ts';
-import { visit } from './pages.ts';
+import { openScreen } from './pages.ts';
 
 /** A displayed API call, as curl and SDK code. */
 type DisplayedCall = { readonly says: string; readonly curl: string; readonly sdk: string };
@@ -13,7 +13,7 @@ type DisplayedCall = { readonly says: string; readonly curl: string; readonly sd
 /** Error codes of a write that fails because the test has already made the same call as curl. */
 const ALREADY_DONE = new Set(['not_found', 'target_taken', 'email_taken', 'hook_ended']);
 
-const pages = [
+const screenPaths = [
   'projects?view=all&client=1',
   'projects/1',
   'tasks?view=soon&order=duedate',
@@ -58,23 +58,23 @@ test('every API call that a screen shows works, as curl and with the SDK', async
   const page = await openConsole(t, service, { as: owner });
   await page.clock.setFixedTime(NOW);
   await page.reload();
-  const shown: DisplayedCall[] = [];
-  for (const path of pages) {
-    await visit(page, path);
-    shown.push(...(await callsOn(page)));
+  const displayedCalls: DisplayedCall[] = [];
+  for (const path of screenPaths) {
+    await openScreen(page, path);
+    displayedCalls.push(...(await callsOn(page)));
   }
-  assert.ok(shown.length >= 2 * pages.length, `${shown.length} calls`);
-  const isReading = ({ curl }: DisplayedCall) => !curl.includes('-X ');
-  for (const one of shown.filter(isReading)) {
-    const response = await asCurl(one.curl, owner);
+  assert.ok(displayedCalls.length >= 2 * screenPaths.length, `${displayedCalls.length} calls`);
+  const isReadCall = ({ curl }: DisplayedCall) => !curl.includes('-X ');
+  for (const one of displayedCalls.filter(isReadCall)) {
+    const response = await runCurl(one.curl, owner);
     assert.equal(response.status, 200, `${one.says}: ${one.curl}`);
-    await assert.doesNotReject(asSdk(one.sdk, owner.carillon), `${one.says}: ${one.sdk}`);
+    await assert.doesNotReject(runSdkLine(one.sdk, owner.carillon), `${one.says}: ${one.sdk}`);
   }
   // A write succeeds as curl. The same call with the SDK may then fail, because the write was already made.
-  for (const one of shown.filter((each) => !isReading(each))) {
-    const response = await asCurl(one.curl, owner);
+  for (const one of displayedCalls.filter((each) => !isReadCall(each))) {
+    const response = await runCurl(one.curl, owner);
     assert.ok(response.ok, `${one.says}: ${response.status} ${await response.text()}\n${one.curl}`);
-    await asSdk(one.sdk, owner.carillon).catch((error: unknown) => {
+    await runSdkLine(one.sdk, owner.carillon).catch((error: unknown) => {
       assert.ok(error instanceof CarillonError && ALREADY_DONE.has(error.code), `${one.says}: ${error}\n${one.sdk}`);
     });
   }

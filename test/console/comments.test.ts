@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
-import { consoleOf } from '../kit/network/browser.ts';
-import { visit } from './pages.ts';
+import { startConsole } from '../kit/network/browser.ts';
+import { openScreen } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
 test('a comment and a reply are added to a task, show their author, and are deleted together', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { page, owner } = await startConsole(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
-  await visit(page, `tasks/${task_id}`);
+  await openScreen(page, `tasks/${task_id}`);
   const comments = page.getByRole('region', { name: 'Comments' });
   await button(page, 'Add comment').click();
   await comments.getByText('Write something first.').waitFor();
@@ -38,14 +38,14 @@ test('a comment and a reply are added to a task, show their author, and are dele
 });
 
 test('a comment with many replies shows the first fifty, then all of them; a new reply is visible immediately', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { page, owner } = await startConsole(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
-  const say = (comment: string, parent_id = '0') =>
+  const addComment = (comment: string, parent_id = '0') =>
     owner.carillon.comments.create(project_id, { comment, task_id, parent_id });
-  const ids = [(await say('First')).comment_id, (await say('Second')).comment_id];
-  for (const id of ids) for (let number = 1; number <= 52; number += 1) await say(`Reply ${number}`, id);
-  await visit(page, `tasks/${task_id}`);
+  const ids = [(await addComment('First')).comment_id, (await addComment('Second')).comment_id];
+  for (const id of ids) for (let number = 1; number <= 52; number += 1) await addComment(`Reply ${number}`, id);
+  await openScreen(page, `tasks/${task_id}`);
   const comments = page.getByRole('region', { name: 'Comments' });
   const last = comments.getByText('Reply 52', { exact: true });
   await comments.getByText('Reply 50', { exact: true }).last().waitFor();
@@ -66,11 +66,11 @@ test('a comment with many replies shows the first fifty, then all of them; a new
 });
 
 test('comments on a subtask appear on its task, and comments on tasks appear on the project with a link', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { page, owner } = await startConsole(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
   const { subtask_id } = await owner.carillon.subtasks.create(task_id, { subtask_name: 'Melt' });
-  await visit(page, `tasks/${task_id}`);
+  await openScreen(page, `tasks/${task_id}`);
   const comments = page.getByRole('region', { name: 'Comments' });
   await page.getByLabel('Add a subtask to Cast').fill('Pour');
   await page.keyboard.press('Enter');
@@ -90,7 +90,7 @@ test('comments on a subtask appear on its task, and comments on tasks appear on 
   await button(page, 'Add comment').click();
   await comments.getByRole('list').getByText('Poured already?').waitFor();
 
-  await visit(page, `projects/${project_id}`);
+  await openScreen(page, `projects/${project_id}`);
   assert.equal(await comments.getByLabel('About').count(), 0);
   await comments.getByLabel('Comment', { exact: true }).fill('When is it due?');
   await button(page, 'Add comment').click();

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Schedule } from '../../demo/release-calendar.ts';
+import type { ReleaseSchedule } from '../../demo/release-calendar.ts';
 import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
-import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
-import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';
+import { fixedJitterRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
-import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service/service.ts';
+import { type ApiUser, startTestService, type TestService, temporaryFolder } from '../kit/service/service.ts';
 
 /** Current time of the example: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);
@@ -17,32 +17,33 @@ const DAY_MS = 24 * HOUR_MS;
 
 export type Example = {
   readonly service: TestService;
-  readonly owner: Person;
-  readonly member: Person;
+  readonly owner: ApiUser;
+  readonly member: ApiUser;
 };
 
 /** Simulated targets by host: the outcome and the average duration of an attempt. No request is sent. */
-const TARGETS: Readonly<Record<string, { readonly ms: number; outcome(now: number): number | 'refused' | 'timeout' }>> =
-  {
-    'erp.acme.example': { ms: 34, outcome: () => 200 },
-    'chat.acme.example': { ms: 112, outcome: () => 200 },
-    'reports.acme.example': { ms: 61, outcome: (now) => (now > NOW - 61_000 ? 503 : 200) },
-    'mirror.acme.example': { ms: 480, outcome: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
-    'old-crm.acme.example': { ms: 3, outcome: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
-    'partner.example': { ms: 88, outcome: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
-  };
+const SIMULATED_TARGETS: Readonly<
+  Record<string, { readonly ms: number; outcome(now: number): number | 'refused' | 'timeout' }>
+> = {
+  'erp.acme.example': { ms: 34, outcome: () => 200 },
+  'chat.acme.example': { ms: 112, outcome: () => 200 },
+  'reports.acme.example': { ms: 61, outcome: (now) => (now > NOW - 61_000 ? 503 : 200) },
+  'mirror.acme.example': { ms: 480, outcome: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
+  'old-crm.acme.example': { ms: 3, outcome: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
+  'partner.example': { ms: 88, outcome: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
+};
 
 /** Simulates attempts to `SIMULATED_TARGETS`, with deterministic durations. */
 function simulatedAttempts(clock: TestClock): Attempt {
   let seed = 27;
-  const spread = () => {
+  const nextSpread = () => {
     seed = (seed * 48_271) % 2_147_483_647;
     return 0.6 + (1.3 * seed) / 2_147_483_647;
   };
-  return async ({ target }): Promise<Outcome> => {
-    const row = TARGETS[new URL(target).hostname];
+  return async ({ target }): Promise<AttemptOutcome> => {
+    const row = SIMULATED_TARGETS[new URL(target).hostname];
     const outcome = row?.outcome(clock.now()) ?? 200;
-    const ms = outcome === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
+    const ms = outcome === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * nextSpread());
     return typeof outcome === 'number'
       ? { kind: 'answered', status: outcome, ms }
       : { kind: 'failed', cause: outcome, ms };
@@ -56,12 +57,12 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
     options: { retryWaits: '1m,2h', attemptTimeout: '15s', port },
     ports: {
       clock,
-      random: steadyRandom(0.3),
+      random: fixedJitterRandom(0.3),
       attempt: simulatedAttempts(clock),
       resolve: async () => ({ addresses: ['9.9.9.9'] }),
     },
   });
-  const owner = await service.account('acme.example');
+  const owner = await service.createAccount('acme.example');
   await owner.carillon.users.update(owner.userId, {
     first_name: 'Release',
     last_name: 'Team',
@@ -77,7 +78,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   const [member = owner] = people;
   await clock.advance(6 * DAY_MS);
   const lines = await createSchedule(owner.carillon, [owner, ...people]);
-  await createMonth(owner, people, lines);
+  await createMonthRecords(owner, people, lines);
   await clock.advance(23 * DAY_MS);
   await createHooks(owner, member);
   await simulateDay({ service, owner, member, programs, lines, clock });
@@ -86,16 +87,16 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   return { service, owner, member };
 }
 
-const PEOPLE: readonly (readonly [first: string, last: string, role: Role])[] = [
+const MEMBERS: readonly (readonly [first: string, last: string, role: Role])[] = [
   ['Build', 'Team', 'member'],
   ['Core', 'Team', 'admin'],
   ['Website', 'Team', 'member'],
 ];
 
 /** Creates users, each with a key. */
-async function addPeople({ baseUrl }: TestService, owner: Person): Promise<readonly Person[]> {
-  const added: Person[] = [];
-  for (const [first_name, last_name, role] of PEOPLE) {
+async function addPeople({ baseUrl }: TestService, owner: ApiUser): Promise<readonly ApiUser[]> {
+  const added: ApiUser[] = [];
+  for (const [first_name, last_name, role] of MEMBERS) {
     const email = `${first_name.toLowerCase()}@acme.example`;
     const { user_id } = await owner.carillon.users.create({ email, first_name, last_name, role });
     const { key } = await owner.carillon.keys.create({ user_id, label: `${first_name} scripts`, expires: '365d' });
@@ -106,7 +107,7 @@ async function addPeople({ baseUrl }: TestService, owner: Person): Promise<reado
   return added;
 }
 
-const KEYS: readonly {
+const KEY_DEFINITIONS: readonly {
   readonly label: string;
   readonly permissions: readonly Permission[];
   readonly expires: string;
@@ -119,18 +120,18 @@ const KEYS: readonly {
 ];
 
 /** Issues keys in every state; returns a client for each. */
-async function issueKeys({ baseUrl }: TestService, owner: Person): Promise<readonly Carillon[]> {
-  const programs: Carillon[] = [];
-  for (const { label, permissions, expires } of KEYS) {
+async function issueKeys({ baseUrl }: TestService, owner: ApiUser): Promise<readonly Carillon[]> {
+  const apiClients: Carillon[] = [];
+  for (const { label, permissions, expires } of KEY_DEFINITIONS) {
     const { id, key } = await owner.carillon.keys.create({ label, permissions, expires });
-    programs.push(new Carillon({ baseUrl, auth: apiKey({ domain: owner.domain, key }) }));
+    apiClients.push(new Carillon({ baseUrl, auth: apiKey({ domain: owner.domain, key }) }));
     if (label.startsWith('Leaked')) await owner.carillon.keys.revoke(id);
   }
-  return programs;
+  return apiClients;
 }
 
 const COLORS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed'];
-const PHASES: Readonly<Record<string, string>> = {
+const PHASE_NAMES: Readonly<Record<string, string>> = {
   alpha: 'first alpha',
   start: 'release',
   lts: 'LTS begins',
@@ -138,7 +139,7 @@ const PHASES: Readonly<Record<string, string>> = {
   end: 'end of life',
 };
 
-const schedule: Schedule = JSON.parse(
+const schedule: ReleaseSchedule = JSON.parse(
   readFileSync(new URL('../../demo/node-release-schedule.json', import.meta.url), 'utf8'),
 );
 
@@ -147,12 +148,12 @@ const CONTACTS = [
   ['Build desk', 'Machines', 'build@openjsf.example'],
 ] as const;
 
-type Line = { readonly projectId: string; readonly taskIds: readonly string[] };
+type ReleaseLine = { readonly projectId: string; readonly taskIds: readonly string[] };
 
-const apiDay = (date: string) => date.replaceAll('-', '');
+const toApiDay = (date: string) => date.replaceAll('-', '');
 
 /** Creates a project with events and tasks for each current and upcoming release line of Node.js. */
-async function createSchedule(carillon: Carillon, people: readonly Person[]): Promise<readonly Line[]> {
+async function createSchedule(carillon: Carillon, people: readonly ApiUser[]): Promise<readonly ReleaseLine[]> {
   const client = await carillon.clients.create({
     client_name: 'OpenJS Foundation',
     email: 'operations@openjsf.example',
@@ -182,10 +183,10 @@ async function createSchedule(carillon: Carillon, people: readonly Person[]): Pr
     tel: '+47 55 00 00 00',
     company_name: 'Nordlys Hosting',
   });
-  const lines: Line[] = [];
+  const lines: ReleaseLine[] = [];
   for (const [index, [name, days]] of Object.entries(schedule).slice(-6).entries()) {
-    const dates = Object.entries(days).filter(([phase]) => phase in PHASES);
-    const sorted = dates.map(([, date]) => apiDay(date)).sort();
+    const dates = Object.entries(days).filter(([phase]) => phase in PHASE_NAMES);
+    const sorted = dates.map(([, date]) => toApiDay(date)).sort();
     const { project_id } = await carillon.projects.create({
       project_name: `Node ${name.slice(1)}${(days.codename ?? '') === '' ? '' : ` ${days.codename}`}`,
       client_id: client.client_id,
@@ -198,18 +199,18 @@ async function createSchedule(carillon: Carillon, people: readonly Person[]): Pr
     });
     const taskIds: string[] = [];
     for (const [phase, date] of dates) {
-      const event_name = `Node ${name.slice(1)}: ${PHASES[phase]}`;
-      await carillon.events.create({ event_name, start_date: apiDay(date), due_date: apiDay(date), project_id });
+      const event_name = `Node ${name.slice(1)}: ${PHASE_NAMES[phase]}`;
+      await carillon.events.create({ event_name, start_date: toApiDay(date), due_date: toApiDay(date), project_id });
       const { task_id } = await carillon.tasks.create(project_id, {
         task_name: `Prepare: ${event_name}`,
-        due_date: apiDay(date),
+        due_date: toApiDay(date),
         important: phase === 'end' ? 1 : 0,
         users: [people[(index + taskIds.length) % people.length]?.userId ?? ''],
       });
       for (const subtask_name of ['Write the announcement', 'Update the website', 'Tell the package maintainers']) {
-        await carillon.subtasks.create(task_id, { subtask_name, due_date: apiDay(date) });
+        await carillon.subtasks.create(task_id, { subtask_name, due_date: toApiDay(date) });
       }
-      if (apiDay(date) < '20261015') await carillon.tasks.complete(task_id);
+      if (toApiDay(date) < '20261015') await carillon.tasks.complete(task_id);
       taskIds.push(task_id);
     }
     lines.push({ projectId: project_id, taskIds });
@@ -218,7 +219,7 @@ async function createSchedule(carillon: Carillon, people: readonly Person[]): Pr
 }
 
 /** Events of the current month; `line` is the index of the release line. */
-const MONTH: readonly (readonly [name: string, start: string, due: string, line?: number])[] = [
+const MONTH_EVENTS: readonly (readonly [name: string, start: string, due: string, line?: number])[] = [
   ['Security release', '20261103', '20261103', 2],
   ['Release v26.4.0', '20261105', '20261105', 4],
   ['Collaborator summit', '20261109', '20261111'],
@@ -239,11 +240,15 @@ const MONTH_TASKS: readonly (readonly [name: string, due: string, line: number])
   ['Plan the end of v22', '20261127', 0],
 ];
 
-async function createMonth({ carillon, userId }: Person, people: readonly Person[], lines: readonly Line[]) {
+async function createMonthRecords(
+  { carillon, userId }: ApiUser,
+  people: readonly ApiUser[],
+  lines: readonly ReleaseLine[],
+) {
   const [first, ...others] = [userId, ...people.map((one) => one.userId)];
   const { team_id } = await carillon.teams.create({ team_name: 'Reviewers', color: '#4338ca', users: others });
   await carillon.teams.create({ team_name: 'On call', color: '#16a34a', users: [first ?? '', others[0] ?? ''] });
-  for (const [event_name, start_date, due_date, line] of MONTH) {
+  for (const [event_name, start_date, due_date, line] of MONTH_EVENTS) {
     const project_id = line === undefined ? '0' : (lines[line]?.projectId ?? '0');
     await carillon.events.create({ event_name, start_date, due_date, project_id });
   }
@@ -271,7 +276,7 @@ const TIME_ENTRIES: readonly (readonly [task: number, date: string, minutes: num
   [1, '20261120', 45, 'Review'],
 ];
 
-const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
+const HOOK_DEFINITIONS: readonly (readonly [host: string, kind: Kind])[] = [
   ['erp.acme.example', 'new_event'],
   ['erp.acme.example', 'completed_task'],
   ['chat.acme.example', 'new_event'],
@@ -283,8 +288,8 @@ const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
 ];
 
 /** Creates hooks, some of which will fail or end. */
-async function createHooks(owner: Person, member: Person): Promise<void> {
-  for (const [index, [host, event]] of HOOKS.entries()) {
+async function createHooks(owner: ApiUser, member: ApiUser): Promise<void> {
+  for (const [index, [host, event]] of HOOK_DEFINITIONS.entries()) {
     await owner.carillon.hooks.create({ target_url: `https://${host}/bell/${event}/${PATH_SECRETS[index]}`, event });
   }
   await member.carillon.hooks.create({
@@ -296,12 +301,12 @@ async function createHooks(owner: Person, member: Person): Promise<void> {
 /** Secret parts of the target paths. */
 const PATH_SECRETS = ['k7Qd2', 'xP04e', 'Zr81n', 'mB6yT', 'h3LwA', 'v9CsE', 'tU5gI', 'qN2oJ', 'f8KxR'];
 
-type Day = {
+type SimulatedDay = {
   readonly service: TestService;
-  readonly owner: Person;
-  readonly member: Person;
+  readonly owner: ApiUser;
+  readonly member: ApiUser;
   readonly programs: readonly Carillon[];
-  readonly lines: readonly Line[];
+  readonly lines: readonly ReleaseLine[];
   readonly clock: TestClock;
 };
 
@@ -309,22 +314,26 @@ type Day = {
  * Simulates the day of work before `NOW`, to create a delivery history. The time advances by hours, and by minutes in
  * the last hour.
  */
-async function simulateDay(day: Day): Promise<void> {
+async function simulateDay(day: SimulatedDay): Promise<void> {
   const { owner, member, programs, lines, clock } = day;
   const notes = ['Standup notes', 'Release call', 'Review of the backlog', 'Pairing', 'Docs hour'];
   for (let round = 0; clock.now() < NOW; round += 1) {
     const isLastHour = clock.now() >= NOW - HOUR_MS;
     const line = lines[round % lines.length];
     const isLast = clock.now() >= NOW - MINUTE_MS;
-    const work = isLast ? 2 : isLastHour ? ((round * 40_503) >> 4) % 4 : 6 + ((round * round * 5) % 17);
-    for (let count = 0; count < work; count += 1) {
+    const actionCount = isLast ? 2 : isLastHour ? ((round * 40_503) >> 4) % 4 : 6 + ((round * round * 5) % 17);
+    for (let count = 0; count < actionCount; count += 1) {
       const name = notes[(round + count) % notes.length] ?? '';
-      const at = `202612${String(8 + ((round * 3 + count) % 20)).padStart(2, '0')}`;
-      const { event_id } = await owner.carillon.events.create({ event_name: name, start_date: at, due_date: at });
+      const eventDay = `202612${String(8 + ((round * 3 + count) % 20)).padStart(2, '0')}`;
+      const { event_id } = await owner.carillon.events.create({
+        event_name: name,
+        start_date: eventDay,
+        due_date: eventDay,
+      });
       // Half of the delivered records are fetched, for read receipts.
       if (count % 2 === 0) await owner.carillon.events.get(event_id);
       if (isLastHour) {
-        await deliveriesFinished(day);
+        await waitForDeliveries(day);
         await clock.advance(STEP_MS);
       }
     }
@@ -345,8 +354,8 @@ async function simulateDay(day: Day): Promise<void> {
         color: '#b3261e',
         due_date: '20270131',
       });
-    await deliveriesFinished(day);
-    await clock.advance(isLastHour ? MINUTE_MS - work * STEP_MS : HOUR_MS);
+    await waitForDeliveries(day);
+    await clock.advance(isLastHour ? MINUTE_MS - actionCount * STEP_MS : HOUR_MS);
   }
 }
 
@@ -356,7 +365,7 @@ const MINUTE_MS = 60_000;
 const STEP_MS = 11_000;
 
 /** Waits until no live hook has a pending delivery. */
-async function deliveriesFinished({ owner }: Day): Promise<void> {
+async function waitForDeliveries({ owner }: SimulatedDay): Promise<void> {
   await eventually(
     async () => {
       const { data } = await owner.carillon.hooks.list({ state: 'live' });

@@ -9,8 +9,8 @@ import { projectFields } from '../../src/resources/projects/projects.ts';
 import { subtaskFields } from '../../src/resources/subtasks/subtasks.ts';
 import { taskFields } from '../../src/resources/tasks/tasks.ts';
 import { userFields } from '../../src/resources/users/users.ts';
-import { consoleOf } from '../kit/network/browser.ts';
-import { screenNames, shown, visit } from './pages.ts';
+import { startConsole } from '../kit/network/browser.ts';
+import { openScreen, screenNames, waitUntilShown } from './pages.ts';
 
 /** Init script that records executed payloads and Content-Security-Policy violations of every page. */
 const OBSERVER_SCRIPT = `
@@ -34,16 +34,20 @@ function fillTextFields(fields: Fields, text: string): Readonly<Record<string, s
   const texts = Object.entries(fields).filter(([, field]) => field.mode === 'writable' && isFreeText(field));
   assert.ok(texts.length > 0);
   return Object.fromEntries(
-    texts.map(([name, { inputSchema }]) => [name, truncate(text, lengthOf(inputSchema['x-text']))]),
+    texts.map(([name, { inputSchema }]) => [name, truncate(text, maxLengthOf(inputSchema['x-text']))]),
   );
 }
 
-function lengthOf(limits: unknown): number {
-  assert.ok(typeof limits === 'object' && limits !== null && 'most' in limits);
-  return Number(limits.most);
+function maxLengthOf(limits: unknown): number {
+  assert.ok(typeof limits === 'object' && limits !== null && 'max' in limits);
+  return Number(limits.max);
 }
 
-type Observations = { readonly ran: number; readonly refused: readonly string[]; readonly overflow: number };
+type Observations = {
+  readonly executedPayloads: number;
+  readonly refused: readonly string[];
+  readonly overflow: number;
+};
 
 async function observe(page: Page): Promise<Observations> {
   return (await page.evaluate(`({
@@ -57,7 +61,7 @@ async function observe(page: Page): Promise<Observations> {
 }
 
 test('no text of a record, user or key is executed, violates the policy, or overflows a page of 390 px', async (t) => {
-  const { owner, page, open } = await consoleOf(t, { as: null });
+  const { owner, page, open } = await startConsole(t, { as: null });
   const { carillon } = owner;
   for (const [index, text] of hostileTexts.entries()) {
     const due_date = '20261120';
@@ -98,16 +102,16 @@ test('no text of a record, user or key is executed, violates the policy, or over
   await carillon.users.update(owner.userId, fillTextFields(userFields, hostileTexts[0] ?? ''));
   await page.close();
 
-  const narrow = await open({ as: owner, width: 390, height: 844 });
+  const narrowPage = await open({ as: owner, width: 390, height: 844 });
   const dialogs: string[] = [];
-  narrow.on('dialog', (dialog) => {
+  narrowPage.on('dialog', (dialog) => {
     dialogs.push(dialog.message());
     void dialog.dismiss();
   });
-  await narrow.addInitScript(OBSERVER_SCRIPT);
-  await narrow.clock.setFixedTime(Date.UTC(2026, 10, 20, 10));
-  await narrow.reload();
-  await shown(narrow);
+  await narrowPage.addInitScript(OBSERVER_SCRIPT);
+  await narrowPage.clock.setFixedTime(Date.UTC(2026, 10, 20, 10));
+  await narrowPage.reload();
+  await waitUntilShown(narrowPage);
   const [project, task, client, hook] = await Promise.all([
     carillon.projects.list(),
     carillon.tasks.list(),
@@ -127,9 +131,9 @@ test('no text of a record, user or key is executed, violates the policy, or over
   ];
   const found: string[] = [];
   for (const path of paths) {
-    await visit(narrow, path);
-    const { ran, refused, overflow } = await observe(narrow);
-    if (ran > 0) found.push(`${path}: a payload ran`);
+    await openScreen(narrowPage, path);
+    const { executedPayloads, refused, overflow } = await observe(narrowPage);
+    if (executedPayloads > 0) found.push(`${path}: a payload ran`);
     for (const what of refused) found.push(`${path}: ${what}`);
     if (overflow > 0) found.push(`${path}: ${overflow} px beyond the page`);
   }
@@ -140,68 +144,68 @@ test('no text of a record, user or key is executed, violates the policy, or over
 // Payloads: each increments the counter `globalThis.ran` if a page executes it. The test checks the counter on every
 // page.
 
-const RUN = 'globalThis.ran++';
+const PAYLOAD = 'globalThis.ran++';
 
 /** Stored cross-site scripting payloads, and texts that break a layout. The API accepts all of them. */
 const hostileTexts: readonly string[] = [
-  `<script>${RUN}</script>`,
-  `</title><script>${RUN}</script>`,
-  `</textarea></style></script><img src=x onerror="${RUN}">`,
-  `<img src=x onerror=${RUN}>`,
-  `<img src="x:x" onerror='${RUN}'>`,
-  `<svg onload=${RUN}>`,
-  `<svg><script>${RUN}</script></svg>`,
-  `<svg><animate onbegin=${RUN} attributeName=x dur=1s>`,
-  `<svg><a xlink:href="javascript:${RUN}"><text x="20" y="20">click</text></a></svg>`,
-  `<math><mtext></p><img src onerror=${RUN}></mtext></math>`,
+  `<script>${PAYLOAD}</script>`,
+  `</title><script>${PAYLOAD}</script>`,
+  `</textarea></style></script><img src=x onerror="${PAYLOAD}">`,
+  `<img src=x onerror=${PAYLOAD}>`,
+  `<img src="x:x" onerror='${PAYLOAD}'>`,
+  `<svg onload=${PAYLOAD}>`,
+  `<svg><script>${PAYLOAD}</script></svg>`,
+  `<svg><animate onbegin=${PAYLOAD} attributeName=x dur=1s>`,
+  `<svg><a xlink:href="javascript:${PAYLOAD}"><text x="20" y="20">click</text></a></svg>`,
+  `<math><mtext></p><img src onerror=${PAYLOAD}></mtext></math>`,
   `<iframe srcdoc="<script>parent.ran++</script>"></iframe>`,
   `<iframe src="javascript:parent.ran++"></iframe>`,
   `<object data="data:text/html,<script>parent.ran++</script>"></object>`,
-  `<embed src="javascript:${RUN}">`,
-  `<a href="javascript:${RUN}">a link</a>`,
-  `<a href="java&#10;script:${RUN}">a link</a>`,
-  `javascript:${RUN}`,
-  `JaVaScRiPt:${RUN}//`,
-  ` javascript:${RUN}`,
-  `javascript://%0a${RUN}`,
+  `<embed src="javascript:${PAYLOAD}">`,
+  `<a href="javascript:${PAYLOAD}">a link</a>`,
+  `<a href="java&#10;script:${PAYLOAD}">a link</a>`,
+  `javascript:${PAYLOAD}`,
+  `JaVaScRiPt:${PAYLOAD}//`,
+  ` javascript:${PAYLOAD}`,
+  `javascript://%0a${PAYLOAD}`,
   `data:text/html;base64,PHNjcmlwdD5wYXJlbnQucmFuKys8L3NjcmlwdD4=`,
-  `vbscript:${RUN}`,
-  `" onmouseover="${RUN}" autofocus onfocus="${RUN}" x="`,
-  `' onmouseover='${RUN}' autofocus onfocus='${RUN}' x='`,
-  `"><img src=x onerror=${RUN}>`,
-  `'><svg onload=${RUN}>`,
-  `\` onmouseover=${RUN} \``,
-  `<input autofocus onfocus=${RUN}>`,
-  `<details open ontoggle=${RUN}>`,
-  `<body onload=${RUN}>`,
-  `<video><source onerror=${RUN}></video>`,
-  `<marquee onstart=${RUN}>`,
+  `vbscript:${PAYLOAD}`,
+  `" onmouseover="${PAYLOAD}" autofocus onfocus="${PAYLOAD}" x="`,
+  `' onmouseover='${PAYLOAD}' autofocus onfocus='${PAYLOAD}' x='`,
+  `"><img src=x onerror=${PAYLOAD}>`,
+  `'><svg onload=${PAYLOAD}>`,
+  `\` onmouseover=${PAYLOAD} \``,
+  `<input autofocus onfocus=${PAYLOAD}>`,
+  `<details open ontoggle=${PAYLOAD}>`,
+  `<body onload=${PAYLOAD}>`,
+  `<video><source onerror=${PAYLOAD}></video>`,
+  `<marquee onstart=${PAYLOAD}>`,
   `<style>@import "//evil.example/x.css"; * { display: none !important }</style>`,
   `<link rel=stylesheet href="//evil.example/x.css">`,
-  `<meta http-equiv=refresh content="0;url=javascript:${RUN}">`,
+  `<meta http-equiv=refresh content="0;url=javascript:${PAYLOAD}">`,
   `<base href="//evil.example/">`,
-  `<form action="javascript:${RUN}"><button>send</button></form>`,
+  `<form action="javascript:${PAYLOAD}"><button>send</button></form>`,
   `red; background: url("//evil.example/x"); } * { display: none } a {`,
-  `expression(${RUN})`,
-  `url(javascript:${RUN})`,
-  `{{constructor.constructor('${RUN}')()}}`,
-  `\${${RUN}}`,
-  `#{${RUN}}`,
-  `<%= ${RUN} %>`,
-  `{"type":"div","props":{"dangerouslySetInnerHTML":{"__html":"<img src=x onerror=${RUN}>"}}}`,
+  `expression(${PAYLOAD})`,
+  `url(javascript:${PAYLOAD})`,
+  `{{constructor.constructor('${PAYLOAD}')()}}`,
+  `\${${PAYLOAD}}`,
+  `#{${PAYLOAD}}`,
+  `<%= ${PAYLOAD} %>`,
+  `{"type":"div","props":{"dangerouslySetInnerHTML":{"__html":"<img src=x onerror=${PAYLOAD}>"}}}`,
   `__proto__`,
   `constructor`,
-  `<!--><img src=x onerror=${RUN}>-->`,
-  `<![CDATA[<img src=x onerror=${RUN}>]]>`,
-  `&lt;script&gt;${RUN}&lt;/script&gt;`,
-  `\u003cimg src=x onerror=${RUN}\u003e`,
-  `＜script＞${RUN}＜/script＞`,
-  `<scr<script>ipt>${RUN}</scr</script>ipt>`,
-  `<IMG """><SCRIPT>${RUN}</SCRIPT>">`,
-  `%3Cscript%3E${RUN}%3C/script%3E`,
-  `'; ${RUN}; '`,
-  `"; ${RUN}; "`,
-  `\\"; ${RUN}; //`,
+  `<!--><img src=x onerror=${PAYLOAD}>-->`,
+  `<![CDATA[<img src=x onerror=${PAYLOAD}>]]>`,
+  `&lt;script&gt;${PAYLOAD}&lt;/script&gt;`,
+  `\u003cimg src=x onerror=${PAYLOAD}\u003e`,
+  `＜script＞${PAYLOAD}＜/script＞`,
+  `<scr<script>ipt>${PAYLOAD}</scr</script>ipt>`,
+  `<IMG """><SCRIPT>${PAYLOAD}</SCRIPT>">`,
+  `%3Cscript%3E${PAYLOAD}%3C/script%3E`,
+  `'; ${PAYLOAD}; '`,
+  `"; ${PAYLOAD}; "`,
+  `\\"; ${PAYLOAD}; //`,
   `$(${'touch /tmp/x'}) \`id\` '; rm -rf x; '`,
   `\u202Egnp.exe\u202C \u2066isolated\u2069 \u200F\u200Emarks`,
   `zero\u200Bwidth\u200C\u200D\u2060\uFEFFjoined`,

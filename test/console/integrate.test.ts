@@ -2,38 +2,38 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
-import { axeFindings, consoleOf } from '../kit/network/browser.ts';
+import { axeFindings, startConsole } from '../kit/network/browser.ts';
 import { startTarget } from '../kit/network/target.ts';
 import { isAccepted } from '../kit/service/receiver.ts';
-import type { Person } from '../kit/service/service.ts';
+import type { ApiUser } from '../kit/service/service.ts';
 
 /** Creates an event, which notifies the hooks that `subscribe` creates. */
-function createEvent(person: Person, name = 'Launch') {
+function createEvent(person: ApiUser, name = 'Launch') {
   return person.carillon.events.create({ event_name: name, start_date: '20261120', due_date: '20261120' });
 }
 
-async function subscribe(person: Person, target_url: string): Promise<string> {
+async function subscribe(person: ApiUser, target_url: string): Promise<string> {
   return (await person.carillon.hooks.create({ target_url, event: 'new_event' })).id;
 }
 
 const waitForStatus = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
-const rows = (page: Page) => page.getByRole('list', { name: 'What happened, newest first' }).getByRole('listitem');
+const waitForHeading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
+const feedRows = (page: Page) => page.getByRole('list', { name: 'What happened, newest first' }).getByRole('listitem');
 
 /** Waits until the list has `count` occurrences. */
 const waitForRows = (page: Page, count: number) =>
   eventually(
-    () => rows(page).count(),
+    () => feedRows(page).count(),
     (shown) => shown === count,
   );
 
 test('a failing hook shows its last outcome, failure count, next attempt and advice; a test is sent meanwhile', async (t) => {
   const setup = { options: { retryWaits: '50ms,2h' } };
-  const { page, owner } = await consoleOf(t, { path: 'hooks' }, setup);
+  const { page, owner } = await startConsole(t, { path: 'hooks' }, setup);
   const target = await startTarget(t, 500);
   const id = await subscribe(owner, target.at('/bell/0123456789abcdef'));
   await createEvent(owner);
-  await target.arrived(2);
+  await target.waitForArrivals(2);
 
   await page.getByText('failing 2 of 3').waitFor();
   await page.getByText(/^Answered 500; tries again in \d h \d+ min$/).waitFor();
@@ -48,20 +48,20 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   await waitForStatus(page, /^Test: answered 500 after/);
   assert.equal((await owner.carillon.hooks.get(id)).failures, '2', 'a failed test is not counted');
 
-  target.answers(200);
+  target.setReplies(200);
   await page.getByRole('button', { name: 'Send a test' }).click();
   await waitForStatus(page, /^Test: answered 200 after/);
   // The hook test is sent, and then the pending delivery without waiting for the backoff.
-  await target.arrived(5);
+  await target.waitForArrivals(5);
   await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
 });
 
 test('a hook ended by three failures shows the reason; Restore previews the missed deliveries and sends them', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const target = await startTarget(t, 500);
   const id = await subscribe(owner, target.at('/bell'));
   await createEvent(owner, 'Undelivered');
-  await target.arrived(3);
+  await target.waitForArrivals(3);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   await page.getByText('Three failures in a row, the last: answered 500').waitFor();
   await page.getByText('undelivered', { exact: true }).waitFor();
@@ -72,9 +72,9 @@ test('a hook ended by three failures shows the reason; Restore previews the miss
   await dialog.getByText('1 notification left undelivered when it ended').waitFor();
   await dialog.getByText('1 notification of what has happened since').waitFor();
   assert.equal(target.received.length, 3, 'nothing is sent before confirmation');
-  target.answers(200);
+  target.setReplies(200);
   await dialog.getByRole('button', { name: 'Restore' }).click();
-  const received = await target.arrived(5);
+  const received = await target.waitForArrivals(5);
   const events = (await owner.carillon.events.list()).data.map(({ event_id }) => event_id);
   const sent = received.slice(3).map(({ resourceUrl }) => resourceUrl.split('/').at(-1));
   assert.deepEqual(sent.sort(), events.sort(), 'both missed deliveries are sent');
@@ -83,7 +83,7 @@ test('a hook ended by three failures shows the reason; Restore previews the miss
 });
 
 test('a hook ended by 401 shows the reason and advice', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'hooks?state=ended' });
+  const { page, owner } = await startConsole(t, { path: 'hooks?state=ended' });
   const target = await startTarget(t, 401);
   await subscribe(owner, target.at('/bell'));
   await createEvent(owner);
@@ -93,11 +93,11 @@ test('a hook ended by 401 shows the reason and advice', async (t) => {
 });
 
 test('an expanded delivery shows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
-  const { page, owner, service } = await consoleOf(t);
+  const { page, owner, service } = await startConsole(t);
   const target = await startTarget(t, 503, 200);
   const id = await subscribe(owner, target.at('/bell'));
   const { event_id } = await createEvent(owner);
-  const [first] = await target.arrived(2);
+  const [first] = await target.waitForArrivals(2);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   await page.getByText('told, never read').waitFor();
   await page.getByRole('button', { name: /Event created/ }).click();
@@ -115,13 +115,13 @@ test('an expanded delivery shows every attempt with its reason and the request a
 
   await page.getByRole('button', { name: 'Send again' }).click();
   await waitForStatus(page, /^Sent again: answered 200 after/);
-  const received = await target.arrived(3);
+  const received = await target.waitForArrivals(3);
   assert.equal(received.at(-1)?.deliveryId, first?.deliveryId, 'under the same id');
   await attempts.nth(3).waitFor();
 });
 
 test('the activity feed shows live: delivered, never read, and read after the record was fetched', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const { page, owner } = await startConsole(t, { path: 'activity' });
   const target = await startTarget(t);
   await page.getByText('Nothing has happened yet').waitFor();
   await page.getByText('live', { exact: true }).waitFor();
@@ -129,12 +129,12 @@ test('the activity feed shows live: delivered, never read, and read after the re
   const { event_id } = await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'Nobody is told' });
 
-  const event = rows(page).filter({ hasText: 'Event created' });
+  const event = feedRows(page).filter({ hasText: 'Event created' });
   await event.getByText(/^delivered in \d+ ms$/).waitFor();
   await event.getByText('told, never read').waitFor();
-  await rows(page).filter({ hasText: 'Client created' }).getByText('pending for no hook').waitFor();
+  await feedRows(page).filter({ hasText: 'Client created' }).getByText('pending for no hook').waitFor();
   await owner.carillon.events.update(event_id, { event_name: 'Changed' });
-  await rows(page).filter({ hasText: 'Event changed' }).getByText('in the feed alone').waitFor();
+  await feedRows(page).filter({ hasText: 'Event changed' }).getByText('in the feed alone').waitFor();
 
   await owner.carillon.events.get(event_id);
   await event.getByText(/^read \d\d:\d\d:\d\d$/).waitFor();
@@ -142,12 +142,12 @@ test('the activity feed shows live: delivered, never read, and read after the re
 });
 
 test('the timeline of an occurrence shows its commit, attempts and fetch', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const { page, owner } = await startConsole(t, { path: 'activity' });
   const target = await startTarget(t, 500, 200);
   await subscribe(owner, target.at('/bell'));
   const { event_id } = await createEvent(owner);
   await page.getByRole('link', { name: 'Event created' }).click();
-  await heading(page, `Event created /events/${event_id}`);
+  await waitForHeading(page, `Event created /events/${event_id}`);
   await page.getByText('Told, never read').waitFor();
   await owner.carillon.events.get(event_id);
   await page.getByText('Fetched', { exact: true }).waitFor();
@@ -159,12 +159,12 @@ test('the timeline of an occurrence shows its commit, attempts and fetch', async
 });
 
 test('the paused feed counts new occurrences, sends no requests, and shows them after Resume', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const { page, owner } = await startConsole(t, { path: 'activity' });
   // The target never responds, so that a visible delivery stays pending and would be polled.
   const target = await startTarget(t, () => undefined);
   await owner.carillon.hooks.create({ target_url: target.at('/bell'), event: 'new_client' });
   await owner.carillon.clients.create({ client_name: 'Before' });
-  await rows(page).getByText('pending', { exact: true }).waitFor();
+  await feedRows(page).getByText('pending', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   let requests = 0;
   page.on('request', (request) => {
@@ -173,27 +173,27 @@ test('the paused feed counts new occurrences, sends no requests, and shows them 
   for (const name of ['One', 'Two', 'Three']) await createEvent(owner, name);
   await page.getByRole('button', { name: '3 new ones · show' }).waitFor();
   // Before the second request, the first attempt times out after two seconds, longer than the polling interval.
-  await target.arrived(2);
+  await target.waitForArrivals(2);
   assert.equal(requests, 0);
-  assert.equal(await rows(page).count(), 1);
+  assert.equal(await feedRows(page).count(), 1);
   await page.getByRole('button', { name: 'Resume' }).click();
   await waitForRows(page, 4);
   assert.equal(await page.getByText('3 new ones').count(), 0);
-  await rows(page)
+  await feedRows(page)
     .getByText(/^failing: no answer in time$/)
     .waitFor();
 });
 
 test('activity is filtered by kind, hook and user, and the filters are in the URL', async (t) => {
-  const { page, owner, service, open } = await consoleOf(t, { path: 'hooks' });
-  const member = await service.user(owner, 'member');
+  const { page, owner, service, open } = await startConsole(t, { path: 'hooks' });
+  const member = await service.createUser(owner, 'member');
   const target = await startTarget(t);
   const id = await subscribe(owner, target.at('/bell'));
   await page.getByRole('link', { name: 'Activity' }).click();
   await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'A client' });
   await createEvent(member, 'Of the member');
-  await rows(page).nth(2).waitFor();
+  await feedRows(page).nth(2).waitFor();
   await page.getByRole('button', { name: 'You' }).click();
   await waitForRows(page, 2);
   await page.getByLabel('Kind').selectOption('new_client');
@@ -201,22 +201,22 @@ test('activity is filtered by kind, hook and user, and the filters are in the UR
   assert.match(page.url(), /scope=own&kind=new_client$/);
   await page.getByLabel('Kind').selectOption('');
   await page.getByLabel('Hook').selectOption(id);
-  await rows(page).filter({ hasText: 'Event created' }).waitFor();
+  await feedRows(page).filter({ hasText: 'Event created' }).waitFor();
   await waitForRows(page, 1);
   await createEvent(owner, 'Another one');
-  await rows(page)
+  await feedRows(page)
     .nth(1)
     .getByText(/delivered/)
     .waitFor();
 
   const theirs = await open({ as: member, path: 'activity' });
-  await rows(theirs).filter({ hasText: 'Event created' }).waitFor();
-  assert.equal(await rows(theirs).count(), 1, 'a member sees only their own activity');
+  await feedRows(theirs).filter({ hasText: 'Event created' }).waitFor();
+  assert.equal(await feedRows(theirs).count(), 1, 'a member sees only their own activity');
   assert.equal(await theirs.getByRole('button', { name: 'Everybody' }).count(), 0);
 });
 
 test('under load the feed keeps 300 entries and polls at most once a second', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const { page, owner } = await startConsole(t, { path: 'activity' });
   await page.getByText('live', { exact: true }).waitFor();
   let requests = 0;
   page.on('request', (request) => {
@@ -228,7 +228,7 @@ test('under load the feed keeps 300 entries and polls at most once a second', as
     const created = await Promise.all(Array.from({ length: 25 }, (_, one) => createEvent(owner, `${batch} ${one}`)));
     newest = Math.max(...created.map(({ event_id }) => Number(event_id)));
   }
-  await rows(page)
+  await feedRows(page)
     .filter({ hasText: `/events/${newest}` })
     .getByText('pending for no hook')
     .waitFor();
@@ -239,13 +239,13 @@ test('under load the feed keeps 300 entries and polls at most once a second', as
   assert.ok(requests >= 1 && requests <= seconds + 1, `${requests} requests in ${seconds} s`);
   // Scrolling loads older entries.
   await page.getByText('300 occurrences shown').scrollIntoViewIfNeeded();
-  await rows(page).nth(300).waitFor();
+  await feedRows(page).nth(300).waitFor();
 });
 
 test('a target is checked while typing, a path is suggested, and a validation error is shown at its field', async (t) => {
   const resolve = async (name: string) =>
     name.endsWith('.example') ? { addresses: ['9.9.9.9'] } : ({ failure: 'no_such_name' } as const);
-  const { page, owner } = await consoleOf(t, { path: 'hooks/new' }, { ports: { resolve } });
+  const { page, owner } = await startConsole(t, { path: 'hooks/new' }, { ports: { resolve } });
   const taken = 'https://erp.example/bell';
   await subscribe(owner, taken);
   const field = page.getByLabel('POST to this address');
@@ -271,14 +271,14 @@ test('a target is checked while typing, a path is suggested, and a validation er
   await page.getByRole('radio', { name: /Task completed/ }).check();
   await page.getByText(/"resource_url":".*\/v2\/tasks\/\d+"/).waitFor();
   await page.getByRole('button', { name: 'Create hook' }).click();
-  await heading(page, 'Task completed → new.example');
+  await waitForHeading(page, 'Task completed → new.example');
   const { data } = await owner.carillon.hooks.list();
   assert.equal(data.at(-1)?.event, 'completed_task');
 });
 
 test('a hook is deleted after confirmation, and an admin selects whose hooks are shown', async (t) => {
-  const { page, owner, service } = await consoleOf(t, { path: 'hooks' });
-  const member = await service.user(owner, 'member');
+  const { page, owner, service } = await startConsole(t, { path: 'hooks' });
+  const member = await service.createUser(owner, 'member');
   const target = await startTarget(t);
   await page.getByText('Nobody is told yet').waitFor();
   const id = await subscribe(owner, target.at('/mine'));
@@ -301,13 +301,13 @@ test('a hook is deleted after confirmation, and an admin selects whose hooks are
 });
 
 test('the overview shows onboarding for a new account, then counts delivered and failed attempts', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'overview' });
+  const { page, owner } = await startConsole(t, { path: 'overview' });
   for (const step of ['Give it an ear', 'Subscribe it', 'Make something happen']) {
     await page.getByRole('heading', { name: step }).waitFor();
   }
-  const left = async (element: Locator) => (await element.boundingBox())?.x ?? 0;
+  const leftOffsetOf = async (element: Locator) => (await element.boundingBox())?.x ?? 0;
   const step = page.getByRole('listitem').filter({ hasText: 'Give it an ear' });
-  const titleOffset = (await left(step.getByRole('heading'))) - (await left(step));
+  const titleOffset = (await leftOffsetOf(step.getByRole('heading'))) - (await leftOffsetOf(step));
   assert.ok(titleOffset > 50, `the number of a step is to the left of its title: ${titleOffset} px`);
   await page.getByText(/-d '\{"event":"new_event","target_url":"http:\/\/127\.0\.0\.1:9000\/carillon\//).waitFor();
 
@@ -317,12 +317,12 @@ test('the overview shows onboarding for a new account, then counts delivered and
   const id = await subscribe(owner, bad.at('/bell'));
   await createEvent(owner);
   await createEvent(owner);
-  await Promise.all([good.arrived(2), bad.arrived(3)]);
-  const figure = (name: string) => page.locator('.figure').filter({ hasText: name });
-  await figure('Ended today').locator('strong').getByText('1', { exact: true }).waitFor();
-  await figure('Delivered in the last hour').getByText('40 % of 5 attempts').waitFor();
-  await figure('Live hooks').getByText('none is failing').waitFor();
-  await figure('p95')
+  await Promise.all([good.waitForArrivals(2), bad.waitForArrivals(3)]);
+  const overviewFigure = (name: string) => page.locator('.figure').filter({ hasText: name });
+  await overviewFigure('Ended today').locator('strong').getByText('1', { exact: true }).waitFor();
+  await overviewFigure('Delivered in the last hour').getByText('40 % of 5 attempts').waitFor();
+  await overviewFigure('Live hooks').getByText('none is failing').waitFor();
+  await overviewFigure('p95')
     .getByText(/^p50: \d+ ms$/)
     .waitFor();
   const cells = await page
@@ -339,12 +339,12 @@ test('the overview shows onboarding for a new account, then counts delivered and
     .getByRole('region', { name: 'What needs a look' })
     .getByRole('link', { name: /Event created/ })
     .click();
-  await heading(page, /^Event created → 127\.0\.0\.1/);
+  await waitForHeading(page, /^Event created → 127\.0\.0\.1/);
   assert.match(page.url(), new RegExp(`#/hooks/${id}$`));
 });
 
 test('activity that cannot be loaded does not claim to be empty, and later follows from the newest occurrence', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'you' });
+  const { page, owner } = await startConsole(t, { path: 'you' });
   await createEvent(owner);
   await page.route('**/console/api/activity*', (route) => route.abort());
   await page.getByRole('link', { name: 'Activity' }).click();
@@ -365,7 +365,7 @@ test('activity that cannot be loaded does not claim to be empty, and later follo
 });
 
 test('activity of an unknown hook shows an error and stops polling', async (t) => {
-  const { page } = await consoleOf(t, { path: 'activity?hook=99' });
+  const { page } = await startConsole(t, { path: 'activity?hook=99' });
   await page.getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
   assert.equal(await page.getByText('connection lost').count(), 0);
   await page.getByRole('button', { name: 'Show everything' }).click();
@@ -373,13 +373,13 @@ test('activity of an unknown hook shows an error and stops polling', async (t) =
 });
 
 test('X8 signing is turned on, rotated with an overlap and turned off; each secret is shown once and verifies deliveries', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const target = await startTarget(t);
   const id = await subscribe(owner, target.at('/bell'));
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   const section = page.getByRole('region', { name: 'Signature' });
   /** Reads the displayed secret and closes the dialog. */
-  async function takeSecret(): Promise<string> {
+  async function readSecretAndClose(): Promise<string> {
     const code = page.getByRole('figure', { name: 'The secret', exact: true }).locator('pre');
     const secret = (await code.textContent()) ?? '';
     assert.deepEqual(await axeFindings(page, 'a secret'), []);
@@ -391,12 +391,12 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
   async function nextDelivery() {
     const count = target.received.length + 1;
     await owner.carillon.hooks.test(id);
-    return (await target.arrived(count))[count - 1] ?? assert.fail();
+    return (await target.waitForArrivals(count))[count - 1] ?? assert.fail();
   }
 
   await section.getByText('Off.').waitFor();
   await section.getByRole('button', { name: 'Sign notifications' }).click();
-  const first = await takeSecret();
+  const first = await readSecretAndClose();
   await section.getByText('By a secret that was made').waitFor();
   assert.ok(isAccepted(first, await nextDelivery()));
 
@@ -404,7 +404,7 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
   await page.getByLabel('The present secret goes on signing').selectOption('an hour');
   assert.deepEqual(await axeFindings(page, 'rotating'), []);
   await page.getByRole('button', { name: 'Make a new secret' }).click();
-  const second = await takeSecret();
+  const second = await readSecretAndClose();
   await section.getByText('The one before it signs, too').waitFor();
   assert.deepEqual(await axeFindings(page, 'a signed hook'), []);
   const overlapping = await nextDelivery();

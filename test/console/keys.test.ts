@@ -3,17 +3,17 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { eventually } from '../kit/eventually.ts';
-import { consoleOf } from '../kit/network/browser.ts';
+import { startConsole } from '../kit/network/browser.ts';
 
 /** Submits the open dialog and returns the issued key. */
-async function issue(page: Page): Promise<string> {
+async function issueKey(page: Page): Promise<string> {
   await page.getByRole('button', { name: 'Issue the key' }).click();
   return (await page.getByRole('figure', { name: 'The key', exact: true }).locator('pre').textContent()) ?? '';
 }
 
 test('an issued key has the chosen user, permissions and lifetime', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
-  const member = await service.user(owner, 'member');
+  const { service, owner, page } = await startConsole(t, { path: 'keys' });
+  const member = await service.createUser(owner, 'member');
   await page.reload();
   await page.getByRole('button', { name: 'Issue a key' }).click();
   await page.getByLabel('What it is for').fill('Release bot');
@@ -26,7 +26,7 @@ test('an issued key has the chosen user, permissions and lifetime', async (t) =>
   assert.equal(await page.getByRole('button', { name: 'Issue the key' }).isDisabled(), true);
   await page.getByLabel('Read Events').check();
   await page.getByLabel('Change Events').check();
-  const key = await issue(page);
+  const key = await issueKey(page);
 
   const bot = new Carillon({ baseUrl: service.baseUrl, auth: apiKey({ domain: owner.domain, key }) });
   assert.equal((await bot.user.get()).user_id, member.userId);
@@ -38,7 +38,7 @@ test('an issued key has the chosen user, permissions and lifetime', async (t) =>
 });
 
 test('an invalid lifetime is shown at its field, and entered values are kept', async (t) => {
-  const { page } = await consoleOf(t, { path: 'keys' });
+  const { page } = await startConsole(t, { path: 'keys' });
   await page.getByRole('button', { name: 'Issue a key' }).click();
   await page.getByLabel('What it is for').fill('Release bot');
   await page.getByLabel('It works for').selectOption('other');
@@ -49,9 +49,9 @@ test('an invalid lifetime is shown at its field, and entered values are kept', a
 });
 
 test('the key is shown once with a working call, can be copied, and is not stored in the browser', async (t) => {
-  const { page } = await consoleOf(t, { path: 'keys' });
+  const { page } = await startConsole(t, { path: 'keys' });
   await page.getByRole('button', { name: 'Issue a key' }).click();
-  const key = await issue(page);
+  const key = await issueKey(page);
   assert.match(key, /^carillon_/);
   await page.getByText('It is shown this once').waitFor();
   const curl = (await page.getByRole('figure', { name: 'A call with the key' }).locator('pre').textContent()) ?? '';
@@ -73,8 +73,8 @@ test('the key is shown once with a working call, can be copied, and is not store
 });
 
 test('a removed permission is revoked immediately and cannot be added again', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
-  const bot = await service.key(owner, { permissions: ['events:read', 'tasks:read'] });
+  const { service, owner, page } = await startConsole(t, { path: 'keys' });
+  const bot = await service.createKey(owner, { permissions: ['events:read', 'tasks:read'] });
   await page.reload();
   await page.getByRole('button', { name: 'What to do with test' }).click();
   await page.getByRole('menuitem', { name: 'Rename or narrow…' }).click();
@@ -89,8 +89,8 @@ test('a removed permission is revoked immediately and cannot be added again', as
 });
 
 test('a key is revoked immediately after confirmation, and listed as ended', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
-  const bot = await service.key(owner, {});
+  const { service, owner, page } = await startConsole(t, { path: 'keys' });
+  const bot = await service.createKey(owner, {});
   await page.reload();
   const opener = page.getByRole('button', { name: 'What to do with test' });
   await opener.click();
@@ -108,8 +108,8 @@ test('a key is revoked immediately after confirmation, and listed as ended', asy
 });
 
 test('a member sees only their own keys, and cannot issue keys to others', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const member = await service.user(owner, 'member');
+  const { service, owner, open } = await startConsole(t);
+  const member = await service.createUser(owner, 'member');
   const page = await open({ as: member, path: 'keys' });
   await page.getByRole('listitem').filter({ hasText: 'test' }).waitFor();
   assert.equal(await page.getByText('first key').count(), 0);
@@ -118,8 +118,8 @@ test('a member sees only their own keys, and cannot issue keys to others', async
 });
 
 test('an admin who becomes a member no longer sees the admin screens after a reload', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const admin = await service.user(owner, 'admin');
+  const { service, owner, open } = await startConsole(t);
+  const admin = await service.createUser(owner, 'admin');
   const page = await open({ as: admin, path: 'people' });
   await page.getByRole('listitem').first().waitFor();
   await owner.carillon.users.update(admin.userId, { role: 'member' });

@@ -1,12 +1,24 @@
 import { plusDays } from '../../console/src/app/calendar-dates.ts';
-import type { Person, TestService } from '../kit/service/service.ts';
+import type { ApiUser, TestService } from '../kit/service/service.ts';
 import { NOW } from './example.ts';
 
 /** Number of records of each type after some months of use. A small account would show few layout faults. */
-export const SIZES = { people: 20, clients: 15, contacts: 25, projects: 60, tasks: 400, events: 300, comments: 30 };
+export const RECORD_COUNTS = {
+  people: 20,
+  clients: 15,
+  contacts: 25,
+  projects: 60,
+  tasks: 400,
+  events: 300,
+  comments: 30,
+};
 
 /** Ids of two projects and of a task that tests open. */
-export type LargeAccount = { readonly undated: string; readonly busy: string; readonly task: string };
+export type LargeAccount = {
+  readonly undatedProjectId: string;
+  readonly busyProjectId: string;
+  readonly taskId: string;
+};
 
 const TODAY = new Date(NOW).toISOString().slice(0, 10);
 
@@ -22,20 +34,20 @@ async function inBatches<T>(count: number, create: (index: number) => Promise<T>
   return created;
 }
 
-const at = <T>(list: readonly T[], index: number): T => {
+const itemAt = <T>(list: readonly T[], index: number): T => {
   const found = list[index % list.length];
   if (found === undefined) throw new Error('The list is empty.');
   return found;
 };
 
-const apiDay = (day: string) => day.replaceAll('-', '');
+const toApiDay = (day: string) => day.replaceAll('-', '');
 
 /** Returns a day within `spread` days of today. */
-const near = (index: number, spread: number) => plusDays(TODAY, ((index * 37) % (2 * spread)) - spread);
+const dayNear = (index: number, spread: number) => plusDays(TODAY, ((index * 37) % (2 * spread)) - spread);
 
 const COLORS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed', ''];
-const FIRST = ['Ada', 'Graciela', 'Bartholomew', 'Mei', 'Ines', 'Olu', 'Søren', 'Wilhelmina', 'Jo', 'Tadeusz'];
-const LAST = [
+const FIRST_NAMES = ['Ada', 'Graciela', 'Bartholomew', 'Mei', 'Ines', 'Olu', 'Søren', 'Wilhelmina', 'Jo', 'Tadeusz'];
+const LAST_NAMES = [
   'Lovelace',
   'Featherstonehaugh',
   'Wang',
@@ -45,14 +57,14 @@ const LAST = [
   'Lindqvist',
   'Brzęczyszczykiewicz',
 ];
-const CUSTOMERS = [
+const CLIENT_NAMES = [
   'Nordlys Hosting',
   'Bellfounders’ Guild',
   'City of Zürich, Department of Civil Engineering',
   'Acme',
   'OpenJS Foundation',
 ];
-const PROJECTS = [
+const PROJECT_NAMES = [
   'Website relaunch',
   'Q4 campaign',
   'Migration of the warehouse and billing systems to the new data centre',
@@ -60,7 +72,7 @@ const PROJECTS = [
   'Office move',
   'Annual report',
 ];
-const TASKS = [
+const TASK_NAMES = [
   'Prepare press kit',
   'Call the printer',
   'Review the translated terms and conditions with the legal department',
@@ -69,7 +81,7 @@ const TASKS = [
   'Order badges',
   'Plan the end of the previous release line',
 ];
-const EVENTS = [
+const EVENT_NAMES = [
   'Standup',
   'Steering committee with all project leads',
   'Lunch with Bob',
@@ -78,75 +90,80 @@ const EVENTS = [
   'Interview: senior backend engineer',
   'Board',
 ];
-const REMARK =
+const COMMENT_TEXT =
   'I have checked the numbers against last year, and they look right to me. Can somebody confirm the total?';
 
 /** Fills an account through the API with the data of a team of twenty after some months. */
-export async function fillLargeAccount({ baseUrl }: TestService, owner: Person): Promise<LargeAccount> {
+export async function fillLargeAccount({ baseUrl }: TestService, owner: ApiUser): Promise<LargeAccount> {
   const { carillon } = owner;
-  const users = await inBatches(SIZES.people, (index) =>
+  const users = await inBatches(RECORD_COUNTS.people, (index) =>
     carillon.users.create({
       email: `person-${index}@${owner.domain}`,
-      first_name: at(FIRST, index),
-      last_name: at(LAST, index),
+      first_name: itemAt(FIRST_NAMES, index),
+      last_name: itemAt(LAST_NAMES, index),
       role: index % 5 === 0 ? 'admin' : 'member',
     }),
   );
-  const someone = (index: number) => at(users, index).user_id;
-  const clients = await inBatches(SIZES.clients, (index) =>
+  const userIdAt = (index: number) => itemAt(users, index).user_id;
+  const clients = await inBatches(RECORD_COUNTS.clients, (index) =>
     carillon.clients.create({
-      client_name: `${at(CUSTOMERS, index)} ${index}`,
+      client_name: `${itemAt(CLIENT_NAMES, index)} ${index}`,
       email: `desk-${index}@customer.example`,
     }),
   );
-  await inBatches(SIZES.contacts, (index) =>
+  await inBatches(RECORD_COUNTS.contacts, (index) =>
     carillon.contacts.create({
-      contact_name: `${at(FIRST, index + 3)} ${at(LAST, index)}`,
+      contact_name: `${itemAt(FIRST_NAMES, index + 3)} ${itemAt(LAST_NAMES, index)}`,
       role: 'Head of procurement',
       email: `contact-${index}@customer.example`,
-      client_id: at(clients, index).client_id,
+      client_id: itemAt(clients, index).client_id,
     }),
   );
-  const projects = await inBatches(SIZES.projects, (index) =>
+  const projects = await inBatches(RECORD_COUNTS.projects, (index) =>
     carillon.projects.create({
-      project_name: `${at(PROJECTS, index)} ${index}`,
-      color: at(COLORS, index),
-      client_id: index % 4 === 0 ? '0' : at(clients, index).client_id,
+      project_name: `${itemAt(PROJECT_NAMES, index)} ${index}`,
+      color: itemAt(COLORS, index),
+      client_id: index % 4 === 0 ? '0' : itemAt(clients, index).client_id,
       tags: index % 3 === 0 ? 'internal,priority' : '',
       // Every third project has no dates, like a new project.
-      ...(index % 3 !== 0 && { start_date: apiDay(near(index, 90)), due_date: apiDay(plusDays(near(index, 90), 45)) }),
-      users: [someone(index), someone(index + 1), someone(index + 2), someone(index + 3)],
+      ...(index % 3 !== 0 && {
+        start_date: toApiDay(dayNear(index, 90)),
+        due_date: toApiDay(plusDays(dayNear(index, 90), 45)),
+      }),
+      users: [userIdAt(index), userIdAt(index + 1), userIdAt(index + 2), userIdAt(index + 3)],
     }),
   );
-  const projectOf = (index: number) => at(projects, index).project_id;
-  const undated = projectOf(0);
-  const busy = projectOf(1);
-  const tasks = await inBatches(SIZES.tasks, (index) => {
+  const projectIdAt = (index: number) => itemAt(projects, index).project_id;
+  const undated = projectIdAt(0);
+  const busy = projectIdAt(1);
+  const tasks = await inBatches(RECORD_COUNTS.tasks, (index) => {
     const isUndated = index % 3 === 0;
-    const projectId = isUndated ? projectOf(index) : index % 5 === 0 ? busy : projectOf(index * 7 + (index % 3));
+    const projectId = isUndated ? projectIdAt(index) : index % 5 === 0 ? busy : projectIdAt(index * 7 + (index % 3));
     return carillon.tasks.create(projectId, {
-      task_name: `${at(TASKS, index)} ${index}`,
+      task_name: `${itemAt(TASK_NAMES, index)} ${index}`,
       // Every third task and all tasks of the undated project have no due date.
-      ...(!isUndated && projectId !== undated && { due_date: apiDay(near(index, 60)) }),
-      users: index % 2 === 0 ? [someone(index)] : [],
+      ...(!isUndated && projectId !== undated && { due_date: toApiDay(dayNear(index, 60)) }),
+      users: index % 2 === 0 ? [userIdAt(index)] : [],
       tags: index % 11 === 0 ? 'blocked' : '',
     });
   });
-  const task = at(tasks, 0).task_id;
-  await inBatches(8, (index) => carillon.subtasks.create(task, { subtask_name: `${at(TASKS, index + 2)} ${index}` }));
-  await fillCalendar(owner, projectOf);
-  await inBatches(SIZES.comments, (index) =>
-    carillon.comments.create(undated, { comment: REMARK, ...(index % 2 === 0 && { task_id: task }) }),
+  const task = itemAt(tasks, 0).task_id;
+  await inBatches(8, (index) =>
+    carillon.subtasks.create(task, { subtask_name: `${itemAt(TASK_NAMES, index + 2)} ${index}` }),
+  );
+  await fillCalendar(owner, projectIdAt);
+  await inBatches(RECORD_COUNTS.comments, (index) =>
+    carillon.comments.create(undated, { comment: COMMENT_TEXT, ...(index % 2 === 0 && { task_id: task }) }),
   );
   await inBatches(24, (index) =>
-    carillon.timeEntries.create(at(tasks, index).task_id, {
+    carillon.timeEntries.create(itemAt(tasks, index).task_id, {
       seconds: 900 + 600 * (index % 20),
-      date: apiDay(plusDays(TODAY, -(index % 5))),
+      date: toApiDay(plusDays(TODAY, -(index % 5))),
       description: index % 3 === 0 ? '' : 'Numbers compared, sent to the client',
     }),
   );
   await carillon.teams.create({ team_name: 'Reviewers', color: '#4338ca', users: users.map(({ user_id }) => user_id) });
-  await carillon.teams.create({ team_name: 'People who are on call at night', color: '#16a34a', users: [someone(0)] });
+  await carillon.teams.create({ team_name: 'People who are on call at night', color: '#16a34a', users: [userIdAt(0)] });
   await inBatches(12, (index) =>
     carillon.hooks.create({
       target_url: `${baseUrl.replace(/:\d+$/, ':9')}/receivers/of/the/billing/system/${index}/k7Qd2xP04eZr81n`,
@@ -154,20 +171,22 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
     }),
   );
   await carillon.clients.create({ client_name: 'A client whom the webhooks report' });
-  await inBatches(8, (index) => carillon.keys.create({ label: `${at(PROJECTS, index)}, read only, ${index}` }));
-  return { undated, busy, task };
+  await inBatches(8, (index) =>
+    carillon.keys.create({ label: `${itemAt(PROJECT_NAMES, index)}, read only, ${index}` }),
+  );
+  return { undatedProjectId: undated, busyProjectId: busy, taskId: task };
 }
 
 /** Creates events over three months: all-day events, events early in the morning, and concurrent events. */
-async function fillCalendar({ carillon }: Person, projectOf: (index: number) => string): Promise<void> {
-  await inBatches(SIZES.events, (index) => {
-    const day = near(index * 3 + (index % 7), 45);
-    const event = { event_name: at(EVENTS, index), project_id: index % 3 === 0 ? '0' : projectOf(index) };
+async function fillCalendar({ carillon }: ApiUser, projectOf: (index: number) => string): Promise<void> {
+  await inBatches(RECORD_COUNTS.events, (index) => {
+    const day = dayNear(index * 3 + (index % 7), 45);
+    const event = { event_name: itemAt(EVENT_NAMES, index), project_id: index % 3 === 0 ? '0' : projectOf(index) };
     if (index % 6 === 0) {
       return carillon.events.create({
         ...event,
-        start_date: apiDay(day),
-        due_date: apiDay(plusDays(day, index % 4)),
+        start_date: toApiDay(day),
+        due_date: toApiDay(plusDays(day, index % 4)),
       });
     }
     const hour = 8 + ((index * index) % 9);

@@ -4,17 +4,17 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { testClock } from '../kit/clock.ts';
-import { axeFindings, consoleOf, openConsole, type Window } from '../kit/network/browser.ts';
+import { axeFindings, type ConsoleWindow, openConsole, startConsole } from '../kit/network/browser.ts';
 import { sqlite } from '../kit/service/stores.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { fillLargeAccount, type LargeAccount } from './large-account.ts';
-import { screenNames, shown, visit } from './pages.ts';
+import { openScreen, screenNames, waitUntilShown } from './pages.ts';
 
 /**
  * Two of the four combinations of color scheme and width are tested: all four take twice as long, and the two
  * properties have never influenced each other.
  */
-const looks: readonly (readonly [name: string, Window])[] = [
+const looks: readonly (readonly [name: string, ConsoleWindow])[] = [
   ['light and wide', { colorScheme: 'light', width: 1280, height: 860 }],
   ['dark and narrow', { colorScheme: 'dark', width: 390, height: 844 }],
 ];
@@ -79,14 +79,14 @@ test('axe reports no violation on any screen of an account in use, in light and 
     await t.test(name, { timeout }, async (t) => {
       const page = await openConsole(t, example.service, { as: example.owner, ...window });
       await page.clock.setFixedTime(NOW);
-      await shown(page);
+      await waitUntilShown(page);
       const found: string[] = [];
       for (const path of [...screenNames, ...(await recordPaths(example))]) {
-        await visit(page, path);
+        await openScreen(page, path);
         found.push(...(await axeFindings(page, path)));
       }
       for (const [screen, open] of overlays) {
-        await visit(page, screen);
+        await openScreen(page, screen);
         await open(page);
         found.push(...(await axeFindings(page, `${screen}: ${open}`)));
         await page.reload();
@@ -99,20 +99,20 @@ test('axe reports no violation on any screen of an account in use, in light and 
 test('axe reports no violation on the screens of an empty account and before sign-in', {
   timeout,
 }, async (t) => {
-  const { service, owner } = await consoleOf(t, { as: null });
+  const { service, owner } = await startConsole(t, { as: null });
   for (const [name, window] of looks) {
     await t.test(name, { timeout }, async (t) => {
-      const out = await openConsole(t, service, { as: null, ...window });
-      await shown(out);
-      const found = [...(await axeFindings(out, 'signing in'))];
-      await visit(out, 'welcome/leads-nowhere');
-      found.push(...(await axeFindings(out, 'a link that leads nowhere')));
-      await visit(out, new URL(await service.link(owner)).hash.slice(2));
-      found.push(...(await axeFindings(out, 'welcome')));
+      const signedOutPage = await openConsole(t, service, { as: null, ...window });
+      await waitUntilShown(signedOutPage);
+      const found = [...(await axeFindings(signedOutPage, 'signing in'))];
+      await openScreen(signedOutPage, 'welcome/leads-nowhere');
+      found.push(...(await axeFindings(signedOutPage, 'a link that leads nowhere')));
+      await openScreen(signedOutPage, new URL(await service.createLink(owner)).hash.slice(2));
+      found.push(...(await axeFindings(signedOutPage, 'welcome')));
       const page = await openConsole(t, service, { as: owner, ...window });
-      await shown(page);
+      await waitUntilShown(page);
       for (const path of screenNames) {
-        await visit(page, path);
+        await openScreen(page, path);
         found.push(...(await axeFindings(page, path)));
       }
       assert.deepEqual(found, []);
@@ -120,7 +120,7 @@ test('axe reports no violation on the screens of an empty account and before sig
   }
 });
 
-const measure = readFileSync(new URL('layout-faults.js', import.meta.url), 'utf8');
+const layoutFaultsScript = readFileSync(new URL('layout-faults.js', import.meta.url), 'utf8');
 
 /** Window sizes of a desktop, a small laptop and a phone, in pixels. */
 const WINDOWS = [
@@ -130,12 +130,12 @@ const WINDOWS = [
 ] as const;
 
 /** Returns the paths of every screen, of every view of the calendar, and of one record of each resource. */
-const pathsOf = ({ undated, busy, task }: LargeAccount) => [
+const pathsToCheck = ({ undatedProjectId, busyProjectId, taskId }: LargeAccount) => [
   ...screenNames,
   ...['week', 'day', 'list'].map((view) => `calendar?view=${view}`),
-  `projects/${undated}`,
-  `projects/${busy}`,
-  `tasks/${task}`,
+  `projects/${undatedProjectId}`,
+  `projects/${busyProjectId}`,
+  `tasks/${taskId}`,
   'clients/2',
   'contacts/2',
   'hooks/2',
@@ -153,20 +153,20 @@ const DIALOGS = [
 /** A failed test prints at most this many faults of each page: a few are enough to find the cause. */
 const MAX_FAULTS_PER_PAGE = 5;
 
-async function atEachWidth(page: Page, look: (width: number) => Promise<void>): Promise<void> {
+async function forEachWidth(page: Page, check: (width: number) => Promise<void>): Promise<void> {
   for (const window of WINDOWS) {
     await page.setViewportSize(window);
     // The calendar grid renders again one frame after its resize event.
     await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
-    await look(window.width);
+    await check(window.width);
   }
   await page.setViewportSize(WINDOWS[0]);
 }
 
-async function faultsOn(page: Page, where: string): Promise<readonly string[]> {
-  if (!(await page.evaluate("'layoutFaults' in globalThis"))) await page.evaluate(measure);
+async function layoutFaultsOn(page: Page, where: string): Promise<readonly string[]> {
+  if (!(await page.evaluate("'layoutFaults' in globalThis"))) await page.evaluate(layoutFaultsScript);
   const found: string[] = [];
-  await atEachWidth(page, async (width) => {
+  await forEachWidth(page, async (width) => {
     const faults = (await page.evaluate('layoutFaults()')) as readonly string[];
     found.push(...faults.slice(0, MAX_FAULTS_PER_PAGE).map((fault) => `${where} at ${width} px: ${fault}`));
   });
@@ -175,18 +175,18 @@ async function faultsOn(page: Page, where: string): Promise<readonly string[]> {
 
 test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) => {
   const service = await sqlite.testService(t, { ports: { clock: testClock(NOW) } });
-  const owner = await service.account('acme.test');
+  const owner = await service.createAccount('acme.test');
   const account = await fillLargeAccount(service, owner);
   const page = await openConsole(t, service, { as: owner, ...WINDOWS[0] });
   await page.clock.setFixedTime(NOW);
   await page.reload();
-  await shown(page);
+  await waitUntilShown(page);
 
   await t.test('no screen scrolls the document, overflows the window, or clips or overlaps text', async () => {
     const found: string[] = [];
-    for (const path of pathsOf(account)) {
-      await visit(page, path);
-      found.push(...(await faultsOn(page, path)));
+    for (const path of pathsToCheck(account)) {
+      await openScreen(page, path);
+      found.push(...(await layoutFaultsOn(page, path)));
     }
     assert.deepEqual(found, []);
   });
@@ -194,17 +194,17 @@ test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) 
   await t.test('no dialog scrolls the document, overflows the window, or clips or overlaps text', async () => {
     const found: string[] = [];
     for (const [path, button] of DIALOGS) {
-      await visit(page, path);
+      await openScreen(page, path);
       await page.getByRole('button', { name: button }).click();
       await page.getByRole('dialog').waitFor();
-      found.push(...(await faultsOn(page, `${path}: ${button}`)));
+      found.push(...(await layoutFaultsOn(page, `${path}: ${button}`)));
       await page.keyboard.press('Escape');
     }
     assert.deepEqual(found, []);
   });
 
   await t.test('start and end of an event have one row each, with day and time', async () => {
-    await visit(page, 'calendar');
+    await openScreen(page, 'calendar');
     await page.getByRole('button', { name: 'New event' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('All day').uncheck();
@@ -213,7 +213,7 @@ test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) 
       assert.ok(box !== null, label);
       return box;
     };
-    await atEachWidth(page, async (width) => {
+    await forEachWidth(page, async (width) => {
       const [from, begins, to, ends] = await Promise.all(['From', 'Begins at', 'To', 'Ends at'].map(boxOf));
       assert.equal(from?.y, begins?.y, `the start at ${width} px`);
       assert.equal(to?.y, ends?.y, `the end at ${width} px`);
@@ -231,9 +231,9 @@ test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) 
       ),
       owner.carillon.events.create({ event_name: 'Early', start_date: `${day} 08:00:00`, due_date: `${day} 09:00:00` }),
     ]);
-    await atEachWidth(page, async (width) => {
-      await visit(page, 'keys');
-      await visit(page, `calendar?view=week&date=${day}`);
+    await forEachWidth(page, async (width) => {
+      await openScreen(page, 'keys');
+      await openScreen(page, `calendar?view=week&date=${day}`);
       const early = await page.locator('.board .ec-event', { hasText: 'Early' }).boundingBox();
       const head = await page.locator('.board .ec-header').boundingBox();
       assert.ok(early !== null && head !== null);
@@ -242,45 +242,46 @@ test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) 
   });
 });
 
-const KB = 1_000;
+const BYTES_PER_KB = 1_000;
 
 /** Maximum gzipped size of the JavaScript that the start page, the calendar, loads. */
-const MAX_INITIAL_BYTES = 90 * KB;
+const MAX_INITIAL_BYTES = 90 * BYTES_PER_KB;
 
 /** Maximum gzipped size of the JavaScript that any other screen loads in addition. */
-const MAX_SCREEN_BYTES = 15 * KB;
+const MAX_SCREEN_BYTES = 15 * BYTES_PER_KB;
 
-const assets = new URL('../../console/dist/assets/', import.meta.url);
+const assetsFolder = new URL('../../console/dist/assets/', import.meta.url);
 
 /** Gzipped size of each script in bytes, by file name. */
-const sizes = new Map(
-  readdirSync(assets)
+const gzippedBytes = new Map(
+  readdirSync(assetsFolder)
     .filter((name) => name.endsWith('.js'))
-    .map((name) => [name, gzipSync(readFileSync(new URL(name, assets)), { level: 9 }).length]),
+    .map((name) => [name, gzipSync(readFileSync(new URL(name, assetsFolder)), { level: 9 }).length]),
 );
 
-const sum = (names: Iterable<string>) => [...names].reduce((total, name) => total + (sizes.get(name) ?? 0), 0);
+const totalBytes = (names: Iterable<string>) =>
+  [...names].reduce((total, name) => total + (gzippedBytes.get(name) ?? 0), 0);
 
 test('the start page loads at most 90 KB of gzipped JavaScript; other screens load at most 15 KB more on demand', async (t) => {
-  const { service, page } = await consoleOf(t);
-  await shown(page);
+  const { service, page } = await startConsole(t);
+  await waitUntilShown(page);
   const loaded = new Set<string>();
   page.context().on('request', (request) => {
     assert.ok(request.url().startsWith(service.baseUrl), `nothing comes from elsewhere: ${request.url()}`);
     if (request.resourceType() === 'script') loaded.add(request.url().split('/').at(-1) ?? '');
   });
   await page.reload();
-  await shown(page);
-  const first = new Set(loaded);
+  await waitUntilShown(page);
+  const initialScripts = new Set(loaded);
   t.diagnostic(
-    `the app with its calendar: ${sum(first)} bytes in ${first.size} files; all of it: ${sum(sizes.keys())}`,
+    `the app with its calendar: ${totalBytes(initialScripts)} bytes in ${initialScripts.size} files; all of it: ${totalBytes(gzippedBytes.keys())}`,
   );
-  assert.ok(first.size > 0 && [...first].every((name) => sizes.has(name)));
-  assert.ok(sum(first) <= MAX_INITIAL_BYTES, `${sum(first)} bytes`);
+  assert.ok(initialScripts.size > 0 && [...initialScripts].every((name) => gzippedBytes.has(name)));
+  assert.ok(totalBytes(initialScripts) <= MAX_INITIAL_BYTES, `${totalBytes(initialScripts)} bytes`);
   for (const path of screenNames.flatMap((name) => [name, `${name}/1`])) {
-    const before = sum(loaded);
-    await visit(page, path);
-    const added = sum(loaded) - before;
+    const before = totalBytes(loaded);
+    await openScreen(page, path);
+    const added = totalBytes(loaded) - before;
     assert.ok(added <= MAX_SCREEN_BYTES, `${path} adds ${added} bytes`);
   }
 });

@@ -1,30 +1,30 @@
 import type { Page, Request } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
 
-const table: { readonly screens: readonly { readonly name: string }[] } = await import(
+const screenTable: { readonly screens: readonly { readonly name: string }[] } = await import(
   new URL('../../console/src/app/screens.ts', import.meta.url).href
 );
 
 /** Path of every screen, read from the console's own table of screens. */
-export const screenNames: readonly string[] = table.screens.map(({ name }) => name);
+export const screenNames: readonly string[] = screenTable.screens.map(({ name }) => name);
 
 /** Opens a screen and waits until it has loaded. */
-export async function visit(page: Page, path: string): Promise<void> {
-  pendingOf(page);
+export async function openScreen(page: Page, path: string): Promise<void> {
+  trackPendingRequests(page);
   const here = new URL(page.url());
   here.hash = `#/${path}`;
   await page.goto(here.href);
-  await shown(page);
+  await waitUntilShown(page);
 }
 
 /** Pending requests of each page, except event streams, which never end. */
-const pending = new WeakMap<Page, Set<Request>>();
+const pendingRequests = new WeakMap<Page, Set<Request>>();
 
-function pendingOf(page: Page): Set<Request> {
-  const known = pending.get(page);
+function trackPendingRequests(page: Page): Set<Request> {
+  const known = pendingRequests.get(page);
   if (known !== undefined) return known;
   const requests = new Set<Request>();
-  pending.set(page, requests);
+  pendingRequests.set(page, requests);
   page.on('request', (request) => {
     if (request.headers().accept !== 'text/event-stream') requests.add(request);
   });
@@ -34,8 +34,8 @@ function pendingOf(page: Page): Set<Request> {
 }
 
 /** Waits until no request is pending and the page has not changed between two polls. */
-export async function shown(page: Page): Promise<void> {
-  const requests = pendingOf(page);
+export async function waitUntilShown(page: Page): Promise<void> {
+  const requests = trackPendingRequests(page);
   await page.locator('h1').first().waitFor();
   let before = '';
   await eventually(

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleOf } from '../kit/network/browser.ts';
-import { visit } from './pages.ts';
+import { startConsole } from '../kit/network/browser.ts';
+import { openScreen } from './pages.ts';
 
 test('a role is changed, and restored by Undo', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'people' });
-  const member = await service.user(owner, 'member');
+  const { service, owner, page } = await startConsole(t, { path: 'people' });
+  const member = await service.createUser(owner, 'member');
   await page.reload();
   const row = page.getByRole('listitem').filter({ hasText: 'Test member' });
   await row.getByRole('button').click();
@@ -22,7 +22,7 @@ test('a role is changed, and restored by Undo', async (t) => {
 });
 
 test('the role of the last owner cannot be changed, and the form explains why', async (t) => {
-  const { page } = await consoleOf(t, { path: 'people' });
+  const { page } = await startConsole(t, { path: 'people' });
   await page.getByRole('button', { name: 'What to do with Account Owner' }).click();
   await page.getByRole('menuitem', { name: 'Change…' }).click();
   assert.equal(await page.getByLabel('Role').isDisabled(), true);
@@ -30,8 +30,8 @@ test('the role of the last owner cannot be changed, and the form explains why', 
 });
 
 test('an admin cannot change or create an owner', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const admin = await service.user(owner, 'admin');
+  const { service, owner, open } = await startConsole(t);
+  const admin = await service.createUser(owner, 'admin');
   const page = await open({ as: admin, path: 'people' });
   await page.getByRole('listitem').filter({ hasText: 'Account Owner' }).getByText('above you').waitFor();
   assert.equal(await page.getByRole('button', { name: 'What to do with Account Owner' }).count(), 0);
@@ -40,8 +40,8 @@ test('an admin cannot change or create an owner', async (t) => {
 });
 
 test('deleting a user shows the consequences and applies them', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'people' });
-  const member = await service.user(owner, 'member');
+  const { service, owner, page } = await startConsole(t, { path: 'people' });
+  const member = await service.createUser(owner, 'member');
   const event = await member.carillon.events.create({
     event_name: 'Theirs',
     start_date: '20270101',
@@ -60,8 +60,8 @@ test('deleting a user shows the consequences and applies them', async (t) => {
 });
 
 test('an admin ends the session of another user', async (t) => {
-  const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
-  const member = await service.user(owner, 'member');
+  const { service, owner, page, open } = await startConsole(t, { path: 'people' });
+  const member = await service.createUser(owner, 'member');
   const theirs = await open({ as: member, path: 'keys' });
   await theirs.getByRole('listitem').first().waitFor();
   await page.reload();
@@ -74,7 +74,7 @@ test('an admin ends the session of another user', async (t) => {
 });
 
 test('a user with a taken email address is not created, and the form shows the error', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'people' });
+  const { page, owner } = await startConsole(t, { path: 'people' });
   await page.getByRole('button', { name: 'Add somebody' }).click();
   await page.getByLabel('Email').fill(`owner@${owner.domain}`);
   await page.getByRole('button', { name: 'Add, and make a link' }).click();
@@ -83,7 +83,7 @@ test('a user with a taken email address is not created, and the form shows the e
 });
 
 test('the color theme is chosen by the user and stored in the browser', async (t) => {
-  const { page } = await consoleOf(t, { path: 'you' });
+  const { page } = await startConsole(t, { path: 'you' });
   const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
   await page.getByRole('group', { name: 'Colours' }).getByRole('button', { name: 'Dark' }).click();
   assert.equal(await scheme(), 'dark');
@@ -95,8 +95,8 @@ test('the color theme is chosen by the user and stored in the browser', async (t
 });
 
 test('a member who opens the screen by URL sees an explanation and no actions', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const page = await open({ as: await service.user(owner, 'member'), path: 'people' });
+  const { service, owner, open } = await startConsole(t);
+  const page = await open({ as: await service.createUser(owner, 'member'), path: 'people' });
   await page.getByText(/^Who belongs to the account is for its admins/).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Add somebody' }).count(), 0);
 });
@@ -105,11 +105,11 @@ const button = (page: Page, name: string | RegExp) => page.getByRole('button', {
 const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
 
 test('a team is assigned to a task, and removed by Undo', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { page, owner } = await startConsole(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
   await owner.carillon.teams.create({ team_name: 'Ringers', users: [owner.userId] });
-  await visit(page, `tasks/${task_id}`);
+  await openScreen(page, `tasks/${task_id}`);
   await page.getByRole('button', { name: 'Assigned to Cast: nobody' }).click();
   await page.getByLabel('Ringers').check();
   await button(page, 'Save').click();
@@ -122,9 +122,9 @@ test('a team is assigned to a task, and removed by Undo', async (t) => {
 });
 
 test('a team is created by quick-add, renamed, colored, filled with people, and deleted after confirmation', async (t) => {
-  const { service, page, owner } = await consoleOf(t);
-  const member = await service.user(owner, 'member');
-  await visit(page, 'teams');
+  const { service, page, owner } = await startConsole(t);
+  const member = await service.createUser(owner, 'member');
+  await openScreen(page, 'teams');
   await page.getByText('No teams yet').waitFor();
   await page.getByLabel('Add a team').fill('Ringer');
   await page.keyboard.press('Enter');
@@ -159,8 +159,8 @@ test('a team is created by quick-add, renamed, colored, filled with people, and 
 });
 
 test('a member sees the teams and their people, and no actions', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const member = await service.user(owner, 'member');
+  const { service, owner, open } = await startConsole(t);
+  const member = await service.createUser(owner, 'member');
   await owner.carillon.teams.create({ team_name: 'Ringers', users: [member.userId] });
   const page = await open({ as: member, path: 'teams' });
   await page.getByRole('row', { name: 'Ringers Test member' }).waitFor();
@@ -168,18 +168,18 @@ test('a member sees the teams and their people, and no actions', async (t) => {
   assert.equal(await page.getByRole('button', { name: /Ringers/ }).count(), 0);
 });
 
-const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
+const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
 
 test('a contact is added to a client, edited inline, filtered by client, deleted and restored by Undo', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
   await owner.carillon.contacts.create({ contact_name: 'Tower desk' });
-  await visit(page, `clients/${client_id}`);
+  await openScreen(page, `clients/${client_id}`);
   const contacts = page.getByRole('region', { name: 'Contacts', exact: true });
   await contacts.getByText('No contacts here').waitFor();
   await page.getByLabel('Add a contact').fill('Front desk');
   await page.keyboard.press('Enter');
-  await row(page, 'Front desk').getByRole('button', { name: 'Change Email of Front desk' }).click();
+  await rowOf(page, 'Front desk').getByRole('button', { name: 'Change Email of Front desk' }).click();
   await page.getByLabel('Email of Front desk').fill('no address');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('Email must be an e-mail address of at most 254 characters.').waitFor();
@@ -187,17 +187,17 @@ test('a contact is added to a client, edited inline, filtered by client, deleted
   await page.keyboard.press('Enter');
   await button(page, 'Change Email of Front desk: desk@foundry.test').waitFor();
 
-  await visit(page, 'contacts');
-  await row(page, 'Tower desk').waitFor();
+  await openScreen(page, 'contacts');
+  await rowOf(page, 'Tower desk').waitFor();
   await page.getByLabel('Client', { exact: true }).selectOption('Foundry');
-  await row(page, 'Tower desk').waitFor({ state: 'detached' });
+  await rowOf(page, 'Tower desk').waitFor({ state: 'detached' });
   assert.match(page.url(), new RegExp(`#/contacts\\?client=${client_id}$`));
   await button(page, 'More for Front desk').click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await row(page, 'Front desk').waitFor({ state: 'detached' });
+  await rowOf(page, 'Front desk').waitFor({ state: 'detached' });
   assert.equal((await owner.carillon.contacts.list({ client_id })).paging.total_records, 0);
   await page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
-  await row(page, 'Front desk').getByText('desk@foundry.test').waitFor();
+  await rowOf(page, 'Front desk').getByText('desk@foundry.test').waitFor();
 
   await page.getByRole('link', { name: 'Front desk' }).click();
   await page.getByRole('link', { name: 'Contact at a client' }).waitFor();
@@ -210,14 +210,14 @@ test('a contact is added to a client, edited inline, filtered by client, deleted
 });
 
 test('deleting a client keeps its contacts, and the confirmation shows their number', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
   for (const contact_name of ['Front desk', 'Press']) await owner.carillon.contacts.create({ contact_name, client_id });
-  await visit(page, `clients/${client_id}`);
+  await openScreen(page, `clients/${client_id}`);
   await button(page, 'Delete').click();
   await page.getByRole('dialog').getByText('Its 2 contacts stay, without a client.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await page.locator('.toasts').getByText('“Foundry” deleted.').waitFor();
-  await visit(page, 'contacts');
-  await row(page, 'Press').getByText('None').last().waitFor();
+  await openScreen(page, 'contacts');
+  await rowOf(page, 'Press').getByText('None').last().waitFor();
 });

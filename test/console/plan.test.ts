@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
-import { type Console, consoleOf } from '../kit/network/browser.ts';
+import { type ConsoleFixture, startConsole } from '../kit/network/browser.ts';
 import { startTarget } from '../kit/network/target.ts';
-import { shown, visit } from './pages.ts';
+import { openScreen, waitUntilShown } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
-const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
+const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
 const waitForToast = (page: Page, text: string) => page.locator('.toasts').getByText(text, { exact: true }).waitFor();
 const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
 
@@ -20,7 +20,8 @@ async function openEditor(page: Page, what: string) {
 const focused = (page: Page) => page.locator(':focus').getAttribute('aria-label');
 
 /** Script that returns the scroll width and the client width of the main area. */
-const MAIN_WIDTHS = '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector("main"))';
+const MAIN_WIDTHS_SCRIPT =
+  '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector("main"))';
 
 /** Records the bodies of all PUT requests from now on. */
 function recordChanges(page: Page): unknown[] {
@@ -32,38 +33,38 @@ function recordChanges(page: Page): unknown[] {
 }
 
 /** Returns the day that is `ahead` days after today, in API format and in the format of date inputs. */
-function day(ahead: number): { readonly apiDay: string; readonly input: string } {
+function daysAhead(ahead: number): { readonly apiDay: string; readonly input: string } {
   const date = new Date(Date.now() + ahead * 86_400_000);
   const input = date.toISOString().slice(0, 10);
   return { input, apiDay: input.replaceAll('-', '') };
 }
 
-async function withProject({ owner }: Pick<Console, 'owner'>, project_name = 'Bells') {
+async function createProject({ owner }: Pick<ConsoleFixture, 'owner'>, project_name = 'Bells') {
   return owner.carillon.projects.create({ project_name });
 }
 
 test('a project is created by quick-add and edited inline; only changed fields are sent', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const { page, owner } = await startConsole(t, { path: 'projects' });
   await page.getByText('No open projects').waitFor();
   await page.getByLabel('Add a project').fill('Bells');
   await page.keyboard.press('Enter');
-  await row(page, 'Bells').waitFor();
+  await rowOf(page, 'Bells').waitFor();
   assert.equal(await page.getByLabel('Add a project').inputValue(), '', 'the field is cleared');
   const sent = recordChanges(page);
 
   await (await openEditor(page, 'Name of Bells')).fill('Chimes');
   await page.keyboard.press('Enter');
-  await row(page, 'Chimes').waitFor();
+  await rowOf(page, 'Chimes').waitFor();
   assert.equal(await focused(page), 'Change Name of Chimes');
 
   await (await openEditor(page, 'Due of Chimes')).fill('2027-04-20');
   await page.keyboard.press('Enter');
-  await row(page, 'Chimes').getByText('20 Apr 2027').waitFor();
+  await rowOf(page, 'Chimes').getByText('20 Apr 2027').waitFor();
   assert.deepEqual(sent, [{ project_name: 'Chimes' }, { due_date: '20270420' }]);
 
   await waitForToast(page, 'Due changed.');
   await undo(page);
-  await row(page, 'Chimes').getByText('No date').waitFor();
+  await rowOf(page, 'Chimes').getByText('No date').waitFor();
   const { data } = await owner.carillon.projects.list();
   assert.deepEqual(
     data.map(({ project_name, due_date }) => [project_name, due_date]),
@@ -72,16 +73,16 @@ test('a project is created by quick-add and edited inline; only changed fields a
 });
 
 test('Escape cancels an edit without saving on blur; an invalid value shows the error at the field', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   await owner.carillon.projects.update(project_id, { start_date: '20270420' });
-  await visit(page, 'projects');
+  await openScreen(page, 'projects');
   const sent = recordChanges(page);
 
   const name = await openEditor(page, 'Name of Bells');
   await name.fill('Chimes');
   await page.keyboard.press('Escape');
-  await row(page, 'Bells').waitFor();
+  await rowOf(page, 'Bells').waitFor();
   assert.deepEqual(sent, []);
 
   await (await openEditor(page, 'Name of Bells')).fill(' ');
@@ -96,15 +97,15 @@ test('Escape cancels an edit without saving on blur; an invalid value shows the 
   await page.getByRole('alert').getByText('Due must not be before start date.').waitFor();
   await page.getByLabel('Due of Bells', { exact: true }).fill('2027-04-21');
   await page.keyboard.press('Enter');
-  await row(page, 'Bells').getByText('21 Apr 2027').waitFor();
+  await rowOf(page, 'Bells').getByText('21 Apr 2027').waitFor();
   const wanted = [{ project_name: ' ' }, { due_date: '20270419' }, { due_date: '20270421' }];
   assert.deepEqual(sent, wanted, 'blur does not send an invalid value again');
 });
 
 test('a click outside an open or saving field hits its target, although the layout moves when the field closes', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
-  await visit(page, `projects/${project_id}`);
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
+  await openScreen(page, `projects/${project_id}`);
   const field = (what: string) => page.getByLabel(`${what} of Bells`, { exact: true });
   const press = async (name: string) => {
     const { x, y, width, height } = (await button(page, name).boundingBox()) ?? assert.fail(name);
@@ -132,12 +133,12 @@ test('a click outside an open or saving field hits its target, although the layo
 });
 
 test('concurrent edits of different fields are both kept; a conflict on one field is shown before overwriting', async (t) => {
-  const { page, owner, service, open } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
-  const member = await service.user(owner, 'member');
+  const { page, owner, service, open } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
+  const member = await service.createUser(owner, 'member');
   const other = await open({ as: member, path: `projects/${project_id}` });
-  await visit(page, `projects/${project_id}`);
-  await shown(other);
+  await openScreen(page, `projects/${project_id}`);
+  await waitUntilShown(other);
 
   // Two users edit different fields of one project: there is no conflict.
   await (await openEditor(other, 'Tags of Bells')).fill('bronze');
@@ -165,9 +166,9 @@ test('concurrent edits of different fields are both kept; a conflict on one fiel
 });
 
 test('C33 completing a task completes its open subtasks, and a hook on completed_subtask is notified of each', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const target = await startTarget(t);
-  const { project_id } = await withProject({ owner });
+  const { project_id } = await createProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
   const ids: string[] = [];
   for (const subtask_name of ['Mould', 'Pour', 'Cool']) {
@@ -177,7 +178,7 @@ test('C33 completing a task completes its open subtasks, and a hook on completed
   await owner.carillon.subtasks.complete(mould);
   await owner.carillon.hooks.create({ target_url: target.url, event: 'completed_subtask' });
 
-  await visit(page, 'tasks');
+  await openScreen(page, 'tasks');
   await button(page, 'Subtasks of Cast').click();
   const box = (name: string) => page.getByRole('checkbox', { name: `Complete ${name}`, exact: true });
   await box('Mould').waitFor();
@@ -206,7 +207,7 @@ test('C33 completing a task completes its open subtasks, and a hook on completed
     true,
     true,
   ]);
-  const received = await target.arrived(2);
+  const received = await target.waitForArrivals(2);
   assert.deepEqual(
     received.map(({ resourceUrl }) => resourceUrl.split('/').at(-1)).sort(),
     ids.filter((id) => id !== mould),
@@ -233,11 +234,11 @@ test('C33 completing a task completes its open subtasks, and a hook on completed
 });
 
 test('C41 completing a recurring task shows the next task and its subtasks in the lists', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Oil', due_date: '20990131' });
   await owner.carillon.subtasks.create(task_id, { subtask_name: 'Wipe', recurring: 'D' });
-  await visit(page, `tasks/${task_id}`);
+  await openScreen(page, `tasks/${task_id}`);
   await (await openEditor(page, 'Recurring of Oil')).selectOption('Monthly');
   await page.keyboard.press('Enter');
   await waitForToast(page, 'Recurring changed.');
@@ -248,7 +249,7 @@ test('C41 completing a recurring task shows the next task and its subtasks in th
     (count) => count === 2,
   );
 
-  await visit(page, 'tasks');
+  await openScreen(page, 'tasks');
   await boxes('Oil').check();
   await waitForToast(page, '“Oil” completed, with its subtask. The next one is open.');
   await eventually(
@@ -263,10 +264,10 @@ test('C41 completing a recurring task shows the next task and its subtasks in th
 });
 
 test('subtasks are added, edited, completed, deleted and restored on the page of their task', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
-  await visit(page, `tasks/${task_id}`);
+  await openScreen(page, `tasks/${task_id}`);
   const subtasks = page.getByRole('list', { name: 'Subtasks of Cast' });
   for (const name of ['Mould', 'Pour']) {
     await page.getByLabel('Add a subtask to Cast').fill(name);
@@ -293,64 +294,64 @@ test('subtasks are added, edited, completed, deleted and restored on the page of
 });
 
 test('views open, due soon, overdue and completed: the view is in the URL, and a completed task is not overdue', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   const tasks = { Late: -2, Soon: 3, Far: 40 };
   for (const [task_name, ahead] of Object.entries(tasks)) {
-    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).apiDay });
+    await owner.carillon.tasks.create(project_id, { task_name, due_date: daysAhead(ahead).apiDay });
   }
-  await visit(page, 'tasks');
+  await openScreen(page, 'tasks');
   const names = () => page.getByRole('row').getByRole('link').allTextContents();
-  const only = (...wanted: string[]) =>
+  const waitForNames = (...wanted: string[]) =>
     eventually(
       async () => (await names()).filter((name) => name in tasks),
       (found) => found.join() === wanted.join(),
     );
-  await only('Late', 'Soon', 'Far');
-  await row(page, 'Late').getByText('2 days late').waitFor();
-  await row(page, 'Soon').getByText('in 3 days').waitFor();
+  await waitForNames('Late', 'Soon', 'Far');
+  await rowOf(page, 'Late').getByText('2 days late').waitFor();
+  await rowOf(page, 'Soon').getByText('in 3 days').waitFor();
 
   await button(page, 'Due soon').click();
-  await only('Soon');
+  await waitForNames('Soon');
   await button(page, 'Overdue').click();
-  await only('Late');
+  await waitForNames('Late');
   await page.reload();
-  await only('Late');
+  await waitForNames('Late');
   assert.match(page.url(), /#\/tasks\?view=late$/);
 
   await page.getByRole('checkbox', { name: 'Complete Late' }).check();
-  await row(page, 'Late').getByText('2 days late').waitFor({ state: 'detached' });
+  await rowOf(page, 'Late').getByText('2 days late').waitFor({ state: 'detached' });
   await button(page, 'Completed').click();
-  await only('Late');
+  await waitForNames('Late');
   await button(page, 'Overdue').click();
   await page.getByText('Nothing is late').waitFor();
 });
 
 test('1,200 tasks are paginated by 100 in the requested order, with range and total', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   const numbers = Array.from({ length: 1_200 }, (_, index) => index + 1);
   await Promise.all(
     numbers.map((number) =>
       owner.carillon.tasks.create(project_id, { task_name: `Task ${String(1_201 - number).padStart(4, '0')}` }),
     ),
   );
-  await visit(page, 'tasks?order=taskname');
+  await openScreen(page, 'tasks?order=taskname');
   const names = () =>
     page
       .getByRole('row')
       .getByRole('link', { name: /^Task \d/ })
       .allTextContents();
-  const first = async (wanted: string) => eventually(names, ([name]) => name === wanted);
+  const waitForFirst = async (wanted: string) => eventually(names, ([name]) => name === wanted);
   await page.getByText('1 – 100 of 1,200 tasks', { exact: true }).waitFor();
   assert.equal((await names()).length, 100);
-  await first('Task 0001');
+  await waitForFirst('Task 0001');
   await button(page, 'Next').click();
   await page.getByText('101 – 200 of 1,200 tasks', { exact: true }).waitFor();
-  await first('Task 0101');
+  await waitForFirst('Task 0101');
   await page.reload();
-  await first('Task 0101');
-  await visit(page, 'tasks?order=taskname&page=12');
+  await waitForFirst('Task 0101');
+  await openScreen(page, 'tasks?order=taskname&page=12');
   await page.getByText('1,101 – 1,200 of 1,200 tasks', { exact: true }).waitFor();
   assert.ok(await button(page, 'Next').isDisabled());
   await page.getByLabel('Add a task').fill('Task 9999');
@@ -358,43 +359,43 @@ test('1,200 tasks are paginated by 100 in the requested order, with range and to
   await page.getByText('1,101 – 1,201 of 1,201 tasks', { exact: true }).waitFor();
   assert.equal((await names()).at(-1), 'Task 9999', 'a new record is shown at the end');
 
-  await visit(page, 'tasks?order=taskname&page=99');
+  await openScreen(page, 'tasks?order=taskname&page=99');
   await page.getByText('Nothing on this page').waitFor();
   await page.getByText('1,201 tasks', { exact: true }).waitFor();
   await button(page, 'To the first page').click();
-  await first('Task 0001');
+  await waitForFirst('Task 0001');
 });
 
 test('a missing or deleted record shows an explanation and a link to the list', async (t) => {
-  const { page } = await consoleOf(t);
+  const { page } = await startConsole(t);
   for (const [path, linkName] of [
     ['projects/99', 'All projects'],
     ['tasks/99', 'All tasks'],
     ['clients/0', 'All clients'],
     ['hooks/99', 'All hooks'],
   ] as const) {
-    await visit(page, path);
+    await openScreen(page, path);
     await page.getByRole('alert').getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
     await page.getByRole('link', { name: linkName }).waitFor();
   }
 });
 
 test('deleting a project with tasks asks for confirmation with their number; deleting an empty one offers Undo', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const full = await withProject({ owner }, 'Full');
+  const { page, owner } = await startConsole(t);
+  const full = await createProject({ owner }, 'Full');
   await owner.carillon.projects.create({ project_name: 'Empty', color: '#16a34a', tags: 'bronze', progress: 30 });
   for (const task_name of ['a', 'b', 'c']) await owner.carillon.tasks.create(full.project_id, { task_name });
   await owner.carillon.comments.create(full.project_id, { comment: 'Soon' });
   const event = { event_name: 'Launch', start_date: '20270420', due_date: '20270420', project_id: full.project_id };
   const { event_id } = await owner.carillon.events.create(event);
-  await visit(page, 'projects');
+  await openScreen(page, 'projects');
 
   await button(page, 'More for Empty').click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await waitForToast(page, '“Empty” deleted.');
-  await row(page, 'Empty').waitFor({ state: 'detached' });
+  await rowOf(page, 'Empty').waitFor({ state: 'detached' });
   await undo(page);
-  await row(page, 'Empty').getByText('bronze').waitFor();
+  await rowOf(page, 'Empty').getByText('bronze').waitFor();
   const { data } = await owner.carillon.projects.list();
   const [{ color, progress } = assert.fail()] = data.filter(({ project_name }) => project_name === 'Empty');
   assert.deepEqual([color, progress], ['#16a34a', '30']);
@@ -409,16 +410,16 @@ test('deleting a project with tasks asks for confirmation with their number; del
   await button(page, 'More for Full').click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete with 3 tasks and more' }).click();
-  await row(page, 'Full').waitFor({ state: 'detached' });
+  await rowOf(page, 'Full').waitFor({ state: 'detached' });
   assert.equal((await owner.carillon.tasks.list()).paging.total_records, 0);
   assert.equal((await owner.carillon.events.get(event_id)).project_id, '0');
 });
 
 test('the progress of a project is computed from its tasks until it is set by hand', async (t) => {
-  const { page, owner } = await consoleOf(t);
-  const { project_id } = await withProject({ owner });
+  const { page, owner } = await startConsole(t);
+  const { project_id } = await createProject({ owner });
   for (const task_name of ['a', 'b', 'c']) await owner.carillon.tasks.create(project_id, { task_name });
-  await visit(page, `projects/${project_id}`);
+  await openScreen(page, `projects/${project_id}`);
   await page.getByText('0 of 3 tasks completed.').waitFor();
   await page.getByRole('checkbox', { name: 'Complete a', exact: true }).check();
   await page.getByText('1 of 3 tasks completed.').waitFor();
@@ -432,14 +433,14 @@ test('the progress of a project is computed from its tasks until it is set by ha
   await page.keyboard.press('Enter');
   await page.getByText('Set by hand; 0 counts the completed tasks again.').waitFor();
   assert.equal(await bar.getAttribute('aria-valuenow'), '80');
-  await visit(page, 'projects');
+  await openScreen(page, 'projects');
   assert.equal(await bar.getAttribute('aria-valuenow'), '80');
 });
 
 test('a project shows its client, people and next events, with the same dates in every time zone', async (t) => {
-  const { owner, service, open } = await consoleOf(t);
+  const { owner, service, open } = await startConsole(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
-  const member = await service.user(owner, 'member');
+  const member = await service.createUser(owner, 'member');
   const { project_id } = await owner.carillon.projects.create({
     project_name: 'Bells',
     client_id,
@@ -463,9 +464,9 @@ test('a project shows its client, people and next events, with the same dates in
 });
 
 test('a member assigns people in the picker', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const member = await service.user(owner, 'member');
-  const { project_id } = await withProject({ owner });
+  const { service, owner, open } = await startConsole(t);
+  const member = await service.createUser(owner, 'member');
+  const { project_id } = await createProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
   const page = await open({ as: member, path: 'tasks' });
   await button(page, 'Assigned to Cast: nobody').click();
@@ -479,14 +480,14 @@ test('a member assigns people in the picker', async (t) => {
 });
 
 test('clients are found by part of their name and put on hold; deleting one keeps its projects', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Bell Foundry' });
   for (const client_name of ['Älmhult Bells', 'Tower Ltd']) await owner.carillon.clients.create({ client_name });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Chimes', client_id });
-  await visit(page, 'clients');
-  await row(page, 'Tower Ltd').waitFor();
+  await openScreen(page, 'clients');
+  await rowOf(page, 'Tower Ltd').waitFor();
   await page.getByLabel('Search clients by name').fill('bell');
-  await row(page, 'Tower Ltd').waitFor({ state: 'detached' });
+  await rowOf(page, 'Tower Ltd').waitFor({ state: 'detached' });
   await page.getByText('2 clients', { exact: true }).waitFor();
   assert.match(page.url(), /#\/clients\?name=bell$/);
 
@@ -504,18 +505,18 @@ test('clients are found by part of their name and put on hold; deleting one keep
   await button(page, 'Delete').click();
   await page.getByRole('dialog').getByText('Its project stays, without a client.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await row(page, 'Tower Ltd').waitFor();
+  await rowOf(page, 'Tower Ltd').waitFor();
   assert.equal((await owner.carillon.projects.get(project_id)).client_id, '0');
 });
 
 test('on a narrow screen tables become cards without overflow', async (t) => {
-  const { page, owner } = await consoleOf(t, { width: 390, height: 844 });
+  const { page, owner } = await startConsole(t, { width: 390, height: 844 });
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry', email: 'bells@foundry.test' });
   const project_name = 'A project whose name goes on for longer than the screen is wide';
   const { project_id } = await owner.carillon.projects.create({ project_name, client_id, tags: 'bronze,iron,gold' });
   const { task_id } = await owner.carillon.tasks.create(project_id, {
     task_name: 'averyveryverylongwordthatcannotbebrokenatanyplacewhatsoever',
-    due_date: day(-400).apiDay,
+    due_date: daysAhead(-400).apiDay,
   });
   const { contact_id } = await owner.carillon.contacts.create({
     contact_name: 'A desk',
@@ -532,33 +533,33 @@ test('on a narrow screen tables become cards without overflow', async (t) => {
     `clients/${client_id}`,
   ];
   for (const path of paths) {
-    await visit(page, path);
-    const widths = await page.evaluate<number[]>(MAIN_WIDTHS);
+    await openScreen(page, path);
+    const widths = await page.evaluate<number[]>(MAIN_WIDTHS_SCRIPT);
     assert.equal(widths[0], widths[1], path);
   }
 });
 
 test('a long name and long tags are readable on a narrow screen', async (t) => {
-  const { owner, page } = await consoleOf(t, { width: 390, height: 844 });
-  const { project_id } = await withProject({ owner });
+  const { owner, page } = await startConsole(t, { width: 390, height: 844 });
+  const { project_id } = await createProject({ owner });
   const task_name = 'Donaudampfschifffahrt'.repeat(9);
   await owner.carillon.tasks.create(project_id, {
     task_name,
     tags: 'a-tag-that-says-very-much,another-one',
     important: '1',
   });
-  await visit(page, 'tasks');
+  await openScreen(page, 'tasks');
   const box = await page.getByRole('link', { name: task_name }).boundingBox();
   assert.ok((box?.width ?? 0) > 150, `${box?.width} px`);
 });
 
 test('an invalid color is ignored without a request, and names are rendered as text', async (t) => {
-  const { page, owner } = await consoleOf(t);
+  const { page, owner } = await startConsole(t);
   const project_name = '<img src=x onerror=alert(1)>';
   await owner.carillon.projects.create({ project_name, color: 'url(http://x.test/a)' });
   await owner.carillon.projects.create({ project_name: 'Green', color: '#16a34a' });
-  await visit(page, 'projects');
-  await row(page, project_name).waitFor();
+  await openScreen(page, 'projects');
+  await rowOf(page, project_name).waitFor();
   const dots = await page.locator('td .dot').evaluateAll((all) => all.map((dot) => dot.getAttribute('style')));
   assert.deepEqual(dots, [null, '--dot: #16a34a;']);
 });

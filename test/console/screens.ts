@@ -6,12 +6,17 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { openConsole, PASSPHRASE } from '../kit/network/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
-import { screenNames, shown, visit } from './pages.ts';
+import { openScreen, screenNames, waitUntilShown } from './pages.ts';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_COLORS = 256;
 
-type Image = { readonly width: number; readonly height: number; readonly channels: number; readonly bytes: Buffer };
+type DecodedPng = {
+  readonly width: number;
+  readonly height: number;
+  readonly channels: number;
+  readonly bytes: Buffer;
+};
 
 /**
  * Converts a PNG to a palette, which makes screenshots about a third as large. With more than 256 colors, the most
@@ -19,8 +24,8 @@ type Image = { readonly width: number; readonly height: number; readonly channel
  *
  * @param png 8 bits per channel, RGB or RGBA; transparency is dropped
  */
-function withPalette(png: Buffer): Buffer {
-  const { width, height, channels, bytes } = decode(png);
+function toPalettePng(png: Buffer): Buffer {
+  const { width, height, channels, bytes } = decodePng(png);
   const colorAt = (at: number) => ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   const counts = new Map<number, number>();
   for (let at = 0; at < bytes.length; at += channels) {
@@ -30,7 +35,7 @@ function withPalette(png: Buffer): Buffer {
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_COLORS)
     .map(([color]) => color);
-  const paletteIndexes = new Map([...counts.keys()].map((color) => [color, nearest(palette, color)]));
+  const paletteIndexes = new Map([...counts.keys()].map((color) => [color, nearestColorIndex(palette, color)]));
   // Each scanline begins with its filter type: 0, none.
   const lines = Buffer.alloc(height * (width + 1));
   for (let y = 0; y < height; y += 1) {
@@ -46,14 +51,14 @@ function withPalette(png: Buffer): Buffer {
   const data = deflateSync(lines, { level: 9, memLevel: 9 });
   return Buffer.concat([
     SIGNATURE,
-    chunk('IHDR', head),
-    chunk('PLTE', colors),
-    chunk('IDAT', data),
-    chunk('IEND', Buffer.alloc(0)),
+    pngChunk('IHDR', head),
+    pngChunk('PLTE', colors),
+    pngChunk('IDAT', data),
+    pngChunk('IEND', Buffer.alloc(0)),
   ]);
 }
 
-function nearest(palette: readonly number[], color: number): number {
+function nearestColorIndex(palette: readonly number[], color: number): number {
   const exact = palette.indexOf(color);
   if (exact >= 0) return exact;
   const distance = (other: number) =>
@@ -61,7 +66,7 @@ function nearest(palette: readonly number[], color: number): number {
   return palette.reduce((best, other, at) => (distance(other) < distance(palette[best] ?? 0) ? at : best), 0);
 }
 
-function chunk(type: string, data: Buffer): Buffer {
+function pngChunk(type: string, data: Buffer): Buffer {
   const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
   const frame = Buffer.alloc(8);
   frame.writeUInt32BE(data.length, 0);
@@ -69,7 +74,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([frame.subarray(0, 4), named, frame.subarray(4)]);
 }
 
-function decode(png: Buffer): Image {
+function decodePng(png: Buffer): DecodedPng {
   const width = png.readUInt32BE(16);
   const height = png.readUInt32BE(20);
   const channels = png[25] === 6 ? 4 : 3;
@@ -79,14 +84,19 @@ function decode(png: Buffer): Image {
     if (png.toString('latin1', at + 4, at + 8) === 'IDAT') parts.push(png.subarray(at + 8, at + 8 + length));
     at += length + 12;
   }
-  return { width, height, channels, bytes: unfiltered(inflateSync(Buffer.concat(parts)), width * channels, channels) };
+  return {
+    width,
+    height,
+    channels,
+    bytes: reverseFilters(inflateSync(Buffer.concat(parts)), width * channels, channels),
+  };
 }
 
 /**
  * Reverses the PNG filters: each byte is stored as the difference to a prediction from its left and upper
  * neighbors.
  */
-function unfiltered(lines: Buffer, stride: number, channels: number): Buffer {
+function reverseFilters(lines: Buffer, stride: number, channels: number): Buffer {
   const height = lines.length / (stride + 1);
   const bytes = Buffer.alloc(height * stride);
   for (let y = 0; y < height; y += 1) {
@@ -96,14 +106,14 @@ function unfiltered(lines: Buffer, stride: number, channels: number): Buffer {
       const left = x < channels ? 0 : (bytes[at - channels] ?? 0);
       const up = y === 0 ? 0 : (bytes[at - stride] ?? 0);
       const corner = x < channels || y === 0 ? 0 : (bytes[at - stride - channels] ?? 0);
-      const prediction = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter] ?? 0;
+      const prediction = [0, left, up, (left + up) >> 1, paethPredictor(left, up, corner)][filter] ?? 0;
       bytes[at] = ((lines[y * (stride + 1) + 1 + x] ?? 0) + prediction) & 0xff;
     }
   }
   return bytes;
 }
 
-function paeth(left: number, up: number, corner: number): number {
+function paethPredictor(left: number, up: number, corner: number): number {
   const prediction = left + up - corner;
   const [toLeft, toUp, toCorner] = [left, up, corner].map((one) => Math.abs(prediction - one)) as [
     number,
@@ -117,9 +127,9 @@ function paeth(left: number, up: number, corner: number): number {
 // Writes screenshots to build/screens/: `npm run screens` of all screens, `SCREENS=keys,people npm run screens` of
 // some. Screenshots that the documentation uses are also written to docs/screens/.
 
-const folder = fileURLToPath(new URL('../../build/screens', import.meta.url));
+const screensFolder = fileURLToPath(new URL('../../build/screens', import.meta.url));
 const docsFolder = fileURLToPath(new URL('../../docs/screens', import.meta.url));
-const DOCUMENTED = ['calendar-light', 'activity-dark'];
+const DOCUMENTED_SCREENS = ['calendar-light', 'activity-dark'];
 
 /** Color schemes and window sizes of the screenshots. */
 const looks = [
@@ -129,48 +139,48 @@ const looks = [
 ] as const;
 
 /** Additional screenshots, of states of a screen: each function performs the steps that reach the state. */
-const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+const extraStates: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'new-key': async (page) => {
-    await visit(page, 'keys');
+    await openScreen(page, 'keys');
     await page.getByRole('button', { name: 'Issue a key' }).click();
     await page.getByLabel('What it is for').fill('Release bot');
   },
   task: async (page) => {
-    await visit(page, 'tasks');
+    await openScreen(page, 'tasks');
     await page.getByRole('link', { name: 'Retire the v25 images' }).click();
     await page.getByText('I do, on Thursday.').waitFor();
   },
   hook: async (page) => {
-    await visit(page, 'hooks/6');
+    await openScreen(page, 'hooks/6');
   },
   project: async (page) => {
-    await visit(page, 'projects/5');
+    await openScreen(page, 'projects/5');
   },
   'api-call': async (page) => {
-    await visit(page, 'keys');
+    await openScreen(page, 'keys');
     await page.getByRole('button', { name: 'API call' }).click();
     await page.getByRole('dialog').waitFor();
   },
 };
 
-const wanted = process.env.SCREENS?.split(',') ?? [];
-const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
+const requestedScreens = process.env.SCREENS?.split(',') ?? [];
+const isRequested = (name: string) => requestedScreens.length === 0 || requestedScreens.includes(name);
 
 async function takeScreenshot(page: Page, name: string, look: string): Promise<void> {
   const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
-  const picture = withPalette(png);
-  writeFileSync(`${folder}/${name}-${look}.png`, picture);
-  if (DOCUMENTED.includes(`${name}-${look}`)) writeFileSync(`${docsFolder}/${name}-${look}.png`, picture);
+  const picture = toPalettePng(png);
+  writeFileSync(`${screensFolder}/${name}-${look}.png`, picture);
+  if (DOCUMENTED_SCREENS.includes(`${name}-${look}`)) writeFileSync(`${docsFolder}/${name}-${look}.png`, picture);
 }
 
 /** User agents of additional sessions of the owner, which the list of sessions shows. */
-const AGENTS = [
+const USER_AGENTS = [
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Safari/605.1.15',
   'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
 ];
 
 async function signInElsewhere({ service, owner }: Example): Promise<void> {
-  for (const agent of AGENTS) {
+  for (const agent of USER_AGENTS) {
     const response = await fetch(`${service.baseUrl}/console/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: service.baseUrl, 'user-agent': agent },
@@ -181,27 +191,27 @@ async function signInElsewhere({ service, owner }: Example): Promise<void> {
 }
 
 test('takes a screenshot of every screen in every look', async (t) => {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(screensFolder, { recursive: true });
   const example = await startExample(t, { port: '18080' });
   for (const { look, ...window } of looks) {
     const out = await openConsole(t, example.service, { as: null, ...window });
-    await shown(out);
-    if (isWanted('sign-in')) await takeScreenshot(out, 'sign-in', look);
-    const link = await example.service.link(example.owner);
-    await visit(out, new URL(link).hash.slice(2));
-    if (isWanted('welcome')) await takeScreenshot(out, 'welcome', look);
+    await waitUntilShown(out);
+    if (isRequested('sign-in')) await takeScreenshot(out, 'sign-in', look);
+    const link = await example.service.createLink(example.owner);
+    await openScreen(out, new URL(link).hash.slice(2));
+    if (isRequested('welcome')) await takeScreenshot(out, 'welcome', look);
     const page = await openConsole(t, example.service, { as: example.owner, hasPassphrase: true, ...window });
     await signInElsewhere(example);
     await page.clock.setFixedTime(NOW);
     await page.reload();
-    await shown(page);
-    for (const name of screenNames.filter(isWanted)) {
-      await visit(page, name);
+    await waitUntilShown(page);
+    for (const name of screenNames.filter(isRequested)) {
+      await openScreen(page, name);
       await takeScreenshot(page, name, look);
     }
-    for (const [name, reach] of Object.entries(states)) {
-      if (!isWanted(name)) continue;
-      await reach(page);
+    for (const [name, openState] of Object.entries(extraStates)) {
+      if (!isRequested(name)) continue;
+      await openState(page);
       await takeScreenshot(page, name, look);
       await page.keyboard.press('Escape');
     }

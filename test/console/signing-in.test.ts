@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { testClock } from '../kit/clock.ts';
-import { consoleOf, openConsole, PASSPHRASE } from '../kit/network/browser.ts';
+import { openConsole, PASSPHRASE, startConsole } from '../kit/network/browser.ts';
 import { sqlite } from '../kit/service/stores.ts';
 
-const OTHER = 'a quite different long passphrase';
+const OTHER_PASSPHRASE = 'a quite different long passphrase';
 
 async function setPassphrase(page: Page, link: string, passphrase: string): Promise<void> {
   await page.goto(link);
@@ -53,7 +53,7 @@ test('the link of the first start sets the passphrase of the owner, signs in, an
 });
 
 test('an admin creates a user, who signs in by the link and sees the screens of a member', async (t) => {
-  const { page, open } = await consoleOf(t, { path: 'people' });
+  const { page, open } = await startConsole(t, { path: 'people' });
   await page.getByRole('button', { name: 'Add somebody' }).click();
   await page.getByLabel('Email').fill('priya@acme.test');
   await page.getByLabel('First name').fill('Build');
@@ -64,14 +64,14 @@ test('an admin creates a user, who signs in by the link and sees the screens of 
   await page.getByText('Link open, ends').waitFor();
 
   const theirs = await open({ as: null });
-  await setPassphrase(theirs, link, OTHER);
+  await setPassphrase(theirs, link, OTHER_PASSPHRASE);
   await theirs.getByRole('link', { name: 'Keys' }).waitFor();
   assert.equal(await theirs.getByRole('link', { name: 'People' }).count(), 0);
 });
 
 test('a reset link replaces the passphrase and ends existing sessions', async (t) => {
-  const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
-  const member = await service.user(owner, 'member');
+  const { service, owner, page, open } = await startConsole(t, { path: 'people' });
+  const member = await service.createUser(owner, 'member');
   const theirs = await open({ as: member, path: 'you', hasPassphrase: true });
   await theirs.getByRole('heading', { name: 'You', level: 1 }).waitFor();
   await page.reload();
@@ -84,15 +84,15 @@ test('a reset link replaces the passphrase and ends existing sessions', async (t
   const elsewhere = await open({ as: null });
   await elsewhere.goto(link);
   await elsewhere.getByRole('heading', { name: 'Set a new passphrase' }).waitFor();
-  await setPassphrase(elsewhere, link, OTHER);
+  await setPassphrase(elsewhere, link, OTHER_PASSPHRASE);
   await theirs.getByRole('link', { name: 'Keys' }).click();
   await theirs.getByText('Your session has ended').waitFor();
 });
 
 test('a withdrawn invitation is rejected', async (t) => {
-  const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
-  const member = await service.user(owner, 'member');
-  const link = await service.link(member);
+  const { service, owner, page, open } = await startConsole(t, { path: 'people' });
+  const member = await service.createUser(owner, 'member');
+  const link = await service.createLink(member);
   await page.reload();
   await page.getByRole('button', { name: 'What to do with Test member' }).click();
   await page.getByRole('menuitem', { name: 'Withdraw the link' }).click();
@@ -103,7 +103,7 @@ test('a withdrawn invitation is rejected', async (t) => {
 });
 
 test('a wrong passphrase shows an error, and too many attempts show how long to wait', async (t) => {
-  const { open, owner } = await consoleOf(t, {}, { ports: { clock: testClock() } });
+  const { open, owner } = await startConsole(t, {}, { ports: { clock: testClock() } });
   const page = await open({ as: null });
   const button = page.getByRole('button', { name: /^(Sign in|Again in)/ });
   await signIn(page, owner.domain, `owner@${owner.domain}`, 'wrong');
@@ -124,7 +124,7 @@ test('a wrong passphrase shows an error, and too many attempts show how long to 
 });
 
 test('a revoked session shows the sign-in form at the next request, and sign-in returns to the same screen', async (t) => {
-  const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
+  const { owner, page, open } = await startConsole(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
   await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
@@ -144,12 +144,12 @@ test('a revoked session shows the sign-in form at the next request, and sign-in 
 });
 
 test('changing the passphrase requires the current one, and ends the other sessions', async (t) => {
-  const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
+  const { owner, page, open } = await startConsole(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
   await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   await page.getByLabel('Present passphrase', { exact: true }).fill('not it, by far');
-  await page.getByLabel('New passphrase', { exact: true }).fill(OTHER);
+  await page.getByLabel('New passphrase', { exact: true }).fill(OTHER_PASSPHRASE);
   await page.getByRole('button', { name: 'Change', exact: true }).click();
   await page.getByText('It is not your passphrase').waitFor();
   await page.getByLabel('Present passphrase', { exact: true }).fill(PASSPHRASE);
@@ -160,7 +160,7 @@ test('changing the passphrase requires the current one, and ends the other sessi
 });
 
 test('signing out removes the cookie and ends the session', async (t) => {
-  const { page } = await consoleOf(t, { path: 'you' });
+  const { page } = await startConsole(t, { path: 'you' });
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
   assert.deepEqual(await page.context().cookies(), []);
@@ -169,17 +169,17 @@ test('signing out removes the cookie and ends the session', async (t) => {
 });
 
 test('a banner warns about unencrypted HTTP, except on a loopback address', async (t) => {
-  const { open, page } = await consoleOf(t, { as: null });
+  const { open, page } = await startConsole(t, { as: null });
   const banner = 'This page came over plain http';
   await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
   assert.equal(await page.getByText(banner).count(), 0);
 
   const baseUrl = 'http://calendar.acme.test';
-  const far = await sqlite.testService(t, { options: { baseUrl } });
+  const remoteService = await sqlite.testService(t, { options: { baseUrl } });
   const theirs = await open({ as: null, expects: /calendar\.acme\.test|Cross-Origin-Opener-Policy/ });
   // No DNS is needed, because requests for this host are routed to the local test service.
   await theirs.context().route(`${baseUrl}/**`, async (route) => {
-    const url = route.request().url().replace(baseUrl, far.service.url);
+    const url = route.request().url().replace(baseUrl, remoteService.service.url);
     await route.fulfill({ response: await route.fetch({ url }) });
   });
   await theirs.goto(`${baseUrl}/`);
@@ -187,8 +187,8 @@ test('a banner warns about unencrypted HTTP, except on a loopback address', asyn
 });
 
 test('a link opened while the service is unreachable shows a connection error, and works afterwards', async (t) => {
-  const { service, owner, open } = await consoleOf(t);
-  const link = await service.link(await service.user(owner, 'member'));
+  const { service, owner, open } = await startConsole(t);
+  const link = await service.createLink(await service.createUser(owner, 'member'));
   const page = await open({ as: null });
   await page.route('**/console/invitation', (route) => route.abort());
   await page.goto(link);
@@ -200,7 +200,7 @@ test('a link opened while the service is unreachable shows a connection error, a
 });
 
 test('after an expired session, sign-in returns to the same account without asking for the domain', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'keys', hasPassphrase: true });
+  const { service, owner, page } = await startConsole(t, { path: 'keys', hasPassphrase: true });
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   const elsewhere = await service.signIn(owner);
   for (const { id, current } of (await elsewhere.console.sessions.list()).data) {
@@ -215,11 +215,11 @@ test('after an expired session, sign-in returns to the same account without aski
 });
 
 test('a tab reloads when another tab signs in as a different user or signs out', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'you' });
+  const { service, owner, page } = await startConsole(t, { path: 'you' });
   await page.getByRole('link', { name: 'Account Owner' }).waitFor();
-  const member = await service.user(owner, 'member');
+  const member = await service.createUser(owner, 'member');
   const other = await page.context().newPage();
-  await setPassphrase(other, await service.link(member), OTHER);
+  await setPassphrase(other, await service.createLink(member), OTHER_PASSPHRASE);
   await other.getByRole('link', { name: 'Test member' }).waitFor();
   await page.getByRole('link', { name: 'Test member' }).waitFor();
   await other.getByRole('button', { name: 'Sign out' }).click();

@@ -4,30 +4,30 @@ import type { Page } from 'playwright-core';
 import {
   dayOf,
   daysBetween,
-  dueIn,
+  describeDueDate,
+  formatDay,
+  formatDayRange,
   plusDays,
-  showDay,
-  showSpan,
+  replaceDay,
   timeOf,
   today,
-  withDay,
 } from '../../console/src/app/calendar-dates.ts';
 import {
-  bareHint,
+  bareNumberHint,
+  DURATION_FORMAT_HINT,
   durationError,
-  HOW_TO_WRITE,
+  formatHoursAndMinutes,
   mondayOf,
-  readSeconds,
-  showSeconds,
+  parseDuration,
 } from '../../console/src/screens/time/durations.ts';
-import { consoleOf } from '../kit/network/browser.ts';
-import type { Person } from '../kit/service/service.ts';
-import { visit } from './pages.ts';
+import { startConsole } from '../kit/network/browser.ts';
+import type { ApiUser } from '../kit/service/service.ts';
+import { openScreen } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
 /** Accepted spellings of each duration, by its number of seconds. */
-const SPELLINGS: Readonly<Record<number, readonly string[]>> = {
+const DURATION_SPELLINGS: Readonly<Record<number, readonly string[]>> = {
   45: ['45s', '45 sec', '0:00:45'],
   300: ['0:05', ':05', '5m', '00:05', '5 minutes'],
   1500: ['25', '25m', '0:25:00'],
@@ -75,20 +75,22 @@ const INVALID_SPELLINGS = [
 ];
 
 test('readSeconds accepts the common spellings of a duration', () => {
-  const spellings = Object.entries(SPELLINGS).flatMap(([seconds, texts]) => texts.map((text) => ({ seconds, text })));
+  const spellings = Object.entries(DURATION_SPELLINGS).flatMap(([seconds, texts]) =>
+    texts.map((text) => ({ seconds, text })),
+  );
   assert.ok(spellings.length >= 60);
   for (const { seconds, text } of spellings) {
-    assert.equal(readSeconds(text), Number(seconds), text);
+    assert.equal(parseDuration(text), Number(seconds), text);
     assert.equal(durationError(text), undefined, text);
   }
-  for (const text of INVALID_SPELLINGS) assert.equal(durationError(text), HOW_TO_WRITE, text);
+  for (const text of INVALID_SPELLINGS) assert.equal(durationError(text), DURATION_FORMAT_HINT, text);
 });
 
 test('a whole number is hours up to 24 and minutes above, with a hint; zero and more than 24 hours are rejected', () => {
-  assert.deepEqual(['8', '24', '25', '90'].map(readSeconds), [8 * 3_600, 24 * 3_600, 25 * 60, 90 * 60]);
-  assert.equal(bareHint('15'), '15 hours. For minutes, write 15m.');
-  assert.equal(bareHint('90'), '90 minutes (1:30)');
-  for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(bareHint(clear), undefined, clear);
+  assert.deepEqual(['8', '24', '25', '90'].map(parseDuration), [8 * 3_600, 24 * 3_600, 25 * 60, 90 * 60]);
+  assert.equal(bareNumberHint('15'), '15 hours. For minutes, write 15m.');
+  assert.equal(bareNumberHint('90'), '90 minutes (1:30)');
+  for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(bareNumberHint(clear), undefined, clear);
   for (const long of ['24:01', '25h', '1441', '96:00', '24.5', '99999']) {
     assert.equal(durationError(long), 'A day has 24 hours. Enter at most 24:00.', long);
   }
@@ -96,9 +98,9 @@ test('a whole number is hours up to 24 and minutes above, with a hint; zero and 
 });
 
 test('a duration is formatted as hours and minutes, below a minute with seconds', () => {
-  const shown = [0, 1, 59, 60, 3_660, 360_000].map(showSeconds);
+  const shown = [0, 1, 59, 60, 3_660, 360_000].map(formatHoursAndMinutes);
   for (let seconds = 1; seconds <= 86_400; seconds += seconds < 60 ? 1 : 60) {
-    assert.equal(readSeconds(showSeconds(seconds)), seconds, 'a formatted duration can be parsed');
+    assert.equal(parseDuration(formatHoursAndMinutes(seconds)), seconds, 'a formatted duration can be parsed');
   }
   assert.deepEqual(shown, ['0:00', '0:00:01', '0:00:59', '0:01', '1:01', '100:00']);
 });
@@ -113,7 +115,7 @@ test('mondayOf returns the Monday of a week, also across years', () => {
 });
 
 test('time entries are created, totaled by task and day, edited inline, and deleted', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const { page, owner } = await startConsole(t, { path: 'projects' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
   const monday = mondayOf(today());
@@ -121,7 +123,7 @@ test('time entries are created, totaled by task and day, edited inline, and dele
   await owner.carillon.timeEntries.create(task_id, { seconds: 5_400, date: day(0) });
   await owner.carillon.timeEntries.create(task_id, { seconds: 600, date: day(1), description: 'Polished' });
   await owner.carillon.timeEntries.create(task_id, { seconds: 60, date: day(7) });
-  await visit(page, 'time');
+  await openScreen(page, 'time');
   const sheet = page.getByRole('region', { name: 'Time sheet' });
   const cells = async (name: string | RegExp) => sheet.getByRole('row', { name }).locator('td').allInnerTexts();
   await sheet.getByText('1:40').first().waitFor();
@@ -130,7 +132,7 @@ test('time entries are created, totaled by task and day, edited inline, and dele
   const form = page.getByRole('form', { name: 'Enter time' });
   await form.getByLabel('Time').fill('later');
   await button(page, 'Enter').click();
-  await form.getByText(HOW_TO_WRITE).waitFor();
+  await form.getByText(DURATION_FORMAT_HINT).waitFor();
   await form.getByLabel('Day').fill(plusDays(monday, 2));
   await form.getByLabel('Time').fill('45m');
   await form.getByLabel('Description').fill('Tuned');
@@ -141,7 +143,7 @@ test('time entries are created, totaled by task and day, edited inline, and dele
   await page.getByRole('button', { name: 'Change Time of 0:10 on Cast' }).click();
   await page.getByLabel('Time of 0:10 on Cast').fill('soon');
   await page.keyboard.press('Enter');
-  await page.getByText(HOW_TO_WRITE).waitFor();
+  await page.getByText(DURATION_FORMAT_HINT).waitFor();
   await page.getByLabel('Time of 0:10 on Cast').fill('0:20');
   await page.keyboard.press('Enter');
   await sheet.getByText('2:35').first().waitFor();
@@ -156,21 +158,22 @@ test('time entries are created, totaled by task and day, edited inline, and dele
 });
 
 /** Returns the API timestamp of `seconds` ago, in the time zone of the tests (UTC). */
-const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+const timestampAgo = (seconds: number) =>
+  new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 
-async function withTask({ carillon }: Person): Promise<string> {
+async function createTask({ carillon }: ApiUser): Promise<string> {
   const { project_id } = await carillon.projects.create({ project_name: 'Bells' });
   return (await carillon.tasks.create(project_id, { task_name: 'Cast' })).task_id;
 }
 
 test('90 is logged as 1:30, and no entry, edit or change of date makes a day exceed 24 hours', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const task_id = await withTask(owner);
+  const { page, owner } = await startConsole(t, { path: 'projects' });
+  const task_id = await createTask(owner);
   const monday = mondayOf(today());
   const day = (ahead: number) => plusDays(monday, ahead).replaceAll('-', '');
   await owner.carillon.timeEntries.create(task_id, { seconds: 20 * 3_600, date: day(0) });
   const { entry_id } = await owner.carillon.timeEntries.create(task_id, { seconds: 5 * 3_600, date: day(1) });
-  await visit(page, 'time');
+  await openScreen(page, 'time');
   const form = page.getByRole('form', { name: 'Enter time' });
   await form.getByLabel('Day').fill(monday);
   await form.getByLabel('Time').fill('90');
@@ -200,11 +203,11 @@ test('90 is logged as 1:30, and no entry, edit or change of date makes a day exc
 });
 
 test('a day that an API client made longer than 24 hours can be corrected entry by entry', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const task_id = await withTask(owner);
+  const { page, owner } = await startConsole(t, { path: 'projects' });
+  const task_id = await createTask(owner);
   const date = today().replaceAll('-', '');
   for (const hours of [96, 30]) await owner.carillon.timeEntries.create(task_id, { seconds: hours * 3_600, date });
-  await visit(page, 'time');
+  await openScreen(page, 'time');
   await page.getByRole('button', { name: 'Change Time of 96:00 on Cast' }).click();
   await page.getByLabel('Time of 96:00 on Cast').fill('8');
   await page.keyboard.press('Enter');
@@ -212,21 +215,21 @@ test('a day that an API client made longer than 24 hours can be corrected entry 
 });
 
 test('a timer keeps running across screens, and stopping it creates a time entry', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const task_id = await withTask(owner);
-  await visit(page, 'time');
+  const { page, owner } = await startConsole(t, { path: 'projects' });
+  const task_id = await createTask(owner);
+  await openScreen(page, 'time');
   await button(page, 'Start').click();
   await page.getByRole('timer').waitFor();
   const [started] = (await owner.carillon.timeEntries.list({ task_id, running: '1' })).data;
   assert.ok(started !== undefined);
   // Backdate the start of the timer.
-  const date_started = ago(125);
+  const date_started = timestampAgo(125);
   await owner.carillon.timeEntries.update(started.entry_id, {
     date_started,
     date: date_started.slice(0, 10).replaceAll('-', ''),
   });
-  await visit(page, 'tasks');
-  await visit(page, 'time');
+  await openScreen(page, 'tasks');
+  await openScreen(page, 'time');
   await page.getByText(/^0:02:\d\d$/).waitFor();
   await button(page, 'Stop').click();
   await button(page, 'Start').waitFor();
@@ -237,9 +240,9 @@ test('a timer keeps running across screens, and stopping it creates a time entry
 });
 
 test('a timer stopped within a minute is discarded, with Undo', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const task_id = await withTask(owner);
-  await visit(page, 'time');
+  const { page, owner } = await startConsole(t, { path: 'projects' });
+  const task_id = await createTask(owner);
+  await openScreen(page, 'time');
   await button(page, 'Start').click();
   await button(page, 'Stop').click();
   await page.getByText('Timer discarded: it ran for less than a minute.').waitFor();
@@ -251,11 +254,11 @@ test('a timer stopped within a minute is discarded, with Undo', async (t) => {
 });
 
 test('a timer that ran over the weekend asks for the time worked', async (t) => {
-  const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const task_id = await withTask(owner);
-  const date_started = ago(60 * 3_600);
+  const { page, owner } = await startConsole(t, { path: 'projects' });
+  const task_id = await createTask(owner);
+  const date_started = timestampAgo(60 * 3_600);
   const { entry_id } = await owner.carillon.timeEntries.create(task_id, { seconds: 0, date_started });
-  await visit(page, 'time');
+  await openScreen(page, 'time');
   await button(page, 'Stop').click();
   const form = page.getByRole('form', { name: 'Correct the time' });
   await form.getByText(/^That makes 60:00 on .* A day has 24 hours\.$/).waitFor();
@@ -268,35 +271,35 @@ test('a timer that ran over the weekend asks for the time worked', async (t) => 
   assert.ok(date_stopped > date_started);
 });
 
-const NONE = '0000-00-00 00:00:00';
+const NO_DATE = '0000-00-00 00:00:00';
 
 test('showDay formats a day, with its time if it has one', () => {
-  assert.equal(showDay('2027-04-20 00:00:00'), '20 Apr 2027');
-  assert.equal(showDay('2027-04-02 14:30:00'), '2 Apr 2027, 14:30');
-  assert.equal(showDay('2027-12-31'), '31 Dec 2027');
-  assert.equal(showDay(NONE), '');
+  assert.equal(formatDay('2027-04-20 00:00:00'), '20 Apr 2027');
+  assert.equal(formatDay('2027-04-02 14:30:00'), '2 Apr 2027, 14:30');
+  assert.equal(formatDay('2027-12-31'), '31 Dec 2027');
+  assert.equal(formatDay(NO_DATE), '');
 });
 
 test('showSpan formats a range; equal ends are shown once, missing ends are omitted', () => {
-  assert.equal(showSpan('2027-04-20 00:00:00', '2027-04-24 00:00:00'), '20 Apr 2027 – 24 Apr 2027');
-  assert.equal(showSpan('2027-04-20 00:00:00', '2027-04-20 00:00:00'), '20 Apr 2027');
-  assert.equal(showSpan('2027-04-20 00:00:00', NONE), '20 Apr 2027');
-  assert.equal(showSpan(NONE, '2027-04-20 00:00:00'), 'until 20 Apr 2027');
-  assert.equal(showSpan(NONE, NONE), '');
+  assert.equal(formatDayRange('2027-04-20 00:00:00', '2027-04-24 00:00:00'), '20 Apr 2027 – 24 Apr 2027');
+  assert.equal(formatDayRange('2027-04-20 00:00:00', '2027-04-20 00:00:00'), '20 Apr 2027');
+  assert.equal(formatDayRange('2027-04-20 00:00:00', NO_DATE), '20 Apr 2027');
+  assert.equal(formatDayRange(NO_DATE, '2027-04-20 00:00:00'), 'until 20 Apr 2027');
+  assert.equal(formatDayRange(NO_DATE, NO_DATE), '');
 });
 
 test('dayOf and timeOf split a timestamp; missing parts are empty', () => {
   assert.equal(dayOf('2027-04-20 14:30:00'), '2027-04-20');
   assert.equal(timeOf('2027-04-20 14:30:00'), '14:30');
-  assert.equal(dayOf(NONE), '');
+  assert.equal(dayOf(NO_DATE), '');
   assert.equal(timeOf('2027-04-20 00:00:00'), '');
 });
 
 test('withDay keeps the time of day; an empty day stays empty', () => {
-  assert.equal(withDay('2027-04-20 00:00:00', '2027-05-01'), '20270501');
-  assert.equal(withDay('2027-04-20 14:30:15', '2027-05-01'), '2027-05-01 14:30:15');
-  assert.equal(withDay(NONE, '2027-05-01'), '20270501');
-  assert.equal(withDay('2027-04-20 14:30:00', ''), '');
+  assert.equal(replaceDay('2027-04-20 00:00:00', '2027-05-01'), '20270501');
+  assert.equal(replaceDay('2027-04-20 14:30:15', '2027-05-01'), '2027-05-01 14:30:15');
+  assert.equal(replaceDay(NO_DATE, '2027-05-01'), '20270501');
+  assert.equal(replaceDay('2027-04-20 14:30:00', ''), '');
 });
 
 test('days are counted over months, leap days and daylight saving time', () => {
@@ -308,16 +311,16 @@ test('days are counted over months, leap days and daylight saving time', () => {
 });
 
 test('a due date has relative text, and a warning color when it is soon or past', () => {
-  const due = (day: string) => dueIn(day, '2027-04-20');
-  assert.deepEqual(due('2027-04-20'), { text: 'today', tone: 'warn' });
-  assert.deepEqual(due('2027-04-21'), { text: 'tomorrow', tone: 'warn' });
-  assert.deepEqual(due('2027-04-23'), { text: 'in 3 days', tone: 'warn' });
-  assert.deepEqual(due('2027-04-27'), { text: 'in 7 days', tone: 'warn' });
-  assert.deepEqual(due('2027-04-28'), { text: 'in 8 days', tone: 'plain' });
-  assert.deepEqual(due('2027-06-19'), { text: 'in 60 days', tone: 'plain' });
-  assert.deepEqual(due('2027-06-20'), { text: '', tone: 'plain' });
-  assert.deepEqual(due('2027-04-19'), { text: '1 day late', tone: 'bad' });
-  assert.deepEqual(due('2027-04-18'), { text: '2 days late', tone: 'bad' });
+  const dueIn20April = (day: string) => describeDueDate(day, '2027-04-20');
+  assert.deepEqual(dueIn20April('2027-04-20'), { text: 'today', tone: 'warn' });
+  assert.deepEqual(dueIn20April('2027-04-21'), { text: 'tomorrow', tone: 'warn' });
+  assert.deepEqual(dueIn20April('2027-04-23'), { text: 'in 3 days', tone: 'warn' });
+  assert.deepEqual(dueIn20April('2027-04-27'), { text: 'in 7 days', tone: 'warn' });
+  assert.deepEqual(dueIn20April('2027-04-28'), { text: 'in 8 days', tone: 'plain' });
+  assert.deepEqual(dueIn20April('2027-06-19'), { text: 'in 60 days', tone: 'plain' });
+  assert.deepEqual(dueIn20April('2027-06-20'), { text: '', tone: 'plain' });
+  assert.deepEqual(dueIn20April('2027-04-19'), { text: '1 day late', tone: 'bad' });
+  assert.deepEqual(dueIn20April('2027-04-18'), { text: '2 days late', tone: 'bad' });
 });
 
 test('today is the local day, until its last minute', () => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wholePage } from '../../console/src/app/full-page-navigation.ts';
-import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
+import { listFullPage } from '../../console/src/app/full-page-navigation.ts';
+import type { Page, PageWindow } from '../../packages/sdk/src/api-types.ts';
 
 /** Creates a list that ends each page after `maxPerPage` records and keeps the filters of each request. */
-function listOf(count: number, maxPerPage: number) {
-  const requests: Window[] = [];
+function createPagedList(count: number, maxPerPage: number) {
+  const requests: PageWindow[] = [];
   return {
     requests,
-    async list(filters: Window = {}): Promise<Page<number>> {
+    async list(filters: PageWindow = {}): Promise<Page<number>> {
       requests.push(filters);
       const { offset = 0, after, limit = 1_000 } = filters;
       const first = after === undefined ? offset : Number(after);
@@ -23,8 +23,8 @@ function listOf(count: number, maxPerPage: number) {
 const { signal } = new AbortController();
 
 test('C7 wholePage fetches the rest of a page that the server ends early', async () => {
-  const list = listOf(250, 40);
-  const page = await wholePage(list, { limit: 100, offset: 100 }, signal);
+  const list = createPagedList(250, 40);
+  const page = await listFullPage(list, { limit: 100, offset: 100 }, signal);
   assert.deepEqual(
     page.data,
     Array.from({ length: 100 }, (_, index) => 100 + index),
@@ -41,9 +41,9 @@ test('C7 wholePage fetches the rest of a page that the server ends early', async
 });
 
 test('C7 wholePage stops at the end of the list, or at 1,000 records', async () => {
-  assert.equal((await wholePage(listOf(250, 40), { limit: 100, offset: 200 }, signal)).data.length, 50);
-  assert.equal((await wholePage(listOf(2_000, 300), {}, signal)).data.length, 1_000);
-  const whole = listOf(3, 40);
-  assert.deepEqual((await wholePage(whole, {}, signal)).data, [0, 1, 2]);
+  assert.equal((await listFullPage(createPagedList(250, 40), { limit: 100, offset: 200 }, signal)).data.length, 50);
+  assert.equal((await listFullPage(createPagedList(2_000, 300), {}, signal)).data.length, 1_000);
+  const whole = createPagedList(3, 40);
+  assert.deepEqual((await listFullPage(whole, {}, signal)).data, [0, 1, 2]);
   assert.equal(whole.requests.length, 1);
 });

@@ -4,15 +4,15 @@
  * comments have a file name.
  */
 
-const NEVER = '0000-00-00 00:00:00';
-const stamps = { date_created: '2014-11-13 15:50:55', date_modified: '2014-11-13 16:54:01', user_id: '1234' };
+const NO_DATE = '0000-00-00 00:00:00';
+const recordMetadata = { date_created: '2014-11-13 15:50:55', date_modified: '2014-11-13 16:54:01', user_id: '1234' };
 const users = [
   { user_id: '1234', user_name: 'John Doe' },
   { user_id: '1235', user_name: 'Jane Doe' },
 ];
 const teams = [{ team_id: '9876', team_name: 'Casting' }];
-const span = { start_date: '2014-09-01 00:00:00', due_date: '2014-09-15 00:00:00' };
-const noSpan = { start_date: NEVER, due_date: NEVER };
+const dates = { start_date: '2014-09-01 00:00:00', due_date: '2014-09-15 00:00:00' };
+const noDates = { start_date: NO_DATE, due_date: NO_DATE };
 
 const company = {
   ...{ company_id: '321', company_name: 'The Bell Foundry', domain: 'bells.example', address1: '12 Kiln Road' },
@@ -29,36 +29,53 @@ const person = (user_id: string, first_name: string) => ({
 const client = {
   ...{ client_id: '7', client_name: 'Cathedral', contact_id: '0', email: '', tel: null, fax: null, mobile: null },
   ...{ website: '', address: '', city: '', state: '', postcode: '', country: '', notes: null, background: null },
-  ...{ active: '1', ...stamps },
+  ...{ active: '1', ...recordMetadata },
 };
 
 const project = {
   ...{ project_id: '35', project_name: 'Great bell', uri: 'https://bells.example/viewproject/35', description: '' },
-  ...{ color: '', tags: '', notes: '', ...span, ongoing: '0', client_id: '7', client_name: 'Cathedral' },
+  ...{ color: '', tags: '', notes: '', ...dates, ongoing: '0', client_id: '7', client_name: 'Cathedral' },
   ...{ currency: 'CHF', billable_hours: 0.06, tracked_seconds: '198', estimated_hours: '0', hourly_rate: '0' },
   ...{ fixed_price: '0', price: '0', project_order: null, public: '0', active: '1', important: '0', closed: '0' },
-  ...{ progress: '100', notifications: '1', recurring: '', template: '0', archived: '0', ...stamps, users, teams },
+  ...{
+    progress: '100',
+    notifications: '1',
+    recurring: '',
+    template: '0',
+    archived: '0',
+    ...recordMetadata,
+    users,
+    teams,
+  },
 };
 
 const task = {
-  ...{ task_id: '501', task_name: 'Draw the profile', description: '', color: '', tags: '', notes: '', ...span },
-  ...{ date_completed: NEVER, ongoing: '0', project_id: '35', project_name: 'Great bell', tracked_seconds: null },
+  ...{ task_id: '501', task_name: 'Draw the profile', description: '', color: '', tags: '', notes: '', ...dates },
+  ...{ date_completed: NO_DATE, ongoing: '0', project_id: '35', project_name: 'Great bell', tracked_seconds: null },
   ...{ estimated_hours: '0', estimated_cost: '0', hourly_rate: '0', fixed_price: '0', price: '0' },
   ...{ task_order: '1415893855', active: '1', important: '0', completed: '0', progress: '0', notifications: '1' },
-  ...{ recurring: '', archived: '0', ...stamps, users, teams },
+  ...{ recurring: '', archived: '0', ...recordMetadata, users, teams },
 };
 
 const subtask = {
-  ...{ subtask_id: '61', subtask_name: 'Measure', description: '', color: 'dd067a', notes: '', ...noSpan },
-  ...{ date_completed: NEVER, ongoing: '1', project_id: '35', project_name: 'Great bell', task_id: '501' },
+  ...{ subtask_id: '61', subtask_name: 'Measure', description: '', color: 'dd067a', notes: '', ...noDates },
+  ...{ date_completed: NO_DATE, ongoing: '1', project_id: '35', project_name: 'Great bell', task_id: '501' },
   ...{ task_name: 'Draw the profile', tracked_seconds: null, estimated_hours: '0', subtask_order: '0' },
-  ...{ active: '1', important: '0', completed: '0', progress: '50', notifications: '1', recurring: '', ...stamps },
+  ...{
+    active: '1',
+    important: '0',
+    completed: '0',
+    progress: '50',
+    notifications: '1',
+    recurring: '',
+    ...recordMetadata,
+  },
   users: users.slice(0, 1),
 };
 
 const event = {
   ...{ event_id: '8', event_name: 'Pour', start_date: '2014-10-01 00:00:00', due_date: '2014-10-02 00:00:00' },
-  ...{ project_id: '0', date_created: '2014-08-14 15:20:10', date_modified: NEVER, user_id: '1234' },
+  ...{ project_id: '0', date_created: '2014-08-14 15:20:10', date_modified: NO_DATE, user_id: '1234' },
 };
 
 const time_entry = {
@@ -70,7 +87,7 @@ const time_entry = {
 
 const comment = {
   ...{ comment_id: '3', comment: 'Looks right', parent_id: '0', project_id: '35', task_id: '0', subtask_id: '0' },
-  ...{ filepath: null, filename: null, note: '0', ...stamps },
+  ...{ filepath: null, filename: null, note: '0', ...recordMetadata },
 };
 
 /** One record of each resource. */
@@ -86,7 +103,7 @@ export const account = {
     clients: [client, { ...client, client_id: '8', client_name: 'Town hall', email: null, active: '0' }],
     projects: [
       project,
-      { ...project, project_id: '36', project_name: 'Small bells', ...noSpan, client_id: '0', client_name: null },
+      { ...project, project_id: '36', project_name: 'Small bells', ...noDates, client_id: '0', client_name: null },
       { ...project, project_id: '37', project_name: 'Retuning', project_order: '1415893856', recurring: 'Y' },
     ],
     tasks: [

@@ -1,4 +1,4 @@
-import { spellings } from './spellings.ts';
+import { ipv4Spellings } from './spellings.ts';
 
 /**
  * Spellings of forbidden and public target addresses, for tests of the SSRF guard and of the routes. Names resolve in a
@@ -6,7 +6,7 @@ import { spellings } from './spellings.ts';
  */
 
 /** Forbidden addresses that are tested in every spelling. */
-const disguised = [
+const respelledAddresses = [
   '127.0.0.1',
   '10.0.0.1',
   '172.16.0.1',
@@ -21,7 +21,7 @@ const disguised = [
   '255.255.255.255',
 ];
 
-const literals: readonly string[] = [
+const forbiddenUrls: readonly string[] = [
   // Dotted IPv4, at the edges of each special range.
   'http://0.0.0.0/',
   'http://0.255.255.255/',
@@ -251,7 +251,10 @@ const literals: readonly string[] = [
 
 /** Targets that are rejected for their literal address or the address their name resolves to. */
 export const forbiddenTargets: readonly string[] = [
-  ...new Set([...literals, ...disguised.flatMap((ipv4) => spellings(ipv4).map((host) => `http://${host}/`))]),
+  ...new Set([
+    ...forbiddenUrls,
+    ...respelledAddresses.flatMap((ipv4) => ipv4Spellings(ipv4).map((host) => `http://${host}/`)),
+  ]),
 ];
 
 /**
@@ -397,7 +400,7 @@ export const publicTargets: readonly string[] = [
 ];
 
 /** Simulated DNS: addresses by name. */
-export const names: Readonly<Record<string, readonly string[]>> = {
+export const addressesByName: Readonly<Record<string, readonly string[]>> = {
   localhost: ['127.0.0.1', '::1'],
   'app.localhost': ['127.0.0.1', '::1'],
   'loopback.example': ['127.0.0.1'],

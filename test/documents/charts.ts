@@ -14,15 +14,19 @@ const FONT = 'system-ui, -apple-system, Roboto, Arial, sans-serif';
 
 type Axis = { readonly name: string; readonly isLogarithmic?: true };
 
-export type Bar = { readonly name: string; readonly tone: Tone; readonly values: readonly (number | undefined)[] };
+export type ChartBar = {
+  readonly name: string;
+  readonly tone: ColorRole;
+  readonly values: readonly (number | undefined)[];
+};
 
 /** Draws horizontal bars. Several panels are drawn next to each other, with the same scale. */
-export function bars(
+export function barChart(
   spec: {
     readonly title: string;
     readonly axis: Axis;
     readonly panels: readonly string[];
-    readonly bars: readonly Bar[];
+    readonly bars: readonly ChartBar[];
   },
   theme: ThemeName,
 ): string {
@@ -31,13 +35,13 @@ export function bars(
   const gap = 24;
   const width = (WIDTH - left - 70 - gap * (spec.panels.length - 1)) / spec.panels.length;
   const largest = Math.max(...spec.bars.flatMap(({ values }) => values.map((value) => value ?? 0)));
-  const palette = colours[theme];
+  const palette = palettes[theme];
   const grids = spec.panels.map((_, index) => ({ left: left + index * (width + gap), width, top: 62, bottom: 34 }));
   return renderSvg(
     { theme, title: spec.title, height },
     {
       title: [
-        titleOf(spec.title, palette),
+        chartTitle(spec.title, palette),
         ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, palette)),
       ],
       grid: grids,
@@ -47,11 +51,11 @@ export function bars(
         max: largest * 1.22,
         axisLabel: { show: false },
         splitLine: { show: false },
-        ...nameBelow(spec.axis.name, 10, palette),
+        ...axisNameBelow(spec.axis.name, 10, palette),
       })),
       yAxis: spec.panels.map((_, gridIndex) => ({
         gridIndex,
-        ...namesOf(spec.bars, palette),
+        ...nameAxis(spec.bars, palette),
         ...(gridIndex > 0 && { axisLabel: { show: false } }),
       })),
       series: spec.panels.map((_, index) => ({
@@ -63,35 +67,35 @@ export function bars(
         data: spec.bars.map(({ tone, values }) => ({
           value: values[index] ?? 0,
           itemStyle: { color: palette[tone] },
-          label: labelOf(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, palette),
+          label: valueLabel(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, palette),
         })),
       })),
     },
   );
 }
 
-export type Line = {
+export type ChartLine = {
   readonly name: string;
-  readonly tone: Tone;
+  readonly tone: ColorRole;
   readonly isDashed?: boolean;
   readonly values: readonly (number | undefined)[];
 };
 
 /** Draws lines over a few positions on the horizontal axis, with the name of each line at its end. */
-export function lines(
+export function lineChart(
   spec: {
     readonly title: string;
     readonly along: Axis & { readonly at: readonly number[] };
     readonly axis: Axis;
-    readonly lines: readonly Line[];
+    readonly lines: readonly ChartLine[];
   },
   theme: ThemeName,
 ): string {
-  const palette = colours[theme];
+  const palette = palettes[theme];
   return renderSvg(
     { theme, title: spec.title, height: 360 },
     {
-      title: titleOf(spec.title, palette),
+      title: chartTitle(spec.title, palette),
       grid: { left: 76, right: 226, top: 52, bottom: 58 },
       xAxis: {
         type: 'category',
@@ -100,10 +104,10 @@ export function lines(
         axisTick: { show: false },
         axisLine: { lineStyle: { color: palette.muted } },
         axisLabel: { color: palette.muted, fontSize: 12, margin: 10 },
-        ...nameBelow(spec.along.name, 32, palette),
+        ...axisNameBelow(spec.along.name, 32, palette),
       },
       yAxis: {
-        ...valueAxis(spec.axis, palette),
+        ...valueAxisOf(spec.axis, palette),
         name: spec.axis.name,
         nameLocation: 'middle',
         nameGap: 54,
@@ -113,7 +117,7 @@ export function lines(
         type: 'line',
         silent: true,
         data: values.map((value) => value ?? '-'),
-        symbol: symbols[tone],
+        symbol: lineSymbols[tone],
         symbolSize: isCarillon(tone) ? 9 : 8,
         z: isCarillon(tone) ? 3 : 2,
         itemStyle: { color: palette[tone] },
@@ -133,24 +137,29 @@ export function lines(
   );
 }
 
-export type Change = { readonly name: string; readonly tone: Tone; readonly before: number; readonly after: number };
+export type BeforeAndAfter = {
+  readonly name: string;
+  readonly tone: ColorRole;
+  readonly before: number;
+  readonly after: number;
+};
 
 /** Draws one line per system from the value before to the value after, on a logarithmic axis. */
-export function changes(
-  spec: { readonly title: string; readonly axis: Axis; readonly changes: readonly Change[] },
+export function beforeAfterChart(
+  spec: { readonly title: string; readonly axis: Axis; readonly changes: readonly BeforeAndAfter[] },
   theme: ThemeName,
 ): string {
-  const palette = colours[theme];
+  const palette = palettes[theme];
   return renderSvg(
     { theme, title: spec.title, height: 108 + spec.changes.length * 40 },
     {
-      title: titleOf(spec.title, palette),
+      title: chartTitle(spec.title, palette),
       grid: { left: 184, right: 140, top: 44, bottom: 58 },
       xAxis: {
-        ...valueAxis({ ...spec.axis, isLogarithmic: true }, palette),
-        ...nameBelow(spec.axis.name, 32, palette),
+        ...valueAxisOf({ ...spec.axis, isLogarithmic: true }, palette),
+        ...axisNameBelow(spec.axis.name, 32, palette),
       },
-      yAxis: namesOf(spec.changes, palette),
+      yAxis: nameAxis(spec.changes, palette),
       series: spec.changes.map(({ name, tone, before, after }) => ({
         type: 'line',
         silent: true,
@@ -167,7 +176,7 @@ export function changes(
             symbol: 'circle',
             symbolSize: 10,
             itemStyle: { color: palette[tone] },
-            label: labelOf(`${formatNumber(before)} → ${formatNumber(after)}`, tone, palette),
+            label: valueLabel(`${formatNumber(before)} → ${formatNumber(after)}`, tone, palette),
           },
         ],
       })),
@@ -175,11 +184,11 @@ export function changes(
   );
 }
 
-function titleOf(text: string, palette: Theme) {
+function chartTitle(text: string, palette: Palette) {
   return { text, left: 12, top: 10, textStyle: { color: palette.text, fontSize: 15, fontWeight: 'bold' as const } };
 }
 
-function panelTitle(text: string, left: number, palette: Theme) {
+function panelTitle(text: string, left: number, palette: Palette) {
   return {
     text,
     left,
@@ -190,7 +199,7 @@ function panelTitle(text: string, left: number, palette: Theme) {
 }
 
 /** Returns the vertical axis with a name for each bar or line, the first at the top. */
-function namesOf(all: readonly { readonly name: string }[], palette: Theme) {
+function nameAxis(all: readonly { readonly name: string }[], palette: Palette) {
   return {
     type: 'category' as const,
     inverse: true,
@@ -201,7 +210,7 @@ function namesOf(all: readonly { readonly name: string }[], palette: Theme) {
   };
 }
 
-function labelOf(formatter: string, tone: Tone, palette: Theme) {
+function valueLabel(formatter: string, tone: ColorRole, palette: Palette) {
   const fontWeight = isCarillon(tone) ? ('bold' as const) : ('normal' as const);
   return {
     show: true,
@@ -214,11 +223,11 @@ function labelOf(formatter: string, tone: Tone, palette: Theme) {
   };
 }
 
-function nameBelow(name: string, nameGap: number, palette: Theme) {
+function axisNameBelow(name: string, nameGap: number, palette: Palette) {
   return { name, nameLocation: 'middle' as const, nameGap, nameTextStyle: { color: palette.muted, fontSize: 12 } };
 }
 
-function valueAxis({ isLogarithmic }: Axis, palette: Theme) {
+function valueAxisOf({ isLogarithmic }: Axis, palette: Palette) {
   return {
     type: isLogarithmic ? ('log' as const) : ('value' as const),
     axisLabel: { color: palette.muted, fontSize: 12, formatter: (value: number) => value.toLocaleString('en') },
@@ -232,7 +241,7 @@ function renderSvg(
   option: EChartsOption,
 ): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height });
-  const { background } = colours[theme];
+  const { background } = palettes[theme];
   chart.setOption({ animation: false, backgroundColor: background, textStyle: { fontFamily: FONT }, ...option });
   const svg = chart.renderToSVGString();
   chart.dispose();
@@ -254,11 +263,11 @@ export type ThemeName = (typeof themes)[number];
  * Color of a bar or line. Carillon is blue and thick, other systems are thin. The colors differ in brightness and hue,
  * after Okabe and Ito.
  */
-export type Tone = 'sqlite' | 'postgresql' | 'peer' | 'green' | 'vermilion' | 'purple' | 'ochre';
+export type ColorRole = 'sqlite' | 'postgresql' | 'peer' | 'green' | 'vermilion' | 'purple' | 'ochre';
 
-export type Theme = Readonly<Record<Tone | 'background' | 'text' | 'muted' | 'grid', string>>;
+export type Palette = Readonly<Record<ColorRole | 'background' | 'text' | 'muted' | 'grid', string>>;
 
-export const colours: Readonly<Record<ThemeName, Theme>> = {
+export const palettes: Readonly<Record<ThemeName, Palette>> = {
   light: {
     background: '#ffffff',
     text: '#1f2328',
@@ -287,7 +296,7 @@ export const colours: Readonly<Record<ThemeName, Theme>> = {
   },
 };
 
-const symbols: Readonly<Record<Tone, string>> = {
+const lineSymbols: Readonly<Record<ColorRole, string>> = {
   sqlite: 'circle',
   postgresql: 'circle',
   peer: 'circle',
@@ -297,4 +306,4 @@ const symbols: Readonly<Record<Tone, string>> = {
   ochre: 'arrow',
 };
 
-const isCarillon = (tone: Tone) => tone === 'sqlite' || tone === 'postgresql';
+const isCarillon = (tone: ColorRole) => tone === 'sqlite' || tone === 'postgresql';

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { conformanceDocument, decisionsDocument } from './conformance.ts';
-import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
+import { type DerivedDocument, derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
 import { performanceDocuments } from './performance.ts';
 import { auditDocument, behavioursDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
-import { type Shipped, shipped } from './shipped.ts';
+import { type ShippedPackage, shippedPackages } from './shipped.ts';
 
 /** Returns all derived documents except the SDK files. The result is deterministic. */
-export function derivedDocuments(): readonly Derived[] {
+export function derivedDocuments(): readonly DerivedDocument[] {
   const routes = documentedRoutes();
   return [
     { path: 'docs/conformance.md', text: conformanceDocument() },
@@ -27,22 +27,22 @@ export function derivedDocuments(): readonly Derived[] {
   ];
 }
 
-const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const readText = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** Derives llms.txt: the index for language models, from docs/README.md. */
 function llmsDocument(): string {
-  const { description } = JSON.parse(read('package.json'));
-  const guide = read('docs/README.md');
+  const { description } = JSON.parse(readText('package.json'));
+  const guide = readText('docs/README.md');
   const parts = guide
     .slice(guide.indexOf('\n## '))
-    .replace(/\]\((?!https?:)([^)]+)\)/g, (_, path) => `](${fromRoot(path)})`);
+    .replace(/\]\((?!https?:)([^)]+)\)/g, (_, path) => `](${toRootRelative(path)})`);
   return `# Carillon\n\n> ${description}\n${parts}`;
 }
 
 /** Converts a path relative to docs/ to a path relative to the repository. */
-const fromRoot = (path: string): string => (path.startsWith('../') ? path.slice(3) : `docs/${path}`);
+const toRootRelative = (path: string): string => (path.startsWith('../') ? path.slice(3) : `docs/${path}`);
 
-const descriptions: Readonly<Record<Shipped['part'], string>> = {
+const partDescriptions: Readonly<Record<ShippedPackage['part'], string>> = {
   service: 'service',
   runtime: 'Node itself, for one platform; left out of container images',
   console: 'built into the pages of the console',
@@ -50,17 +50,17 @@ const descriptions: Readonly<Record<Shipped['part'], string>> = {
 
 /** Derives docs/reference/licences.md: shipped packages and their licenses. */
 function licencesDocument(): string {
-  const all = shipped();
+  const all = shippedPackages();
   const rows = all.map(({ name, version, license, part }) => [
-    code(name),
+    inlineCode(name),
     version,
     license ?? 'none said',
-    descriptions[part],
+    partDescriptions[part],
   ]);
-  return document(
-    derivedFrom('package-lock.json'),
+  return joinParts(
+    derivedNotice('package-lock.json'),
     '# Packages and their licences',
     'All packages that run in the service or in the console. Packages for tests and builds are not shipped. None of these runs an install script. `npm run sbom` writes the same list as CycloneDX.',
-    table(['Package', 'Version', 'Licence', 'Part'], rows),
+    markdownTable(['Package', 'Version', 'Licence', 'Part'], rows),
   );
 }

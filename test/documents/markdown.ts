@@ -1,25 +1,25 @@
 /** A derived document: its path in the repository, and its text. */
-export type Derived = { readonly path: string; readonly text: string };
+export type DerivedDocument = { readonly path: string; readonly text: string };
 
 /** Formats a Markdown table; escapes `|` in cells. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(escapeCell).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-function cell(text: string): string {
+function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
-export const code = (text: string): string => `\`${text}\``;
+export const inlineCode = (text: string): string => `\`${text}\``;
 
 /** Returns the comment at the top of a derived document that names its sources. */
-export function derivedFrom(...sources: readonly string[]): string {
+export function derivedNotice(...sources: readonly string[]): string {
   return `<!-- Written by test/docs.ts from ${sources.join(' and ')}. Change that, then: npm run docs -->`;
 }
 
 /** Joins the parts of a document with empty lines. */
-export function document(...parts: readonly string[]): string {
+export function joinParts(...parts: readonly string[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 

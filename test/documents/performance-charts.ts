@@ -1,12 +1,12 @@
 import { nameOf as peerNameOf } from '../../bench/peers.ts';
-import { type Result, resultOf } from '../../bench/results.ts';
-import { seriesOf } from '../../bench/rounds.ts';
-import { DEEP, LIST, pageOf, sizes } from '../../bench/rows/list.ts';
+import { resultOf, type StoredResult } from '../../bench/results.ts';
+import { seriesName } from '../../bench/rounds.ts';
+import { DEEP, LIST, pageName, sizes } from '../../bench/rows/list.ts';
 import { nameOf as crewNameOf } from '../../bench/rows/processes.ts';
 import { quantile } from '../../bench/statistics.ts';
-import { bars, changes, lines, type ThemeName, themes } from './charts.ts';
-import type { Derived } from './markdown.ts';
-import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
+import { barChart, beforeAfterChart, lineChart, type ThemeName, themes } from './charts.ts';
+import type { DerivedDocument } from './markdown.ts';
+import { type PeerMeasurements, readPeerMeasurements, type System, systemIds, systems, valuesOf } from './peers.ts';
 
 /** A chart of docs/performance.md. `name` is the prefix of its file names. */
 export type Chart = {
@@ -15,7 +15,7 @@ export type Chart = {
   draw(theme: ThemeName): string;
 };
 
-const tones = {
+const systemColors = {
   carillon_sqlite: 'sqlite',
   carillon_postgresql: 'postgresql',
   pocketbase: 'green',
@@ -24,36 +24,36 @@ const tones = {
   vikunja: 'ochre',
 } as const satisfies Record<System, string>;
 
-const barTone = (system: System) => (system.startsWith('carillon') ? tones[system] : 'peer');
+const barColor = (system: System) => (system.startsWith('carillon') ? systemColors[system] : 'peer');
 
 const RATES = [50, 200, 1_000] as const;
-const P95 = 1;
+const P95_INDEX = 1;
 
-const HANGING = 'healthy_ms_p95_before_and_while_one_of_ten_hangs';
+const HANGING_MEASUREMENT = 'healthy_ms_p95_before_and_while_one_of_ten_hangs';
 
-const measuredOf = (peers: Peers, measurement: string) =>
+const measuredSystems = (peers: PeerMeasurements, measurement: string) =>
   systemIds.filter((system) => valuesOf(peers, measurement, system) !== undefined);
 
 /** Returns the systems of a measurement, the system with the largest value first. */
-const rankedBy = (peers: Peers, measurement: string) => {
+const rankedSystems = (peers: PeerMeasurements, measurement: string) => {
   const firstOf = (system: System) => valuesOf(peers, measurement, system)?.[0] ?? 0;
-  return measuredOf(peers, measurement).sort((one, other) => firstOf(other) - firstOf(one));
+  return measuredSystems(peers, measurement).sort((one, other) => firstOf(other) - firstOf(one));
 };
 
-function created(peers: Peers): Chart {
+function createdChart(peers: PeerMeasurements): Chart {
   const measurement = 'created_per_second';
   return {
     name: 'created',
     alt: 'Created per second: Carillon leads',
     draw: (theme) =>
-      bars(
+      barChart(
         {
           title: 'Created per second, 64 connections',
           axis: { name: 'records created per second' },
           panels: [''],
-          bars: rankedBy(peers, measurement).map((system) => ({
+          bars: rankedSystems(peers, measurement).map((system) => ({
             name: systems[system],
-            tone: barTone(system),
+            tone: barColor(system),
             values: [valuesOf(peers, measurement, system)?.[0]],
           })),
         },
@@ -62,20 +62,20 @@ function created(peers: Peers): Chart {
   };
 }
 
-function delivered(peers: Peers): Chart {
+function deliveredChart(peers: PeerMeasurements): Chart {
   const measurements = ['delivered_per_second_1_receiver', 'delivered_per_second_100_receivers'] as const;
   return {
     name: 'delivered',
     alt: 'Delivered per second: Carillon leads with 1 receiver, PocketBase with 100',
     draw: (theme) =>
-      bars(
+      barChart(
         {
           title: 'Delivered per second',
           axis: { name: 'deliveries per second' },
           panels: ['to 1 receiver', 'to 100 receivers'],
-          bars: rankedBy(peers, measurements[0]).map((system) => ({
+          bars: rankedSystems(peers, measurements[0]).map((system) => ({
             name: system === 'pocketbase' ? 'PocketBase, not durable' : systems[system],
-            tone: barTone(system),
+            tone: barColor(system),
             values: measurements.map((one) => valuesOf(peers, one, system)?.[0]),
           })),
         },
@@ -84,21 +84,21 @@ function delivered(peers: Peers): Chart {
   };
 }
 
-function latency(peers: Peers): Chart {
+function latencyChart(peers: PeerMeasurements): Chart {
   const measurements = RATES.map((rate) => `arrival_ms_p50_p95_p99_at_${rate}`);
   return {
     name: 'latency',
     alt: 'Latency against load: Carillon stays within 14 ms',
     draw: (theme) =>
-      lines(
+      lineChart(
         {
           title: 'Latency against load: p95 from request to receiver',
           along: { name: 'events created per second', at: RATES },
           axis: { name: 'milliseconds at p95 (logarithmic)', isLogarithmic: true },
           lines: systemIds.map((system) => ({
             name: systems[system],
-            tone: tones[system],
-            values: measurements.map((one) => valuesOf(peers, one, system)?.[P95]),
+            tone: systemColors[system],
+            values: measurements.map((one) => valuesOf(peers, one, system)?.[P95_INDEX]),
           })),
         },
         theme,
@@ -106,18 +106,18 @@ function latency(peers: Peers): Chart {
   };
 }
 
-function isolation(peers: Peers): Chart {
+function isolationChart(peers: PeerMeasurements): Chart {
   return {
     name: 'isolation',
     alt: "Healthy targets' p95 while one hangs: Carillon's is unchanged",
     draw: (theme) =>
-      changes(
+      beforeAfterChart(
         {
           title: "Healthy targets' p95 before (ring) and while one of ten targets hangs (dot)",
           axis: { name: 'milliseconds at p95 (logarithmic)' },
-          changes: measuredOf(peers, HANGING).map((system) => {
-            const [before = Number.NaN, after = Number.NaN] = valuesOf(peers, HANGING, system) ?? [];
-            return { name: systems[system], tone: barTone(system), before, after };
+          changes: measuredSystems(peers, HANGING_MEASUREMENT).map((system) => {
+            const [before = Number.NaN, after = Number.NaN] = valuesOf(peers, HANGING_MEASUREMENT, system) ?? [];
+            return { name: systems[system], tone: barColor(system), before, after };
           }),
         },
         theme,
@@ -125,7 +125,7 @@ function isolation(peers: Peers): Chart {
   };
 }
 
-function listTime(): Chart {
+function listTimeChart(): Chart {
   const { series } = requireResult('P4');
   const databases = [
     { database: 'SQLite', tone: 'sqlite' },
@@ -139,7 +139,7 @@ function listTime(): Chart {
     name: 'list',
     alt: 'Time of a page by account size',
     draw: (theme) =>
-      lines(
+      lineChart(
         {
           title: 'Time of a page of 100 events of a month',
           along: { name: 'events in the account', at: sizes.map(({ events }) => events) },
@@ -149,7 +149,9 @@ function listTime(): Chart {
               name: `${database}, ${name}`,
               tone,
               isDashed,
-              values: sizes.map((size) => medianOf(series, seriesOf(pageOf(page, size, database), 'ms at p50'))),
+              values: sizes.map((size) =>
+                medianOfSeries(series, seriesName(pageName(page, size, database), 'ms at p50')),
+              ),
             })),
           ),
         },
@@ -158,10 +160,10 @@ function listTime(): Chart {
   };
 }
 
-function processes(): Chart {
+function processesChart(): Chart {
   const { series } = requireResult('P11');
   const counts = [1, 2, 4];
-  const contenders = [
+  const measuredSetups = [
     { contender: 'carillon', name: 'Carillon', tone: 'sqlite' },
     { contender: peerNameOf('pg-boss'), name: 'pg-boss', tone: 'vermilion' },
     { contender: peerNameOf('graphile-worker'), name: 'graphile-worker', tone: 'green' },
@@ -171,16 +173,19 @@ function processes(): Chart {
     name: 'processes',
     alt: 'Delivered per second by processes',
     draw: (theme) =>
-      lines(
+      lineChart(
         {
           title: 'Delivered per second by processes on one PostgreSQL, two cores in all',
           along: { name: 'processes', at: counts },
           axis: { name: 'deliveries per second' },
-          lines: contenders.map(({ contender, name, tone }) => ({
+          lines: measuredSetups.map(({ contender, name, tone }) => ({
             name,
             tone,
             values: counts.map((count) =>
-              medianOf(series, seriesOf(crewNameOf(contender, { database: 'PostgreSQL', processes: count }), '/s')),
+              medianOfSeries(
+                series,
+                seriesName(crewNameOf(contender, { database: 'PostgreSQL', processes: count }), '/s'),
+              ),
             ),
           })),
         },
@@ -189,13 +194,13 @@ function processes(): Chart {
   };
 }
 
-function requireResult(id: string): Result {
+function requireResult(id: string): StoredResult {
   const result = resultOf({ id });
   if (result === undefined) throw new Error(`${id} has no result`);
   return result;
 }
 
-function medianOf(series: Result['series'], name: string): number {
+function medianOfSeries(series: StoredResult['series'], name: string): number {
   const found = series.find((one) => one.name === name);
   if (found === undefined) throw new Error(`no series ${name}`);
   return quantile(found.rounds, 0.5);
@@ -203,31 +208,31 @@ function medianOf(series: Result['series'], name: string): number {
 
 /** Returns the charts of docs/performance.md, by name. */
 export function charts() {
-  const peers = readPeers();
+  const peers = readPeerMeasurements();
   return {
-    created: created(peers),
-    delivered: delivered(peers),
-    latency: latency(peers),
-    isolation: isolation(peers),
-    list: listTime(),
-    processes: processes(),
+    created: createdChart(peers),
+    delivered: deliveredChart(peers),
+    latency: latencyChart(peers),
+    isolation: isolationChart(peers),
+    list: listTimeChart(),
+    processes: processesChart(),
   } as const;
 }
 
-const pathOf = (name: string, theme: ThemeName) => `performance/${name}-${theme}.svg`;
+const chartPath = (name: string, theme: ThemeName) => `performance/${name}-${theme}.svg`;
 
-export function chartFiles(all: readonly Chart[]): Derived[] {
+export function chartFiles(all: readonly Chart[]): DerivedDocument[] {
   return all.flatMap(({ name, draw }) =>
-    themes.map((theme) => ({ path: `docs/${pathOf(name, theme)}`, text: draw(theme) })),
+    themes.map((theme) => ({ path: `docs/${chartPath(name, theme)}`, text: draw(theme) })),
   );
 }
 
 /** Returns the HTML that shows a chart in the reader's color scheme. */
-export function picture({ name, alt }: Chart): string {
+export function pictureHtml({ name, alt }: Chart): string {
   return [
     '<picture>',
-    `  <source media="(prefers-color-scheme: dark)" srcset="${pathOf(name, 'dark')}">`,
-    `  <img alt="${alt}" src="${pathOf(name, 'light')}">`,
+    `  <source media="(prefers-color-scheme: dark)" srcset="${chartPath(name, 'dark')}">`,
+    `  <img alt="${alt}" src="${chartPath(name, 'light')}">`,
     '</picture>',
   ].join('\n');
 }

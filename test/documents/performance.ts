@@ -1,68 +1,72 @@
 import type { Bench } from '../../bench/bench.ts';
-import { benches, checkThresholds, type Judged } from '../../bench/benches.ts';
-import { type Result, resultOf } from '../../bench/results.ts';
+import { benches, type CheckedClaim, checkThresholds } from '../../bench/benches.ts';
+import { resultOf, type StoredResult } from '../../bench/results.ts';
 import { formatNumber, quantile } from '../../bench/statistics.ts';
-import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
-import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
-import { chartFiles, charts, picture } from './performance-charts.ts';
+import { type DerivedDocument, derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
+import { type PeerMeasurements, readPeerMeasurements, type System, systemIds, systems, valuesOf } from './peers.ts';
+import { chartFiles, charts, pictureHtml } from './performance-charts.ts';
 
 /** Maximum number of missed claims in a cell of the table. The report contains all of them. */
 const MAX_MISSED_SHOWN = 2;
 
 /** Derives docs/performance.md and its charts. */
-export function performanceDocuments(): Derived[] {
-  const peers = readPeers();
+export function performanceDocuments(): DerivedDocument[] {
+  const peers = readPeerMeasurements();
   const all = charts();
-  const text = document(
+  const text = joinParts(
     '# Performance',
-    derivedFrom('bench/benches.ts', 'bench/results.json', 'bench/peers/'),
+    derivedNotice('bench/benches.ts', 'bench/results.json', 'bench/peers/'),
     'This page compares Carillon with similar systems and its own targets, including missed ones.',
     '## Compared with other systems',
     peerTable(peers),
     'ᵃ PocketBase sends from memory; a crash loses deliveries. ᵇ Without PostgreSQL and Redis. ᶜ Without RabbitMQ (592 MiB).',
-    picture(all.created),
-    picture(all.delivered),
-    picture(all.latency),
+    pictureHtml(all.created),
+    pictureHtml(all.delivered),
+    pictureHtml(all.latency),
     hangingPart(peers),
-    picture(all.isolation),
+    pictureHtml(all.isolation),
     '### Where Carillon loses',
     lossesPart(peers),
     '### Conditions',
     conditionsPart(peers),
     '## Targets',
     targetsPart(),
-    table(
+    markdownTable(
       ['', 'Measured', 'Target', 'Result'],
       benches.map((bench) => [bench.id, bench.title, bench.target, resultCell(bench)]),
     ),
-    picture(all.list),
-    picture(all.processes),
-    `${code('npm run bench')} measures all rows, ${code('npm run bench -- P1')} one, ${code('npm run bench -- --quick')} detects regressions. ${code('npm run docs')} writes all values to ${code('build/performance.md')}.`,
+    pictureHtml(all.list),
+    pictureHtml(all.processes),
+    `${inlineCode('npm run bench')} measures all rows, ${inlineCode('npm run bench -- P1')} one, ${inlineCode('npm run bench -- --quick')} detects regressions. ${inlineCode('npm run docs')} writes all values to ${inlineCode('build/performance.md')}.`,
   );
   return [{ path: 'docs/performance.md', text }, ...chartFiles(Object.values(all))];
 }
 
-type Row = {
+type PeerTableRow = {
   readonly name: string;
   readonly measurement: string;
   readonly show?: (values: readonly number[]) => string;
   readonly marks?: Partial<Record<System, string>>;
 };
 
-const p95 = ([, value = Number.NaN]: readonly number[]) => formatNumber(value);
-const notDurable = { pocketbase: ' ᵃ' };
+const formatP95 = ([, value = Number.NaN]: readonly number[]) => formatNumber(value);
+const notDurableMarks = { pocketbase: ' ᵃ' };
 
-const rows: readonly Row[] = [
+const peerTableRows: readonly PeerTableRow[] = [
   { name: 'Created per second', measurement: 'created_per_second' },
   { name: 'Fetched per second', measurement: 'fetched_per_second' },
   { name: 'Page of 100 out of 1,000,000, p50, ms', measurement: 'list_ms_p50' },
-  { name: 'Delivered per second, 1 receiver', measurement: 'delivered_per_second_1_receiver', marks: notDurable },
-  { name: 'Delivered per second, 100 receivers', measurement: 'delivered_per_second_100_receivers', marks: notDurable },
+  { name: 'Delivered per second, 1 receiver', measurement: 'delivered_per_second_1_receiver', marks: notDurableMarks },
+  {
+    name: 'Delivered per second, 100 receivers',
+    measurement: 'delivered_per_second_100_receivers',
+    marks: notDurableMarks,
+  },
   {
     name: 'Request to receiver at 1,000/s, p95, ms',
     measurement: 'arrival_ms_p50_p95_p99_at_1000',
-    show: p95,
-    marks: notDurable,
+    show: formatP95,
+    marks: notDurableMarks,
   },
   {
     name: "Healthy targets' p95, before → while one hangs, ms",
@@ -73,10 +77,10 @@ const rows: readonly Row[] = [
   { name: 'Idle memory, MiB', measurement: 'idle_mib', marks: { svix: ' ᵇ', outpost: ' ᶜ' } },
 ];
 
-function peerTable(peers: Peers): string {
-  return table(
+function peerTable(peers: PeerMeasurements): string {
+  return markdownTable(
     ['', ...Object.values(systems)],
-    rows.map(({ name, measurement, show = ([value = Number.NaN]) => formatNumber(value), marks = {} }) => [
+    peerTableRows.map(({ name, measurement, show = ([value = Number.NaN]) => formatNumber(value), marks = {} }) => [
       name,
       ...systemIds.map((system) => {
         const values = valuesOf(peers, measurement, system);
@@ -86,39 +90,39 @@ function peerTable(peers: Peers): string {
   );
 }
 
-function hangingPart(peers: Peers): string {
-  const [before, after] = change(peers, 'carillon_sqlite');
-  const [svixBefore, svixAfter] = change(peers, 'svix');
-  const [outpostBefore, outpostAfter] = change(peers, 'outpost');
+function hangingPart(peers: PeerMeasurements): string {
+  const [before, after] = valuesBeforeAndAfter(peers, 'carillon_sqlite');
+  const [svixBefore, svixAfter] = valuesBeforeAndAfter(peers, 'svix');
+  const [outpostBefore, outpostAfter] = valuesBeforeAndAfter(peers, 'outpost');
   return `Ten targets get 60 events per second each, and one hangs. The p95 of the healthy targets stays at ${before} → ${after} ms with Carillon. It rises from ${svixBefore} to ${svixAfter} ms with Svix and from ${outpostBefore} to ${outpostAfter} ms with Outpost.`;
 }
 
-const change = (peers: Peers, system: System) =>
+const valuesBeforeAndAfter = (peers: PeerMeasurements, system: System) =>
   (valuesOf(peers, 'healthy_ms_p95_before_and_while_one_of_ten_hangs', system) ?? []).map(formatNumber);
 
-function lossesPart(peers: Peers): string {
-  const of = (measurement: string, system: System) =>
+function lossesPart(peers: PeerMeasurements): string {
+  const firstValue = (measurement: string, system: System) =>
     formatNumber(valuesOf(peers, measurement, system)?.[0] ?? Number.NaN);
   const receivers = 'delivered_per_second_100_receivers';
   return [
-    `- **Start**: Carillon takes ${of('start_ms', 'carillon_sqlite')} ms, PocketBase ${of('start_ms', 'pocketbase')} ms.`,
-    `- **Idle memory**: Carillon takes ${of('idle_mib', 'carillon_sqlite')} MiB, PocketBase ${of('idle_mib', 'pocketbase')} MiB.`,
+    `- **Start**: Carillon takes ${firstValue('start_ms', 'carillon_sqlite')} ms, PocketBase ${firstValue('start_ms', 'pocketbase')} ms.`,
+    `- **Idle memory**: Carillon takes ${firstValue('idle_mib', 'carillon_sqlite')} MiB, PocketBase ${firstValue('idle_mib', 'pocketbase')} MiB.`,
     '- **Installed size**: Carillon contains Node; the others are compiled.',
-    `- **100 receivers**: PocketBase delivers ${of(receivers, 'pocketbase')} per second, Carillon ${of(receivers, 'carillon_sqlite')}.`,
+    `- **100 receivers**: PocketBase delivers ${firstValue(receivers, 'pocketbase')} per second, Carillon ${firstValue(receivers, 'carillon_sqlite')}.`,
     "- **Outliers**: In one of five rounds at 200/s and at 1,000/s, Carillon's p99 was 128 and 244 ms, perhaps due to the disk. PocketBase had one such round (56 ms).",
   ].join('\n');
 }
 
-function conditionsPart(peers: Peers): string {
+function conditionsPart(peers: PeerMeasurements): string {
   const referenceOf = (measurement: string) => formatNumber(valuesOf(peers, measurement, 'floor')?.[0] ?? Number.NaN);
   return [
-    `On ${peers.date}, Carillon ${code(peers.commit)}, PocketBase 0.40.4, Svix 1.100.0, Outpost ${code('f67ae011')} (concurrency 500) and Vikunja 2.5.0 ran in turn on one machine (${peers.machine}), with load generator, databases and receiver. Values are medians; creations and fetches use 64 connections.`,
-    `All systems commit to disk before they respond: SQLite with ${code('synchronous=FULL')}, PostgreSQL with ${code('synchronous_commit=on')}, queues on disk. Vikunja rejected 97% of concurrent writes; on one connection it creates 101 records per second, Carillon 1,934. A minimal Go server (140 lines, without validation or deliveries) creates ${referenceOf('created_per_second')} and fetches ${referenceOf('fetched_per_second')} records per second. All values: ${code('bench/peers/measured-2026-11-24.json')}.`,
+    `On ${peers.date}, Carillon ${inlineCode(peers.commit)}, PocketBase 0.40.4, Svix 1.100.0, Outpost ${inlineCode('f67ae011')} (concurrency 500) and Vikunja 2.5.0 ran in turn on one machine (${peers.machine}), with load generator, databases and receiver. Values are medians; creations and fetches use 64 connections.`,
+    `All systems commit to disk before they respond: SQLite with ${inlineCode('synchronous=FULL')}, PostgreSQL with ${inlineCode('synchronous_commit=on')}, queues on disk. Vikunja rejected 97% of concurrent writes; on one connection it creates 101 records per second, Carillon 1,934. A minimal Go server (140 lines, without validation or deliveries) creates ${referenceOf('created_per_second')} and fetches ${referenceOf('fetched_per_second')} records per second. All values: ${inlineCode('bench/peers/measured-2026-11-24.json')}.`,
   ].join('\n\n');
 }
 
 function targetsPart(): string {
-  return `Some rows compare Carillon with minimal reference programs, which are measured alongside. F1 is Fastify with a fixed response, F2 is ${code('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. The ratios detect regressions; they are not goals. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
+  return `Some rows compare Carillon with minimal reference programs, which are measured alongside. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. The ratios detect regressions; they are not goals. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
 }
 
 /** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */
@@ -131,27 +135,27 @@ function resultCell(bench: Bench): string {
   const worst = [...Map.groupBy(missed, withoutDatabase).values()].flatMap(([first]) => first ?? []);
   const shown = worst.slice(0, MAX_MISSED_SHOWN).map((one) => {
     const sign = one.claim.atLeast === undefined ? '+' : '−';
-    return `${one.claim.description}: ${formatNumber(one.median)} (${sign}${percent(excessOf(one))})`;
+    return `${one.claim.description}: ${formatNumber(one.median)} (${sign}${formatPercent(excessOf(one))})`;
   });
   return `**missed** ${missed.length} of ${all.length}: ${shown.join('; ')}. ${bench.heldBack ?? ''}`;
 }
 
-const withoutDatabase = ({ claim }: Judged) => claim.description.replace(/SQLite|PostgreSQL/, '');
+const withoutDatabase = ({ claim }: CheckedClaim) => claim.description.replace(/SQLite|PostgreSQL/, '');
 
 /** Returns the distance of the median from the limit, as a fraction of the limit. */
-function excessOf({ claim: { atLeast, atMost = 0 }, median }: Judged): number {
+function excessOf({ claim: { atLeast, atMost = 0 }, median }: CheckedClaim): number {
   return atLeast === undefined ? median / atMost - 1 : 1 - median / atLeast;
 }
 
-const percent = (fraction: number) => `${Number((fraction * 100).toPrecision(2)).toLocaleString('en')}%`;
+const formatPercent = (fraction: number) => `${Number((fraction * 100).toPrecision(2)).toLocaleString('en')}%`;
 
 /** Derives build/performance.md, which is not committed: every claim and series of every row. */
 export function performanceReport(): string {
-  return document('# Performance report', ...benches.map(section));
+  return joinParts('# Performance report', ...benches.map(benchSection));
 }
 
-function section(bench: Bench): string {
-  const { id, title, target, heldBack, aRound } = bench;
+function benchSection(bench: Bench): string {
+  const { id, title, target, heldBack, roundDescription } = bench;
   const result = resultOf(bench);
   const head = [`## ${id}`, `Measured: ${title}. Target: ${target}.`];
   if (result === undefined) return [...head, 'Not measured yet.'].join('\n\n');
@@ -161,25 +165,25 @@ function section(bench: Bench): string {
     claimTable(result),
     ...(heldBack === undefined ? [] : [heldBack]),
     seriesTable(result),
-    `${rounds} rounds of ${aRound ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
+    `${rounds} rounds of ${roundDescription ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${inlineCode(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
 }
 
-function claimTable(result: Result): string {
-  return table(
+function claimTable(result: StoredResult): string {
+  return markdownTable(
     ['Claim', 'Median', 'Least', 'Most', 'Limit', 'Result'],
-    checkThresholds(result).map(({ claim, median, least, most, times, holds }) => [
+    checkThresholds(result).map(({ claim, median, least, most, roundCount, holds }) => [
       claim.description,
       formatNumber(median),
-      ...(times === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),
+      ...(roundCount === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),
       claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,
       holds ? 'holds' : '**missed**',
     ]),
   );
 }
 
-function seriesTable({ series }: Result): string {
-  return table(
+function seriesTable({ series }: StoredResult): string {
+  return markdownTable(
     ['Series', 'Side', 'Median', 'Least', 'Most'],
     series.map(({ name, side, rounds }) => [
       name,

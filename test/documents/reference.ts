@@ -1,114 +1,125 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Behaviour, outcomeOf } from '../../packages/chaos-receiver/src/behaviour.ts';
-import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours.ts';
+import { behaviourGroups, behaviours } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
+import {
+  isFlag,
+  propertiesOf,
+  recordPropertiesOf,
+  requiredNamesOf,
+  type SchemaProperties,
+} from '../../src/api-docs/schema-shape.ts';
 import { auditActions } from '../../src/audit/actions.ts';
-import { environmentName, type Option, options } from '../../src/config/options.ts';
-import { type Kind, kinds, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
+import { environmentVariableOf, type Option, options } from '../../src/config/options.ts';
+import { kinds, type OccurrenceKind, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
-import { code, derivedFrom, document, table } from './markdown.ts';
+import { derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
 
 /** Derives docs/reference/options.md: flags, variables and defaults of `carillon serve`. */
 export function optionsDocument(): string {
   const rows = (Object.values(options) as Option<unknown>[]).map((row) => [
-    code(`--${row.flag}`),
-    code(environmentName(row.flag)),
+    inlineCode(`--${row.flag}`),
+    inlineCode(environmentVariableOf(row.flag)),
     row.shape,
-    initialOf(row),
+    defaultOf(row),
     row.description + (row.secret ? ' Never shown in a log.' : ''),
   ]);
-  return document(
-    derivedFrom('src/config/options.ts'),
+  return joinParts(
+    derivedNotice('src/config/options.ts'),
     '# Options of `carillon serve`',
     'A flag overrides its variable; a variable overrides the default. An empty variable counts as not set. Durations are a number with `ms`, `s`, `m`, `h` or `d`. With invalid options the service does not start; it prints one line for each.',
-    table(['Flag', 'Variable', 'Shape', 'Default', 'Meaning'], rows),
+    markdownTable(['Flag', 'Variable', 'Shape', 'Default', 'Meaning'], rows),
   );
 }
 
-function initialOf({ initial }: Option<unknown>): string {
-  return initial === undefined || initial === '' ? 'none' : code(initial);
+function defaultOf({ initial }: Option<unknown>): string {
+  return initial === undefined || initial === '' ? 'none' : inlineCode(initial);
 }
 
 /** Derives docs/reference/audit.md: actions of the audit log. */
 export function auditDocument(): string {
-  const rows = Object.entries(auditActions).map(([action, says]) => [code(action), says]);
-  return document(
-    derivedFrom('src/audit/actions.ts'),
+  const rows = Object.entries(auditActions).map(([action, says]) => [inlineCode(action), says]);
+  return joinParts(
+    derivedNotice('src/audit/actions.ts'),
     '# Actions of the audit log',
     'The actions that `carillon audit` lists and that its `--action` accepts. An entry has time, account, action, subject, actor (user and key; 0 if unknown), source, and a detail in JSON.',
-    table(['Action', 'Says'], rows),
+    markdownTable(['Action', 'Says'], rows),
   );
 }
 
 /** Derives docs/reference/problems.md: error codes of the API. */
 export function problemsDocument(): string {
   const rows = Object.entries(problems).map(([name, { status, title, detail }]) => [
-    code(name),
+    inlineCode(name),
     String(status),
     title,
     detail,
   ]);
-  return document(
-    derivedFrom('src/problems.ts'),
+  return joinParts(
+    derivedNotice('src/problems.ts'),
     '# Problems',
     'An error is `application/problem+json` (RFC 9457). Programs should compare `code`, which does not change. `detail` can be more specific than the table; `message` repeats it. `errors` lists every invalid field. `type` is a URL of the service that shows the row below.',
     '```json\n{\n  "type": "{base_url}/problems/invalid_input",\n  "title": "Invalid input",\n  "status": 400,\n  "detail": "due_date: must not be before start_date",\n  "code": "invalid_input",\n  "message": "due_date: must not be before start_date",\n  "errors": [{ "field": "due_date", "message": "must not be before start_date" }]\n}\n```',
     'A 401 carries `WWW-Authenticate`, a 503 `Retry-After`.',
-    table(['code', 'Status', 'Title', 'detail, unless more is known'], rows),
+    markdownTable(['code', 'Status', 'Title', 'detail, unless more is known'], rows),
   );
 }
 
 /** Derives docs/reference/kinds.md: event kinds with record URL, permission and routes. */
 export function kindsDocument(routes: readonly Route[]): string {
-  const names = Object.keys(kinds) as Kind[];
+  const names = Object.keys(kinds) as OccurrenceKind[];
   const rowsOf = (hooks: boolean) =>
     names
       .filter((kind) => kinds[kind].hooks === hooks)
       .map((kind) => {
         const { collection, permission } = resourceTypes[kinds[kind].resourceType];
-        return [code(kind), code(`/v2${collection}/{id}`), code(permission), recordedBy(routes, kind)];
+        return [
+          inlineCode(kind),
+          inlineCode(`/v2${collection}/{id}`),
+          inlineCode(permission),
+          recordedBy(routes, kind),
+        ];
       });
   const head = ['Kind', 'Record', 'Permission to read it', 'Recorded by'];
-  return document(
-    derivedFrom('src/delivery/outbox/event-kinds.ts', 'the route rows'),
+  return joinParts(
+    derivedNotice('src/delivery/outbox/event-kinds.ts', 'the route rows'),
     '# Kinds',
     'A kind is a type of occurrence. The change and its occurrence are written in one transaction.',
     '## Kinds that a hook can name',
     'To subscribe to one, a key needs permission to read the record.',
-    table(head, rowsOf(true)),
+    markdownTable(head, rowsOf(true)),
     '## Kinds in the feed only',
     'They appear only in [the feed](../feed.md), which contains everything that happened in an account. The command `carillon users create` also records `new_user`.',
-    table(head, rowsOf(false)),
+    markdownTable(head, rowsOf(false)),
     '## `test`',
     'A delivery can also have the kind `test`: a notification requested by `POST /v2/hooks/{hook_id}/test`. Its `resource_url` is the URL of the hook.',
-    `## Permissions\n\n${permissions.map(code).join(', ')}.`,
+    `## Permissions\n\n${permissions.map(inlineCode).join(', ')}.`,
   );
 }
 
-function recordedBy(routes: readonly Route[], kind: Kind): string {
+function recordedBy(routes: readonly Route[], kind: OccurrenceKind): string {
   return routes
     .filter((row) => row.records.includes(kind))
-    .map((row) => code(`${row.method} /v2${row.path}`))
+    .map((row) => inlineCode(`${row.method} /v2${row.path}`))
     .join(', ');
 }
 
 /** Derives BEHAVIOURS.md of the chaos receiver. */
 export function behavioursDocument(): string {
-  const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.senderSees), outcomeOf(one)];
-  return document(
-    derivedFrom('packages/chaos-receiver/src/behaviours/'),
+  const rowOf = (one: Behaviour) => [inlineCode(one.slug), one.description, String(one.senderSees), outcomeOf(one)];
+  return joinParts(
+    derivedNotice('packages/chaos-receiver/src/behaviours/'),
     '# Behaviours of the chaos receiver',
     `The [chaos receiver](README.md) has ${behaviours.length} behaviours. In addition, every other status from 200 to 599 is a behaviour.`,
     '"Seen as" is the status that the sender reads, or the reason why it reads none. Where the standards leave a choice, it is the choice of Carillon. "Outcome" is the result for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure.',
-    ...Object.entries(groups).map(
+    ...Object.entries(behaviourGroups).map(
       ([title, all]) =>
-        `## ${title}${schemeOf(all) === 'https' ? ' (https only)' : ''}\n\n${table(['Behaviour', 'Description', 'Seen as', 'Outcome'], all.map(rowOf))}`,
+        `## ${title}${schemeOf(all) === 'https' ? ' (https only)' : ''}\n\n${markdownTable(['Behaviour', 'Description', 'Seen as', 'Outcome'], all.map(rowOf))}`,
     ),
   );
 }
@@ -123,25 +134,30 @@ export function behavioursDocument(): string {
  * - `ci`: run by continuous integration
  * - `machine`: needs systemd, containers, a domain or another service; only its shell syntax is checked
  */
-export const ways = ['', 'stopped', 'stays', 'story', 'ci', 'machine'] as const;
+export const commandModes = ['', 'stopped', 'stays', 'story', 'ci', 'machine'] as const;
 
-export type Way = (typeof ways)[number];
+export type CommandMode = (typeof commandModes)[number];
 
 /** A code block of commands in a document. */
-export type Commands = { readonly path: string; readonly line: number; readonly way: string; readonly script: string };
+export type CommandBlock = {
+  readonly path: string;
+  readonly line: number;
+  readonly way: string;
+  readonly script: string;
+};
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Reads all pages that contain commands. */
-function pages(): readonly { readonly path: string; readonly text: string }[] {
+function readPages(): readonly { readonly path: string; readonly text: string }[] {
   const docs = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
   const paths = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
   return paths.map((path) => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }));
 }
 
 /** Returns the arguments of all `carillon` commands in inline code. */
-export function namedCommands(): readonly { readonly path: string; readonly line: string }[] {
-  return pages().flatMap(({ path, text }) =>
+export function inlineCommands(): readonly { readonly path: string; readonly line: string }[] {
+  return readPages().flatMap(({ path, text }) =>
     [...text.matchAll(/`(?:npm run -s carillon --|npx carillon|carillon) ([^`]+)`/g)].map((match) => ({
       path,
       line: match[1] ?? '',
@@ -150,8 +166,8 @@ export function namedCommands(): readonly { readonly path: string; readonly line
 }
 
 /** Returns all code blocks of commands, in the order of their pages. */
-export function documentedCommands(): readonly Commands[] {
-  return pages().flatMap(({ path, text }) => {
+export function documentedCommands(): readonly CommandBlock[] {
+  return readPages().flatMap(({ path, text }) => {
     return [...text.matchAll(/^```(?:sh|bash|shell|console)\b *(.*)\n([\s\S]*?)^```$/gm)].map((match) => ({
       path,
       line: text.slice(0, match.index).split('\n').length,
@@ -162,61 +178,61 @@ export function documentedCommands(): readonly Commands[] {
 }
 
 /** Resources that the integrations can create and change, in display order. */
-const resources = ['event', 'client', 'project', 'task', 'subtask'] as const;
+const integrationResources = ['event', 'client', 'project', 'task', 'subtask'] as const;
 
-type Resource = (typeof resources)[number];
+type IntegrationResource = (typeof integrationResources)[number];
 
 /** Parent resource of nested resources. */
-const parents: Partial<Record<Resource, Resource>> = { task: 'project', subtask: 'task' };
+const parentResources: Partial<Record<IntegrationResource, IntegrationResource>> = { task: 'project', subtask: 'task' };
 
 /**
  * Derives service.json of the integrations from the route definitions, so that new fields appear in the integrations:
  * event kinds, and fields, filters and a sample record of each resource.
  */
-export function platformsDocument(routes: readonly Route[]): string {
+export function serviceTableDocument(routes: readonly Route[]): string {
   const table = {
     kinds: Object.entries(kinds).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
-    resourceTypes: resources.map((resourceType) => resourceTypeOf(routes, resourceType)),
+    resourceTypes: integrationResources.map((resourceType) => resourceDefinition(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;
 }
 
-function resourceTypeOf(routes: readonly Route[], resourceType: Resource) {
+function resourceDefinition(routes: readonly Route[], resourceType: IntegrationResource) {
   const path = resourceTypes[resourceType].collection;
-  const row = (method: Route['method'], at: string) => {
+  const requireRoute = (method: Route['method'], at: string) => {
     const found = routes.find((one) => one.method === method && one.path === at);
     if (found === undefined) throw new Error(`no route ${method} ${at}`);
     return found;
   };
-  const parent = parents[resourceType];
-  const [key, list] = [`${resourceType}_id`, row('GET', path)];
-  const creation = row('POST', parent === undefined ? path : `${path}/{${parent}_id}`).body;
-  const change = row('PUT', `${path}/{${key}}`).body;
+  const parent = parentResources[resourceType];
+  const [key, list] = [`${resourceType}_id`, requireRoute('GET', path)];
+  const creation = requireRoute('POST', parent === undefined ? path : `${path}/{${parent}_id}`).body;
+  const change = requireRoute('PUT', `${path}/{${key}}`).body;
   return {
     name: resourceType,
     plural: path.slice(1),
     key,
     label: `${resourceType}_name`,
     ...(parent === undefined ? {} : { parent: `${parent}_id` }),
-    creation: fieldsOf(propertiesOf(creation), requiredOf(creation)),
+    creation: fieldsOf(propertiesOf(creation), requiredNamesOf(creation)),
     change: fieldsOf(propertiesOf(change), []),
     filters: Object.entries(list.parameters)
       .filter(([name]) => !(name in pagingParameters))
       .map(([name, { description, schema }]) => fieldOf(name, { ...schema, description }, false)),
-    sample: sampleOf(recordOf(list.answer)),
+    sample: sampleRecordOf(recordPropertiesOf(list.responseSchema)),
   };
 }
 
-function fieldsOf(properties: Properties, required: readonly string[]) {
+function fieldsOf(properties: SchemaProperties, required: readonly string[]) {
   return Object.entries(properties).map(([name, schema]) => fieldOf(name, schema, required.includes(name)));
 }
 
 function fieldOf(name: string, schema: JsonSchema, required: boolean) {
-  return { name, says: schema.description, ...formOf(schema), ...(required ? { required } : {}) };
+  return { name, says: schema.description, ...inputFormOf(schema), ...(required ? { required } : {}) };
 }
 
 /** Returns the input type of a field; `words` are the options of a select. */
-function formOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
+function inputFormOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
   const { type, format = '', enum: words, pattern } = schema;
   if (Array.isArray(words)) {
     // Every option of a select needs a text, so the empty value is left out. Users choose "0" for none.
@@ -232,7 +248,7 @@ function formOf(schema: JsonSchema): { readonly form: string; readonly words?: r
 }
 
 /** Returns a sample record for the platform's editor. */
-function sampleOf(properties: Properties): Readonly<Record<string, unknown>> {
+function sampleRecordOf(properties: SchemaProperties): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(name, schema)]));
 }
 

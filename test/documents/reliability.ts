@@ -1,26 +1,26 @@
-import { proofs } from '../reliability/index.ts';
+import { reliabilityTests } from '../reliability/index.ts';
 import type { ReliabilityTest } from '../reliability/reliability-test.ts';
-import { type Result, resultOf } from '../reliability/results.ts';
-import { code, derivedFrom, document, table } from './markdown.ts';
+import { resultOf, type StoredResult } from '../reliability/results.ts';
+import { derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
 
-const number = (value: number | string) => (typeof value === 'number' ? value.toLocaleString('en') : value);
+const formatNumber = (value: number | string) => (typeof value === 'number' ? value.toLocaleString('en') : value);
 
 const titleOf = ({ title }: ReliabilityTest) => title.replace(/^(?:[CX]\d+ )+/, '');
 
 /** Derives docs/reliability.md: each promise with its test, number of runs and the last full result. */
 export function reliabilityDocument(): string {
-  const rows = proofs.map((proof) => ({ proof, result: resultOf(proof) }));
-  return document(
-    derivedFrom('test/reliability/index.ts', 'test/reliability/results.json'),
+  const rows = reliabilityTests.map((proof) => ({ proof, result: resultOf(proof) }));
+  return joinParts(
+    derivedNotice('test/reliability/index.ts', 'test/reliability/results.json'),
     '# Reliability',
     'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. Reliability tests check these promises over many runs:',
-    table(
+    markdownTable(
       ['', 'What is done', 'Must hold', 'Runs', 'Last result'],
       rows.map(({ proof, result }) => [
         proof.id,
         titleOf(proof),
         proof.promise,
-        `${number(result?.count ?? proof.full)} ${proof.unit}`,
+        `${formatNumber(result?.count ?? proof.full)} ${proof.unit}`,
         resultText(result),
       ]),
     ),
@@ -29,21 +29,21 @@ export function reliabilityDocument(): string {
     'The tests themselves are tested, too. R4b plants bugs in a copy of the source, and a reliability test must find each of them. R17 plants mutations, each of which must fail its test.',
     '## What was found',
     'Reliability tests found, for example, that a target with endless interim responses kept the service busy until the deadline (R9). [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list the findings, all of which are fixed.',
-    ...missed(rows),
+    ...missedPromises(rows),
     '## Run it',
-    `${code('npm test')} runs a short form of each reliability test that needs only Node and npm. ${code('npm run prove')} runs the full forms, some of which need Linux, root or strace. ${code('npm run prove -- R1')} runs one test; ${code('--count')} sets the number of runs, and ${code('--seed')} repeats a run. ${code('npm run docs')} writes all counters of the last full runs to ${code('build/reliability.md')}.`,
+    `${inlineCode('npm test')} runs a short form of each reliability test that needs only Node and npm. ${inlineCode('npm run prove')} runs the full forms, some of which need Linux, root or strace. ${inlineCode('npm run prove -- R1')} runs one test; ${inlineCode('--count')} sets the number of runs, and ${inlineCode('--seed')} repeats a run. ${inlineCode('npm run docs')} writes all counters of the last full runs to ${inlineCode('build/reliability.md')}.`,
   );
 }
 
-function resultText(result: Result | undefined): string {
+function resultText(result: StoredResult | undefined): string {
   if (result === undefined) return 'not run yet';
   if (result.lacks !== undefined) return `not run: ${result.lacks}`;
   return `${result.broken.length === 0 ? 'holds' : '**missed**'}, ${result.date}`;
 }
 
-type Row = { readonly proof: ReliabilityTest; readonly result: Result | undefined };
+type Row = { readonly proof: ReliabilityTest; readonly result: StoredResult | undefined };
 
-function missed(rows: readonly Row[]): string[] {
+function missedPromises(rows: readonly Row[]): string[] {
   const lines = rows
     .filter(({ result }) => (result?.broken.length ?? 0) > 0)
     .map(({ proof, result }) => `- ${proof.id}: ${result?.broken.join('; ')}. ${proof.heldBack ?? ''}`.trim());
@@ -52,20 +52,26 @@ function missed(rows: readonly Row[]): string[] {
 
 /** Derives build/reliability.md, which is not committed: all counters of the last full runs. */
 export function reliabilityReport(): string {
-  return document('# Reliability report', ...proofs.map((proof) => ({ proof, result: resultOf(proof) })).map(section));
+  return joinParts(
+    '# Reliability report',
+    ...reliabilityTests.map((proof) => ({ proof, result: resultOf(proof) })).map(testSection),
+  );
 }
 
-function section({ proof, result }: Row): string {
-  const parts = [`## ${proof.id}`, `${titleOf(proof)}. ${proof.promise}. ${code(`npm run prove -- ${proof.name}`)}`];
+function testSection({ proof, result }: Row): string {
+  const parts = [
+    `## ${proof.id}`,
+    `${titleOf(proof)}. ${proof.promise}. ${inlineCode(`npm run prove -- ${proof.name}`)}`,
+  ];
   if (result === undefined) return [...parts, 'The full form has not been run yet.'].join('\n\n');
   const { counts, broken, count, seed, seconds, date, commit, node, machine } = result;
   return [
     ...parts,
-    table(
+    markdownTable(
       ['Counter', 'Value'],
-      Object.entries(counts).map(([name, value]) => [name, number(value)]),
+      Object.entries(counts).map(([name, value]) => [name, formatNumber(value)]),
     ),
     ...broken.slice(0, 20).map((line) => `- ${line}`),
-    `${number(count)} ${proof.unit} in ${number(seconds)} s, seed ${seed}; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
+    `${formatNumber(count)} ${proof.unit} in ${formatNumber(seconds)} s, seed ${seed}; source ${inlineCode(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
 }

@@ -1,11 +1,11 @@
 import {
-  byResourceType,
   expectedForm,
+  groupByResource,
   outputForm,
-  type Properties,
   propertiesOf,
-  recordOf,
-  requiredOf,
+  recordPropertiesOf,
+  requiredNamesOf,
+  type SchemaProperties,
 } from '../../src/api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
@@ -15,7 +15,7 @@ import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemRandom } from '../../src/secrets.ts';
-import { code, derivedFrom, document, table } from './markdown.ts';
+import { derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
 
 /** Returns all route definitions. Their dependencies are stubs, so they only serve for documentation. */
 export function documentedRoutes(): readonly Route[] {
@@ -25,21 +25,21 @@ export function documentedRoutes(): readonly Route[] {
 
 export function routesDocument(routes: readonly Route[]): string {
   const common = commonProblems(routes);
-  const groups = [...byResourceType(routes)].flatMap(([resourceType, rows]) => [
+  const groups = [...groupByResource(routes)].flatMap(([resourceType, rows]) => [
     `## ${resourceType}`,
     ...rows.map((row) => routePart(row, common)),
   ]);
-  return document(
-    derivedFrom('the route rows in src/resources'),
+  return joinParts(
+    derivedNotice('the route rows in src/resources'),
     '# Routes',
     'Every call carries the headers `key` and `domain`. A running service has the same routes as OpenAPI at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
     'Outside `/v2`, without a key: `GET /` (name and version), `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` (the URL is the credential, see [calendars.md](../calendars.md)), and `GET /metrics` (this machine, or a token, see [operating.md](../operating.md#metrics)).',
     'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
-    table(
+    markdownTable(
       ['Route', 'What it does', 'Permission', 'Answers'],
-      routes.map((row) => [code(titleOf(row)), row.description, permissionOf(row), String(row.status)]),
+      routes.map((row) => [inlineCode(titleOf(row)), row.description, permissionOf(row), String(row.status)]),
     ),
-    `Every route can also return ${listed(common)}. See [problems](problems.md) for their meaning.`,
+    `Every route can also return ${listCodes(common)}. See [problems](problems.md) for their meaning.`,
     ...groups,
   );
 }
@@ -50,12 +50,12 @@ function routePart(row: Route, common: readonly ProblemCode[]): string {
     row.description,
     `- Permission: ${permissionOf(row)}`,
     `- Answers ${row.status}`,
-    row.records.length > 0 ? `- May record ${row.records.map(code).join(', ')}` : '',
-    own.length > 0 ? `- Also ${listed(own)}` : '',
+    row.records.length > 0 ? `- May record ${row.records.map(inlineCode).join(', ')}` : '',
+    own.length > 0 ? `- Also ${listCodes(own)}` : '',
   ].filter((fact) => fact !== '');
   const [says = '', ...items] = facts;
   const parameters = Object.entries(row.parameters).map(([name, parameter]) => [
-    code(name),
+    inlineCode(name),
     parameter.description,
     expectedForm(parameter.errorMessage),
   ]);
@@ -63,33 +63,33 @@ function routePart(row: Route, common: readonly ProblemCode[]): string {
     `### ${titleOf(row)}`,
     says,
     items.join('\n'),
-    ...(parameters.length > 0 ? [table(['Parameter', 'Meaning', 'Form'], parameters)] : []),
+    ...(parameters.length > 0 ? [markdownTable(['Parameter', 'Meaning', 'Form'], parameters)] : []),
   ].join('\n\n');
 }
 
 const titleOf = (row: Route): string => `${row.method} /v2${row.path}`;
 
-const permissionOf = (row: Route): string => (row.permission === undefined ? 'any key' : code(row.permission));
+const permissionOf = (row: Route): string => (row.permission === undefined ? 'any key' : inlineCode(row.permission));
 
 function commonProblems(routes: readonly Route[]): ProblemCode[] {
   const all = Object.keys(problems) as ProblemCode[];
   return all.filter((problem) => routes.every((row) => problemsOf(row).includes(problem)));
 }
 
-function listed(codes: readonly ProblemCode[]): string {
-  return codes.map((one) => `${problems[one].status} ${code(one)}`).join(', ');
+function listCodes(codes: readonly ProblemCode[]): string {
+  return codes.map((one) => `${problems[one].status} ${inlineCode(one)}`).join(', ');
 }
 
 /** Derives docs/reference/fields.md: output and input format of every field. */
 export function fieldsDocument(routes: readonly Route[]): string {
   // Resources with the same record share a table, such as `user` and `users`.
-  const groups = Map.groupBy(byResourceType(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
+  const groups = Map.groupBy(groupByResource(routes), ([, rows]) => JSON.stringify(outputFieldsOf(rows)));
   const parts = [...groups.values()].map((group) => {
     const resourceTypes = group.map(([resourceType]) => resourceType).join(', ');
     return `## ${resourceTypes}\n\n${fieldTable(group.flatMap(([, rows]) => rows))}`;
   });
-  return document(
-    derivedFrom('the route rows in src/resources'),
+  return joinParts(
+    derivedNotice('the route rows in src/resources'),
     '# Fields',
     'Every value is a string unless the table says otherwise. Read-only fields (–) are ignored in requests, so a record that was read can be sent back unchanged.',
     ...parts,
@@ -99,28 +99,28 @@ export function fieldsDocument(routes: readonly Route[]): string {
 function fieldTable(rows: readonly Route[]): string {
   const created = rows.find((row) => row.method === 'POST' && row.status === 201);
   const changed = rows.find((row) => row.method === 'PUT');
-  const output = { ...recordOf(created?.answer ?? {}), ...recordsOf(rows) };
+  const output = { ...recordPropertiesOf(created?.responseSchema ?? {}), ...outputFieldsOf(rows) };
   const input = { ...propertiesOf(created?.body), ...propertiesOf(changed?.body) };
   const lines = [...new Set([...Object.keys(output), ...Object.keys(input)])].map((name) => [
-    code(name),
+    inlineCode(name),
     String((input[name] ?? output[name])?.description ?? ''),
     output[name] === undefined ? '–' : outputFormat(output[name]),
     inputFormat(name, created?.body, changed?.body),
   ]);
-  return table(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
+  return markdownTable(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
 }
 
 /** Returns the fields in the GET responses of a resource. */
-function recordsOf(rows: readonly Route[]): Properties {
+function outputFieldsOf(rows: readonly Route[]): SchemaProperties {
   const reads = rows.filter((row) => row.method === 'GET');
-  return Object.assign({}, ...reads.map((row) => recordOf(row.answer)));
+  return Object.assign({}, ...reads.map((row) => recordPropertiesOf(row.responseSchema)));
 }
 
 function inputFormat(name: string, creates: JsonSchema | undefined, changes: JsonSchema | undefined): string {
   const [first, second] = [propertiesOf(creates)[name], propertiesOf(changes)[name]];
   const schema = first ?? second;
   if (schema === undefined) return '–';
-  const required = requiredOf(creates).includes(name);
+  const required = requiredNamesOf(creates).includes(name);
   const notes = [
     required ? 'required to create' : '',
     first === undefined ? 'in a change only' : '',
@@ -133,8 +133,8 @@ function inputFormat(name: string, creates: JsonSchema | undefined, changes: Jso
 function outputFormat(schema: JsonSchema): string {
   const form = outputForm(schema);
   if ('words' in form)
-    return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => code(word === '' ? '""' : word)).join(', ')}`;
+    return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => inlineCode(word === '' ? '""' : word)).join(', ')}`;
   return form.is.startsWith('YYYY')
-    ? code(form.is)
-    : form.is.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(code).join(', ')}`);
+    ? inlineCode(form.is)
+    : form.is.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(inlineCode).join(', ')}`);
 }

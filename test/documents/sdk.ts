@@ -1,13 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
+import {
+  isFlag,
+  propertiesOf,
+  recordPropertiesOf,
+  requiredNamesOf,
+  type SchemaProperties,
+} from '../../src/api-docs/schema-shape.ts';
 import { type ResourceType, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
-import type { Parameter } from '../../src/http/routes/query-parameters.ts';
-import { idNames, type Method, type Route } from '../../src/http/routes/route.ts';
-import { biome } from '../toolbox.ts';
+import type { QueryParameter } from '../../src/http/routes/query-parameters.ts';
+import { type HttpMethod, idNames, type Route } from '../../src/http/routes/route.ts';
+import { biomePath } from '../toolbox.ts';
 
-import { type Derived, derivedFrom } from './markdown.ts';
+import { type DerivedDocument, derivedNotice } from './markdown.ts';
 
 /** A resource of the SDK; its types and methods are derived from the route definitions. */
 type SdkResourceType = {
@@ -22,7 +28,7 @@ type SdkResourceType = {
 };
 
 const sdkResourceTypes: readonly SdkResourceType[] = [
-  { resourceType: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', extension: 'imports' },
+  { resourceType: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', extension: 'importMethod' },
   { resourceType: 'client', type: 'Client', clauses: 'C29, C34' },
   { resourceType: 'contact', type: 'Contact', clauses: 'C36' },
   { resourceType: 'project', type: 'Project', clauses: 'C30, C34' },
@@ -36,42 +42,50 @@ const sdkResourceTypes: readonly SdkResourceType[] = [
 const FILE = 'packages/sdk/src/resources.ts';
 
 /** Derives the SDK file with the types and methods of all resources. */
-export function sdkFile(routes: readonly Route[]): Derived {
-  const code = sdkResourceTypes.map((one) => typesOf(one, routes)).join('\n\n');
+export function sdkFile(routes: readonly Route[]): DerivedDocument {
+  const code = sdkResourceTypes.map((one) => resourceCode(one, routes)).join('\n\n');
   const imports = Object.entries(importsByFile).map(([file, names]) => {
     const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(withoutComments(code)));
     return `import { ${used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`)).join()} } from './${file}.ts';`;
   });
-  const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
-  return { path: FILE, text: formatted(FILE, [`// ${from}`, imports.join('\n'), code].join('\n\n')) };
+  const from = derivedNotice('the route rows').replace(/^<!-- | -->$/g, '');
+  return { path: FILE, text: formatCode(FILE, [`// ${from}`, imports.join('\n'), code].join('\n\n')) };
 }
 
-function typesOf(
+function resourceCode(
   { resourceType, type, stem = type, clauses, extension }: SdkResourceType,
   routes: readonly Route[],
 ): string {
   const { collection, key } = resourceTypes[resourceType];
-  const row = (method: Method, path: RegExp) => routes.find((one) => one.method === method && path.test(one.path));
+  const findRoute = (method: HttpMethod, path: RegExp) =>
+    routes.find((one) => one.method === method && path.test(one.path));
   const single = new RegExp(`^${collection}/\\{${key}\\}$`);
-  const [list, one, change] = [row('GET', new RegExp(`^${collection}$`)), row('GET', single), row('PUT', single)];
-  const creation = row('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
+  const [list, one, change] = [
+    findRoute('GET', new RegExp(`^${collection}$`)),
+    findRoute('GET', single),
+    findRoute('PUT', single),
+  ];
+  const creation = findRoute('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
   if (list === undefined || one === undefined || creation === undefined)
     throw new Error(`${resourceType} has no routes`);
 
   const plural = collection.slice(1);
   const [word, wordsOfAll] = [resourceType.replace('_', ' '), plural.replace('_', ' ')];
-  const [methods, make] = [pascal(plural), plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase())];
+  const [methodsType, factoryName] = [
+    toPascalCase(plural),
+    plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase()),
+  ];
   const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
   const [outputFields, inputFields, changeFields] = [
-    recordOf(one.answer),
+    recordPropertiesOf(one.responseSchema),
     propertiesOf(creation.body),
     propertiesOf(change?.body),
   ];
-  const listFields = without(recordOf(list.answer), outputFields);
+  const listFields = omitProperties(recordPropertiesOf(list.responseSchema), outputFields);
   const item = isEmpty(listFields) ? type : `Listed${type}`;
-  const changeOnlyFields = without(changeFields, inputFields);
+  const changeOnlyFields = omitProperties(changeFields, inputFields);
   const [parent] = idNames(creation.path);
-  const filterFields = without(
+  const filterFields = omitProperties(
     Object.fromEntries(Object.entries(list.parameters).map(parameterField)),
     pagingParameters,
   );
@@ -79,90 +93,96 @@ function typesOf(
   const methodGroups = [
     ...(change === undefined
       ? [
-          ['lists', `<${item}, ${filters}>`, `'${key}'`],
-          ['gets', `<${type}>`],
-          ['deletes', ''],
+          ['listMethods', `<${item}, ${filters}>`, `'${key}'`],
+          ['getMethod', `<${type}>`],
+          ['deleteMethod', ''],
         ]
-      : [['editable', `<${type}, ${changes}, ${filters}>`, `'${key}'`]]),
-    [parent === undefined ? 'creates' : 'createsUnder', `<${type}, ${input}>`],
-    ...('resume' in changeOnlyFields ? [['completes', `<${type}>`]] : []),
+      : [['editableMethods', `<${type}, ${changes}, ${filters}>`, `'${key}'`]]),
+    [parent === undefined ? 'createMethod' : 'createUnderMethod', `<${type}, ${input}>`],
+    ...('resume' in changeOnlyFields ? [['completeMethods', `<${type}>`]] : []),
     ...(extension === undefined ? [] : [[extension, '']]),
   ].map(([does = '', of = '', id]) => ({
-    type: pascal(does) + of,
-    made: `...${does}${does === 'deletes' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
+    type: toPascalCase(does) + of,
+    made: `...${does}${does === 'deleteMethod' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
   }));
 
   const withArticle = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
   return [
     `/** ${withArticle('A')} as returned by the API. ${clauses}. */
-    export type ${type} = {${fields(outputFields, outputType)}};`,
+    export type ${type} = {${fieldDeclarations(outputFields, outputType)}};`,
     isEmpty(listFields)
       ? ''
       : `/** ${withArticle('A')} as returned in lists. */
-    export type ${item} = ${type} & {${fields(listFields, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : outputType(schema)))}};`,
+    export type ${item} = ${type} & {${fieldDeclarations(listFields, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : outputType(schema)))}};`,
     `/** Input to create ${withArticle('a')}. ${clauses}. */
-    export type ${input} = ${inputOf(inputFields, requiredOf(creation.body))};`,
+    export type ${input} = ${inputTypeOf(inputFields, requiredNamesOf(creation.body))};`,
     change === undefined
       ? ''
       : `/** Fields of ${withArticle('a')} that can be changed. ${clauses}. */
-    export type ${changes} = Optional<${input}${isEmpty(changeOnlyFields) ? '' : ` & {${fields(changeOnlyFields, inputType)}}`}>;`,
+    export type ${changes} = Optional<${input}${isEmpty(changeOnlyFields) ? '' : ` & {${fieldDeclarations(changeOnlyFields, inputType)}}`}>;`,
     `/** Filters of the list of ${wordsOfAll}, combined with AND. ${clauses}. */
-    export type ${filters} = Window${isEmpty(filterFields) ? '' : ` & Optional<{${fields(filterFields, filterType)}}>`};`,
+    export type ${filters} = PageWindow${isEmpty(filterFields) ? '' : ` & Optional<{${fieldDeclarations(filterFields, filterType)}}>`};`,
     `/** Methods for ${wordsOfAll}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'}. ${clauses}. */
-    export type ${methods} = ${methodGroups.map((one) => one.type).join(' & ')};`,
+    export type ${methodsType} = ${methodGroups.map((one) => one.type).join(' & ')};`,
     `/** Methods for ${wordsOfAll} at \`${collection}\`. */
-    export function ${make}(send: Send): ${methods} { return {${methodGroups.map((one) => one.made).join('')}}; }`,
+    export function ${factoryName}(send: Send): ${methodsType} { return {${methodGroups.map((one) => one.made).join('')}}; }`,
   ].join('\n\n');
 }
 
 const withoutComments = (code: string) => code.replace(/\/\*\*.*?\*\//gs, '');
 
 /** Field types from `api-types.ts`. */
-const WIRE = [
-  'Active',
-  'ActiveInput',
-  'Assigned',
-  'AssignedInput',
+const WIRE_TYPES = [
+  'ActiveStatus',
+  'ActiveStatusInput',
   'AssignedTeam',
   'AssignedTeamInput',
+  'AssignedUser',
+  'AssignedUserInput',
+  'CalendarDay',
   'DateInput',
   'DateInputOrNone',
   'DateText',
-  'Day',
   'Flag',
   'FlagInput',
   'Id',
   'IdOrNone',
   'NumberInput',
-  'Period',
-  'PeriodInput',
+  'RecurrencePeriod',
+  'RecurrencePeriodInput',
 ] as const;
 
 /** Names that the file may import, by file. */
 const importsByFile: Readonly<Record<string, readonly string[]>> = {
-  calendars: ['Imports', 'imports'],
-  'resource-methods': ['Completes', 'Creates', 'CreatesUnder', 'Deletes', 'Editable', 'Gets', 'Lists'].flatMap(
-    (name) => [name, name.charAt(0).toLowerCase() + name.slice(1)],
-  ),
+  calendars: ['ImportMethod', 'importMethod'],
+  'resource-methods': [
+    'CompleteMethods',
+    'CreateMethod',
+    'CreateUnderMethod',
+    'DeleteMethod',
+    'EditableMethods',
+    'GetMethod',
+    'ListMethods',
+  ].flatMap((name) => [name, name.charAt(0).toLowerCase() + name.slice(1)]),
   transport: ['Send'],
-  'api-types': [...WIRE, 'Optional', 'Window'],
+  'api-types': [...WIRE_TYPES, 'Optional', 'PageWindow'],
 };
 
-function inputOf(inputFields: Properties, required: readonly string[]): string {
+function inputTypeOf(inputFields: SchemaProperties, required: readonly string[]): string {
   const entries = Object.entries(inputFields);
   const needed = entries.filter(([name]) => required.includes(name));
   const others = entries.filter(([name]) => !required.includes(name));
-  return `{${fields(Object.fromEntries(needed), inputType)}} & Optional<{${fields(Object.fromEntries(others), inputType)}}>`;
+  return `{${fieldDeclarations(Object.fromEntries(needed), inputType)}} & Optional<{${fieldDeclarations(Object.fromEntries(others), inputType)}}>`;
 }
 
-function fields(properties: Properties, typeOf: (schema: JsonSchema) => string): string {
+function fieldDeclarations(properties: SchemaProperties, typeOf: (schema: JsonSchema) => string): string {
   const lines = Object.entries(properties).map(
     ([name, schema]) => `/** ${schema.description} */\nreadonly ${name}: ${typeOf(schema)};`,
   );
   return `\n${lines.join('\n')}\n`;
 }
 
-const FORMATS: Readonly<Record<string, string>> = {
+const TYPES_BY_FORMAT: Readonly<Record<string, string>> = {
   'calendar-time': 'DateInput',
   'calendar-time-or-none': 'DateInputOrNone',
   id: 'Id',
@@ -174,12 +194,12 @@ const FORMATS: Readonly<Record<string, string>> = {
 function inputType(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
-    if (!isFlag(schema)) return words.includes(null) ? 'PeriodInput' : union(words);
-    return words.includes(2) ? 'ActiveInput' : 'FlagInput';
+    if (!isFlag(schema)) return words.includes(null) ? 'RecurrencePeriodInput' : unionType(words);
+    return words.includes(2) ? 'ActiveStatusInput' : 'FlagInput';
   }
   if (isFlag(schema)) return 'FlagInput | NumberInput';
-  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedInput[]';
-  return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
+  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedUserInput[]';
+  return TYPES_BY_FORMAT[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
 
 /** Returns the TypeScript type of a field in a response. */
@@ -189,40 +209,42 @@ function outputType(schema: JsonSchema): string {
   if (type === 'number') return 'number';
   if (schema.const === null) return 'null';
   if (Array.isArray(words))
-    return { '0,1': 'Flag', '0,1,2': 'Active', ',D,W,M,Q,S,Y': 'Period' }[words.join()] ?? union(words);
-  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
+    return (
+      { '0,1': 'Flag', '0,1,2': 'ActiveStatus', ',D,W,M,Q,S,Y': 'RecurrencePeriod' }[words.join()] ?? unionType(words)
+    );
+  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeam[]' : 'readonly AssignedUser[]';
   if (String(pattern).includes(':')) return 'DateText';
   return 'string';
 }
 
 /** Returns the TypeScript type of a list filter. */
 function filterType({ enum: words, pattern }: JsonSchema): string {
-  if (Array.isArray(words)) return union(words);
-  return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';
+  if (Array.isArray(words)) return unionType(words);
+  return { '^\\d+$': 'Id', '^\\d{8}$': 'CalendarDay' }[String(pattern)] ?? 'string';
 }
 
 const itemsOf = ({ items }: JsonSchema) => propertiesOf(items as JsonSchema | undefined);
 
 const isOfTeams = (schema: JsonSchema) => 'team_id' in itemsOf(schema);
 
-const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
+const unionType = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
 
-const parameterField = ([name, { description, schema }]: [string, Parameter<unknown>]) =>
+const parameterField = ([name, { description, schema }]: [string, QueryParameter<unknown>]) =>
   [name, { ...schema, description }] as const;
 
 /** Removes the properties that `others` has. */
-function without(properties: Properties, others: object): Properties {
+function omitProperties(properties: SchemaProperties, others: object): SchemaProperties {
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !(name in others)));
 }
 
-const isEmpty = (properties: Properties) => Object.keys(properties).length === 0;
+const isEmpty = (properties: SchemaProperties) => Object.keys(properties).length === 0;
 
 /** Converts `time entries` and `time_entries` to `TimeEntries`. */
-const pascal = (words: string) => words.replace(/(?:^|[ _])(.)/g, (_, letter: string) => letter.toUpperCase());
+const toPascalCase = (words: string) => words.replace(/(?:^|[ _])(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Formats code with the project's formatter. */
-function formatted(path: string, text: string): string {
-  const { stdout, stderr, status } = spawnSync(biome, ['check', '--write', `--stdin-file-path=${path}`], {
+function formatCode(path: string, text: string): string {
+  const { stdout, stderr, status } = spawnSync(biomePath, ['check', '--write', `--stdin-file-path=${path}`], {
     input: text,
     encoding: 'utf8',
   });

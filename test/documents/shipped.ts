@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root } from '../laws/source.ts';
 
 /** A package in a lockfile. */
-export type Locked = {
+export type LockedPackage = {
   readonly version: string;
   readonly resolved?: string;
   readonly integrity?: string;
@@ -18,29 +18,29 @@ export type Locked = {
 export const lockFolders = ['.', 'test', 'integrations/n8n', 'integrations/zapier'] as const;
 
 /** Reads the packages of a lockfile by path, such as `node_modules/pg`. Workspaces and links are excluded. */
-export function lockedIn(folder: string): ReadonlyMap<string, Locked> {
+export function lockedPackagesIn(folder: string): ReadonlyMap<string, LockedPackage> {
   const { packages } = JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8'));
-  const all = Object.entries(packages as Record<string, Locked & { readonly link?: true }>).filter(
+  const all = Object.entries(packages as Record<string, LockedPackage & { readonly link?: true }>).filter(
     ([path, { link }]) => path.includes('node_modules/') && link !== true,
   );
   return new Map(all);
 }
 
-export const nameAt = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+export const packageNameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
 /** A package that runs in an installation or in the browser. */
-export type Shipped = Locked & {
+export type ShippedPackage = LockedPackage & {
   readonly name: string;
   /** `service`: dependency; `runtime`: Node from npm; `console`: bundled into the console. */
   readonly part: 'service' | 'runtime' | 'console';
 };
 
 /** Returns all shipped packages, sorted by name. */
-export function shipped(): readonly Shipped[] {
-  const locked = lockedIn('.');
-  const inConsole = reachedFrom(importedByConsole(), locked);
-  const found = [...locked].flatMap(([path, one]): Shipped[] => {
-    const name = nameAt(path);
+export function shippedPackages(): readonly ShippedPackage[] {
+  const lockedPackages = lockedPackagesIn('.');
+  const inConsole = transitiveDependencies(consoleImports(), lockedPackages);
+  const found = [...lockedPackages].flatMap(([path, one]): ShippedPackage[] => {
+    const name = packageNameOf(path);
     if (one.dev !== true) return [{ ...one, name, part: one.optional === true ? 'runtime' : 'service' }];
     return inConsole.has(path) ? [{ ...one, name, part: 'console' }] : [];
   });
@@ -50,7 +50,7 @@ export function shipped(): readonly Shipped[] {
 }
 
 /** Returns the names of the packages that the console imports. */
-function importedByConsole(): string[] {
+function consoleImports(): string[] {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const sources = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).map((path) =>
     readFileSync(join(root, path), 'utf8'),
@@ -62,7 +62,10 @@ function importedByConsole(): string[] {
 }
 
 /** Returns the lockfile paths of the packages with these names, and of their transitive dependencies. */
-function reachedFrom(names: readonly string[], locked: ReadonlyMap<string, Locked>): ReadonlySet<string> {
+function transitiveDependencies(
+  names: readonly string[],
+  locked: ReadonlyMap<string, LockedPackage>,
+): ReadonlySet<string> {
   const reached = new Set<string>();
   const queue = names.map((name) => `node_modules/${name}`);
   for (let path = queue.pop(); path !== undefined; path = queue.pop()) {

@@ -2,7 +2,7 @@
 export type Cleanup = { after(close: () => unknown): void };
 
 /** Runs `work`, and then the cleanups that it has registered, before the end of the test. */
-export async function within<T>(work: (context: Cleanup) => Promise<T>): Promise<T> {
+export async function withCleanup<T>(work: (context: Cleanup) => Promise<T>): Promise<T> {
   const cleanups: Parameters<Cleanup['after']>[0][] = [];
   try {
     return await work({ after: (close) => void cleanups.push(close) });

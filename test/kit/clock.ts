@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
 import { type Random, systemRandom } from '../../src/secrets.ts';
 
@@ -19,14 +19,14 @@ type Timer = { readonly dueAt: number; readonly run: () => void };
 
 export function testClock(epoch = TEST_EPOCH): TestClock {
   let now = epoch;
-  let jumpedMs = 0;
+  let wallClockOffsetMs = 0;
   const timers = new Set<Timer>();
-  const soonestBefore = (end: number) => {
+  const nextTimerBefore = (end: number) => {
     const due = [...timers].filter((timer) => timer.dueAt <= end);
     return due.reduce<Timer | undefined>((first, one) => (first && first.dueAt <= one.dueAt ? first : one), undefined);
   };
   return {
-    now: () => now + jumpedMs,
+    now: () => now + wallClockOffsetMs,
     monotonic: () => now - epoch,
     after(waitMs, run) {
       const timer = { dueAt: now + Math.max(0, waitMs), run };
@@ -35,17 +35,17 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
     },
     async advance(milliseconds) {
       const end = now + milliseconds;
-      for (let timer = soonestBefore(end); timer !== undefined; timer = soonestBefore(end)) {
+      for (let timer = nextTimerBefore(end); timer !== undefined; timer = nextTimerBefore(end)) {
         timers.delete(timer);
         now = Math.max(now, timer.dueAt);
         timer.run();
         // Wait for the callback: it may set another timer that is due within the same interval.
-        await turn();
+        await nextIteration();
       }
       now = end;
     },
     jump(milliseconds) {
-      jumpedMs += milliseconds;
+      wallClockOffsetMs += milliseconds;
     },
     get pending() {
       return [...timers].map((timer) => timer.dueAt - now).sort((a, b) => a - b);
@@ -54,7 +54,7 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
 }
 
 /** Returns a random source with which each jitter is a fixed fraction of its maximum. Secrets stay random. */
-export function steadyRandom(fraction = 0): Random {
+export function fixedJitterRandom(fraction = 0): Random {
   return { ...systemRandom, fraction: () => fraction };
 }
 

@@ -8,6 +8,6 @@ const EXCLUDED = /^(npm_|NODE_(?!EXTRA_CA_CERTS$|COMPILE_CACHE$)|CARILLON_|INIT_
  * The environment for a child process that runs as if from the shell of a new user. The compile cache is kept:
  * hundreds of processes would otherwise compile the same source.
  */
-export const inherited: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !EXCLUDED.test(name)),
 );

@@ -11,7 +11,7 @@ export function eventually<T>(read: () => Promise<T> | T, wanted: (value: T) => 
 }
 
 /** Like `eventually`, but runs a step before each poll, such as advancing a clock, and keeps the delay short. */
-export function stepByStep<T>(
+export function eventuallyAfterSteps<T>(
   step: () => Promise<unknown>,
   read: () => Promise<T> | T,
   wanted: (value: T) => boolean,

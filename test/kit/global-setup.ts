@@ -2,32 +2,32 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import { startPostgres } from './database/postgres.ts';
-import { dropTemplate, makeTemplate } from './database/postgres-databases.ts';
+import { createTemplate, dropTemplate } from './database/postgres-databases.ts';
 
 /** Runs after all tests: drops the template, or stops the shared PostgreSQL if TEST_DATABASE_URL names no server. */
-let stop = dropTemplate;
+let stopDatabase = dropTemplate;
 
 /** Folder of the compile cache, which the hundreds of processes of a run share. It halves their start-up time. */
-const compiled = new URL('../node_modules/.compiled/', import.meta.url);
+const compileCacheFolder = new URL('../node_modules/.compiled/', import.meta.url);
 
 export async function globalSetup(): Promise<void> {
-  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(compiled);
-  await loadInOneFile(compiled);
+  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(compileCacheFolder);
+  await useBundledKysely(compileCacheFolder);
   if (process.env.TEST_STORES === 'SQLite') return;
   if (!process.env.TEST_DATABASE_URL) {
     const server = await startPostgres();
     process.env.TEST_DATABASE_URL = server.address;
-    stop = server.stop;
+    stopDatabase = server.stop;
   }
-  await makeTemplate();
+  await createTemplate();
 }
 
 export async function globalTeardown(): Promise<void> {
-  await stop();
+  await stopDatabase();
 }
 
 /** The environment variable with the URL of the bundled Kysely, read by `preloaded.js`. */
-const KYSELY = 'TEST_KYSELY';
+const KYSELY_VARIABLE = 'TEST_KYSELY';
 
 /**
  * Makes every process that starts after this call load Kysely from one bundled file. Kysely has 255 files, a third of
@@ -36,18 +36,18 @@ const KYSELY = 'TEST_KYSELY';
  *
  * @param folder the folder of the bundle, reused by later runs
  */
-async function loadInOneFile(folder: URL): Promise<void> {
+async function useBundledKysely(folder: URL): Promise<void> {
   // The run that started this process, for example from a copy of the source, has already set the variable.
-  if (process.env[KYSELY] !== undefined) return;
+  if (process.env[KYSELY_VARIABLE] !== undefined) return;
   const entry = import.meta.resolve('kysely');
   const { version } = JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8'));
   const file = new URL(`kysely-${version}.js`, folder);
-  if (!existsSync(file)) await bundle(fileURLToPath(entry), file, folder);
-  process.env[KYSELY] = file.href;
+  if (!existsSync(file)) await bundleKysely(fileURLToPath(entry), file, folder);
+  process.env[KYSELY_VARIABLE] = file.href;
   process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('preloaded.js', import.meta.url)}`;
 }
 
-async function bundle(entry: string, file: URL, folder: URL): Promise<void> {
+async function bundleKysely(entry: string, file: URL, folder: URL): Promise<void> {
   const { NODE_ENV } = process.env;
   const built = await build({
     configFile: false,

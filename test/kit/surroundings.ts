@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The environment in which a measurement was taken. */
-export type Surroundings = {
+export type MeasurementEnvironment = {
   /** The day, as `2026-11-20`. */
   readonly date: string;
   readonly commit: string;
@@ -25,7 +25,7 @@ export function currentCommit(): string | undefined {
   }
 }
 
-export function surroundings(commit: string): Surroundings {
+export function measurementEnvironment(commit: string): MeasurementEnvironment {
   const processor = cpus()[0]?.model.trim() ?? 'processor';
   const memory = Math.round(totalmem() / 2 ** 30);
   return {

@@ -5,14 +5,14 @@ import { test } from 'node:test';
 import { root } from './source.ts';
 
 /** Returns the files of the console whose names match a pattern, without tests. */
-function filesOf(ending: RegExp): { path: string; text: string }[] {
+function consoleFiles(ending: RegExp): { path: string; text: string }[] {
   return readdirSync(join(root, 'console/src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && ending.test(entry.name) && !entry.name.includes('.test.'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 
-const sources = filesOf(/\.tsx?$/);
+const sources = consoleFiles(/\.tsx?$/);
 
 /** Returns the imports of a file: repository paths or package names. */
 function importsOf({ path, text }: { path: string; text: string }): string[] {
@@ -63,7 +63,7 @@ test('the console does not insert HTML, evaluate code or send requests outside t
 });
 
 test('only tokens.css contains colors', () => {
-  const styles = filesOf(/\.css$/).filter(({ path }) => !path.endsWith('components/tokens.css'));
+  const styles = consoleFiles(/\.css$/).filter(({ path }) => !path.endsWith('components/tokens.css'));
   assert.ok(styles.length >= 3);
   const wrong = styles.flatMap(({ path, text }) =>
     [...text.matchAll(/#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark)\(/gi)].map(([color]) => `${path}: ${color}`),
@@ -72,7 +72,7 @@ test('only tokens.css contains colors', () => {
 });
 
 test('a class is styled by one file only, because the styles of visited screens stay loaded', () => {
-  const styles = filesOf(/\.css$/).map(({ path, text }) => ({ path, classes: firstClassesOf(text) }));
+  const styles = consoleFiles(/\.css$/).map(({ path, text }) => ({ path, classes: firstClassesOf(text) }));
   const isShared = ({ path }: { path: string }) => !/^console\/src\/(screens|records|delivery)\//.test(path);
   const shared = new Set(styles.filter(isShared).flatMap(({ classes }) => classes.map(({ name }) => name)));
   const own = styles.filter((style) => !isShared(style));
@@ -112,8 +112,10 @@ test('the console lists resources whose pages can end early only by wholePage, e
   );
   assert.ok(found.length > 5);
   // A page of one record is requested only for its `total_records`.
-  const isOne = (given: string, text: string) =>
+  const isCountOnly = (given: string, text: string) =>
     given.includes('limit: 1 ') || (given === 'countOnly' && /const countOnly = \{[^}]*limit: 1 \}/.test(text));
-  const wrong = found.filter(({ given, text }) => !isOne(given, text)).map(({ path, call }) => `${path}: ${call}`);
+  const wrong = found
+    .filter(({ given, text }) => !isCountOnly(given, text))
+    .map(({ path, call }) => `${path}: ${call}`);
   assert.deepEqual(wrong, []);
 });

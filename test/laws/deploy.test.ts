@@ -3,30 +3,30 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
-import { environmentName, options } from '../../src/config/options.ts';
+import { environmentVariableOf, options } from '../../src/config/options.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import { anchorOf } from '../documents/markdown.ts';
-import { lockedIn, lockFolders, nameAt, shipped } from '../documents/shipped.ts';
+import { lockedPackagesIn, lockFolders, packageNameOf, shippedPackages } from '../documents/shipped.ts';
 import type { Json } from '../kit/service/service.ts';
 import { billOfMaterials } from '../sbom.ts';
 import { root } from './source.ts';
 
-const names = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
+const deployPaths = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map((entry) => join(entry.parentPath, entry.name));
-const files = names.map((path) => ({ path, text: readFileSync(path, 'utf8') }));
-const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
+const deployFiles = deployPaths.map((path) => ({ path, text: readFileSync(path, 'utf8') }));
+const readDeployFile = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
 
-const variables = new Set(Object.values(options).map(({ flag }) => environmentName(flag)));
+const variables = new Set(Object.values(options).map(({ flag }) => environmentVariableOf(flag)));
 
 test('every CARILLON_ variable in deploy/ is an option, and its value is valid', () => {
-  const used = files.flatMap(({ text }) => [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name));
+  const used = deployFiles.flatMap(({ text }) => [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name));
   assert.ok(used.length > 10);
   assert.deepEqual(
     used.filter((name) => !variables.has(name)),
     [],
   );
-  for (const { path, text } of files) {
+  for (const { path, text } of deployFiles) {
     // Replace each placeholder by its default or by an example.
     const documented = [...text.matchAll(/^(?: +|Environment=|ENV )(CARILLON_\w+)[=:] ?(.*)$/gm)].map(
       ([, name, value = '']) => [
@@ -47,7 +47,7 @@ test('every CARILLON_ variable in deploy/ is an option, and its value is valid',
 
 test('every file that a compose file mounts or builds from exists, and every volume is declared', () => {
   for (const name of ['compose.yaml', 'compose.postgres.yaml']) {
-    const text = read(name);
+    const text = readDeployFile(name);
     const [, declared = ''] = /^volumes:\n((?: {2}\w+:\n?)+)/m.exec(text) ?? [];
     const mounts = [...text.matchAll(/^ {6}- ([\w./-]+):\/[\w./-]+(?::ro)?$/gm)].map(([, from = '']) => from);
     assert.ok(mounts.length > 0, name);
@@ -58,7 +58,7 @@ test('every file that a compose file mounts or builds from exists, and every vol
     assert.match(text, /^ +dockerfile: deploy\/Dockerfile$/m);
     // The container may stop for longer than a graceful shutdown takes.
     assert.match(text, /^ +stop_grace_period: 15s$/m);
-    const port = /^ENV CARILLON_PORT=(\d+)$/m.exec(read('Dockerfile'))?.[1];
+    const port = /^ENV CARILLON_PORT=(\d+)$/m.exec(readDeployFile('Dockerfile'))?.[1];
     assert.ok(
       text.includes(name === 'compose.yaml' ? `"127.0.0.1:8080:${port}"` : `NODES: node-a:${port} node-b:${port}`),
     );
@@ -66,15 +66,15 @@ test('every file that a compose file mounts or builds from exists, and every vol
 });
 
 test('the compose file sets every placeholder of the Caddyfile', () => {
-  const placeholders = [...read('Caddyfile').matchAll(/\{\$(\w+):/g)].map(([, name = '']) => name);
+  const placeholders = [...readDeployFile('Caddyfile').matchAll(/\{\$(\w+):/g)].map(([, name = '']) => name);
   assert.deepEqual(placeholders, ['ADDRESS', 'NODES']);
-  const [, caddy = ''] = /^ {2}caddy:\n((?: {4}.*\n)+)/m.exec(read('compose.postgres.yaml')) ?? [];
+  const [, caddy = ''] = /^ {2}caddy:\n((?: {4}.*\n)+)/m.exec(readDeployFile('compose.postgres.yaml')) ?? [];
   for (const name of placeholders) assert.match(caddy, new RegExp(`^ {6}${name}: `, 'm'));
 });
 
 test('the systemd units have a long enough stop timeout, the installed start command and a sandbox', () => {
   for (const name of ['carillon.service', 'carillon@.service']) {
-    const lines = read(name).split('\n');
+    const lines = readDeployFile(name).split('\n');
     const settingOf = (key: string) =>
       lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
     assert.ok(Number(settingOf('TimeoutStopSec')[0]) >= 15, name);
@@ -95,9 +95,12 @@ test('the systemd units have a long enough stop timeout, the installed start com
     };
     for (const [key, value] of Object.entries(wanted)) assert.equal(settingOf(key)[0], value, `${name}: ${key}`);
   }
-  assert.match(read('carillon.service'), /^Environment=CARILLON_DATABASE=sqlite:\/var\/lib\/carillon\/carillon\.db$/m);
-  assert.match(read('carillon.service'), /^StateDirectory=carillon$/m);
-  assert.doesNotMatch(read('carillon@.service'), /^Environment=CARILLON_DATABASE/m);
+  assert.match(
+    readDeployFile('carillon.service'),
+    /^Environment=CARILLON_DATABASE=sqlite:\/var\/lib\/carillon\/carillon\.db$/m,
+  );
+  assert.match(readDeployFile('carillon.service'), /^StateDirectory=carillon$/m);
+  assert.doesNotMatch(readDeployFile('carillon@.service'), /^Environment=CARILLON_DATABASE/m);
 });
 
 test('every alert uses an existing metric, describes what to do, and links to a section of operating.md', () => {
@@ -114,7 +117,7 @@ test('every alert uses an existing metric, describes what to do, and links to a 
   const others = ['up', 'node_filesystem_avail_bytes', 'node_filesystem_size_bytes'];
   const page = readFileSync(join(root, 'docs/operating.md'), 'utf8');
   const anchors = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
-  const alerts = read('alerts.yaml')
+  const alerts = readDeployFile('alerts.yaml')
     .split(/^ {6}- alert: /m)
     .slice(1);
   assert.ok(alerts.length >= 10);
@@ -132,7 +135,7 @@ test('every alert uses an existing metric, describes what to do, and links to a 
 });
 
 test('the n8n workflow is complete and published, and only its URL is an allowed target', async () => {
-  const workflow = JSON.parse(read('n8n/workflow.json'));
+  const workflow = JSON.parse(readDeployFile('n8n/workflow.json'));
   type WorkflowNode = {
     id: string;
     name: string;
@@ -160,7 +163,7 @@ test('the n8n workflow is complete and published, and only its URL is an allowed
     );
   assert.equal(typeof workflow.settings, 'object');
 
-  const start = read('n8n/start.sh');
+  const start = readDeployFile('n8n/start.sh');
   assert.ok(start.includes(`publish:workflow --id=${workflow.id}\n`));
   assert.match(start, /^exec n8n start$/m);
 
@@ -168,7 +171,7 @@ test('the n8n workflow is complete and published, and only its URL is an allowed
   const bell = nodes.find(({ type }) => type === 'n8n-nodes-base.webhook');
   assert.equal(bell?.parameters.path, 'carillon');
   assert.ok(readFileSync(join(root, 'docs/running.md'), 'utf8').includes(`"target_url":"${target}"`));
-  const allowed = /CARILLON_ALLOW_TARGETS: \$\{ALLOW_TARGETS:-(.*)\}/.exec(read('compose.yaml'))?.[1] ?? '';
+  const allowed = /CARILLON_ALLOW_TARGETS: \$\{ALLOW_TARGETS:-(.*)\}/.exec(readDeployFile('compose.yaml'))?.[1] ?? '';
   const parsed = options.allowTargets.parse(allowed);
   assert.ok('value' in parsed);
   const guard = createSsrfGuard({
@@ -233,7 +236,7 @@ const PLATFORM = /^(@n8n\/|@n8n_io\/|n8n-|zapier-platform-)/;
 const LICENSE_MISSING_IN_LOCKFILE = new Set(['buildcheck', 'cpu-features', 'ssh2', 'urlsafe-base64']);
 
 for (const folder of lockFolders) {
-  const locked = [...lockedIn(folder)].map(([path, one]) => ({ ...one, path, name: nameAt(path) }));
+  const locked = [...lockedPackagesIn(folder)].map(([path, one]) => ({ ...one, path, name: packageNameOf(path) }));
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   const named = (all: readonly { path: string }[]) => all.map(({ path }) => path);
 
@@ -272,7 +275,7 @@ for (const folder of lockFolders) {
 }
 
 test('every shipped package has a license that allows redistribution', () => {
-  const all = shipped();
+  const all = shippedPackages();
   assert.deepEqual(
     all
       .filter(({ license = '' }) => !SHIPPED_LICENSES.includes(license))
@@ -294,7 +297,7 @@ test('the bill of materials lists exactly the shipped packages, and is determini
   const listed: string[] = bom.components.map((one: { name: string; version: string }) => `${one.name}@${one.version}`);
   assert.deepEqual(
     listed.sort(),
-    shipped()
+    shippedPackages()
       .map(({ name, version }) => `${name}@${version}`)
       .sort(),
   );

@@ -4,22 +4,22 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 import { benches, checkThresholds } from '../../bench/benches.ts';
 import { resultOf as measured } from '../../bench/results.ts';
-import { connectionVariables } from '../../src/cli/client/connect.ts';
-import { programOf } from '../../src/cli/commands.ts';
-import { environmentName, options } from '../../src/config/options.ts';
-import { clauses, findProofs, isClause } from '../conformance/clauses.ts';
+import { connectionVariableNames } from '../../src/cli/client/connect.ts';
+import { createProgram } from '../../src/cli/commands.ts';
+import { environmentVariableOf, options } from '../../src/config/options.ts';
+import { clauses, findClauseTests, isClause } from '../conformance/clauses.ts';
 import { sections } from '../conformance/rows.ts';
-import { decisions, proofsByClause } from '../documents/conformance.ts';
+import { decisions, testsByClause } from '../documents/conformance.ts';
 import { derivedDocuments } from '../documents/index.ts';
 import { anchorOf } from '../documents/markdown.ts';
 import { chartFiles, charts } from '../documents/performance-charts.ts';
 import { documentedRoutes } from '../documents/routes.ts';
 import { sdkFile } from '../documents/sdk.ts';
-import { proofs } from '../reliability/index.ts';
+import { reliabilityTests } from '../reliability/index.ts';
 import { resultOf as proved } from '../reliability/results.ts';
 import { root, sourcesBelow } from './source.ts';
 
-const IGNORED = ['node_modules', 'build', 'dist', 'data'];
+const IGNORED_FOLDERS = ['node_modules', 'build', 'dist', 'data'];
 
 /** Returns the paths of the files below a folder, relative to the repository. */
 function filesBelow(folder: string): string[] {
@@ -27,15 +27,15 @@ function filesBelow(folder: string): string[] {
     const path = join(folder, entry.name);
     // Skip hidden folders of editors and git.
     const isHidden = entry.name.startsWith('.') && entry.name !== '.ci';
-    if (isHidden || IGNORED.includes(entry.name)) return [];
+    if (isHidden || IGNORED_FOLDERS.includes(entry.name)) return [];
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
-type Page = { readonly path: string; readonly text: string; readonly prose: string };
+type MarkdownPage = { readonly path: string; readonly text: string; readonly prose: string };
 
 /** All Markdown documents; `prose` excludes fenced code. */
-const pages: readonly Page[] = filesBelow('.')
+const pages: readonly MarkdownPage[] = filesBelow('.')
   .filter((path) => path.endsWith('.md'))
   .map((path) => {
     const text = readFileSync(join(root, path), 'utf8');
@@ -43,7 +43,7 @@ const pages: readonly Page[] = filesBelow('.')
   });
 
 /** Returns the matches of `find` in all documents, as `path: match`. */
-function found(find: (page: Page) => readonly string[]): string[] {
+function findInPages(find: (page: MarkdownPage) => readonly string[]): string[] {
   return pages.flatMap((page) => find(page).map((what) => `${page.path}: ${what}`));
 }
 
@@ -51,14 +51,14 @@ test('every row of the specification is listed once and has a clause', () => {
   const rows = sections.flatMap((section) => section.rows);
   assert.ok(rows.length > 100);
   assert.deepEqual([...new Set(rows.map((row) => row.id))].length, rows.length);
-  const wrong = rows.filter((row) => !/^S\d-/.test(row.id) || row.brief === '' || row.clauses.join('') === '');
+  const wrong = rows.filter((row) => !/^S\d-/.test(row.id) || row.summary === '' || row.clauses.join('') === '');
   assert.deepEqual(wrong, []);
   const unknown = rows.filter((row) => row.clauses.some((clause) => !Object.hasOwn(clauses, clause)));
   assert.deepEqual(unknown, []);
 });
 
 test('every clause has a test whose name begins with it', () => {
-  const proofs = proofsByClause(findProofs());
+  const proofs = testsByClause(findClauseTests());
   const unproved = Object.keys(clauses).filter((clause) => (proofs.get(clause) ?? []).length === 0);
   assert.deepEqual(unproved, []);
 });
@@ -93,7 +93,7 @@ test('performance.md has at most 900 words', () => {
 });
 
 test('every relative link leads to an existing file and heading', () => {
-  const wrong = found(({ path, prose, text }) =>
+  const wrong = findInPages(({ path, prose, text }) =>
     [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
       .map((match) => match[1] ?? '')
       .filter((link) => !/^[a-z]+:/.test(link))
@@ -112,7 +112,7 @@ test('every relative link leads to an existing file and heading', () => {
 test('no document mentions a path of the repository that does not exist', () => {
   const mentioned =
     /`((?:src|packages|test|docs|demo|bench|proof|deploy|integrations|\.ci)\/[^`\s]*|[\w.-]+\.(?:md|json))`/g;
-  const wrong = found(({ path, prose }) =>
+  const wrong = findInPages(({ path, prose }) =>
     [...prose.matchAll(mentioned)]
       .map((match) => match[1] ?? '')
       .filter((name) => !name.includes('<'))
@@ -123,7 +123,7 @@ test('no document mentions a path of the repository that does not exist', () => 
 
 test('every npm command in a document is a script of package.json', () => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const wrong = found(({ text }) =>
+  const wrong = findInPages(({ text }) =>
     [...text.matchAll(/\bnpm (?:run (?:-s )?([\w:-]+)|(start|test)\b)/g)]
       .map((match) => match[1] ?? match[2] ?? '')
       .filter((name) => !Object.hasOwn(scripts, name)),
@@ -132,13 +132,13 @@ test('every npm command in a document is a script of package.json', () => {
 });
 
 test('every carillon command in a document exists', async () => {
-  const program = await programOf(() => true);
+  const program = await createProgram(() => true);
   const isCommand = (name = '', inner = '') => {
     const command = program.commands.find((one) => one.name() === name);
     // A word after a command without subcommands is an argument.
     return command?.commands.length === 0 || command?.commands.some((one) => inner === '' || one.name() === inner);
   };
-  const wrong = found(({ text }) =>
+  const wrong = findInPages(({ text }) =>
     [...text.matchAll(/\bcarillon (?:-- )?(serve|accounts|users|keys|doctor|[a-z]+)(?: ([a-z][\w-]*))?(?=[ `])/g)]
       .filter((match) => match[0].startsWith('carillon -- ') || text[match.index - 1] === '`')
       .filter(([, name, inner]) => !isCommand(name, inner))
@@ -148,9 +148,9 @@ test('every carillon command in a document exists', async () => {
 });
 
 test('every variable in a document exists, and operating.md lists exactly the existing metrics', () => {
-  const ofServe = Object.values(options).map(({ flag }) => environmentName(flag));
-  const variables = new Set([...ofServe, ...connectionVariables]);
-  const unknown = found(({ text }) =>
+  const ofServe = Object.values(options).map(({ flag }) => environmentVariableOf(flag));
+  const variables = new Set([...ofServe, ...connectionVariableNames]);
+  const unknown = findInPages(({ text }) =>
     [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name).filter((name) => !variables.has(name)),
   );
   assert.deepEqual(unknown, []);
@@ -248,7 +248,7 @@ function withoutReason(rows: readonly { id: string; isMissed: boolean; heldBack?
 }
 
 test('a failing reliability test states the reason', () => {
-  const rows = proofs.map((proof) => ({ ...proof, isMissed: (proved(proof)?.broken.length ?? 0) > 0 }));
+  const rows = reliabilityTests.map((proof) => ({ ...proof, isMissed: (proved(proof)?.broken.length ?? 0) > 0 }));
   assert.deepEqual(withoutReason(rows), []);
 });
 
@@ -271,11 +271,11 @@ test('the check detects a row that misses a limit without a reason', () => {
 });
 
 /** The integrations, each with the platform package that it may import. */
-const packages = { n8n: 'n8n-workflow', zapier: 'zapier-platform-core' };
+const platformPackages = { n8n: 'n8n-workflow', zapier: 'zapier-platform-core' };
 
-const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+const readManifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
 
-for (const [name, platform] of Object.entries(packages)) {
+for (const [name, platform] of Object.entries(platformPackages)) {
   const folder = `integrations/${name}`;
   const files = sourcesBelow(folder).filter(({ path }) => !path.startsWith(`${folder}/test/`));
 
@@ -302,8 +302,8 @@ for (const [name, platform] of Object.entries(packages)) {
   });
 
   test(`${folder} has the version of the service, pinned dependencies and no install scripts`, () => {
-    const { version, dependencies = {}, devDependencies = {}, scripts } = manifest(folder);
-    assert.equal(version, manifest('.').version);
+    const { version, dependencies = {}, devDependencies = {}, scripts } = readManifest(folder);
+    assert.equal(version, readManifest('.').version);
     const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
       ([, range]) => !/^\d/.test(`${range}`),
     );

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isNoTest, packageSources, product, root, sourcesBelow } from './source.ts';
+import { isNotTest, packageSources, productSources, root, sourcesBelow } from './source.ts';
 
 /**
  * Import directions: for each part of src, the parts that it may import. A part is a folder or a top-level file. The
  * parts in `BASE_PARTS` may import only each other, and every part except the SDK (`packages/sdk`) may import them.
  */
-const BASE = [
+const BASE_PARTS = [
   'async',
   'clock.ts',
   'control-characters.ts',
@@ -22,8 +22,8 @@ const BASE = [
   'secrets.ts',
   'version.ts',
 ];
-const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(BASE.map((part) => [part, []])),
+const ALLOWED_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(BASE_PARTS.map((part) => [part, []])),
   sdk: [],
   ical: [],
   store: [],
@@ -70,7 +70,7 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
 };
 
-const files = product();
+const files = productSources();
 const partOf = (path: string) => path.split('/')[1] ?? '';
 const isOwnCode = (path: string) => /^(src|packages)\//.test(path);
 
@@ -78,17 +78,17 @@ test('every file of src and of the SDK imports only in the allowed directions', 
   const wrong: string[] = [];
   for (const { path, imports } of files) {
     const part = partOf(path);
-    const mayImport = DIRECTIONS[part];
+    const mayImport = ALLOWED_IMPORTS[part];
     assert.ok(mayImport !== undefined, `${part} is new in src: list in DIRECTIONS what it may import`);
     for (const { from } of imports.filter((one) => isOwnCode(one.from))) {
       const imported = partOf(from);
-      const base = BASE.includes(imported) && part !== 'sdk';
+      const base = BASE_PARTS.includes(imported) && part !== 'sdk';
       if (imported !== part && !base && !mayImport.includes(imported)) wrong.push(`${path} imports ${from}`);
     }
   }
   assert.deepEqual(wrong, []);
   const parts = [...new Set(files.map(({ path }) => partOf(path)))];
-  assert.deepEqual(Object.keys(DIRECTIONS).sort(), parts.sort());
+  assert.deepEqual(Object.keys(ALLOWED_IMPORTS).sort(), parts.sort());
 });
 
 test('every import within src resolves to a file', () => {
@@ -102,7 +102,7 @@ test('every import within src resolves to a file', () => {
 
 /** Returns the imports of a package from outside its folder, except the allowed imports. */
 function importsOutOf(folder: string, isAllowed: (from: string) => boolean): readonly string[] {
-  const sources = sourcesBelow(`${folder}/src`).filter(isNoTest);
+  const sources = sourcesBelow(`${folder}/src`).filter(isNotTest);
   assert.ok(sources.length > 10);
   return sources.flatMap(({ path, imports }) =>
     imports

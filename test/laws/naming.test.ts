@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
-import { isNoTest, packageSources, read, type Source, sourcesBelow } from './source.ts';
+import { isNotTest, packageSources, parseSource, type SourceFile, sourcesBelow } from './source.ts';
 
-const service = ['src', ...packageSources].flatMap(sourcesBelow);
-const everything = ['src', 'packages', 'console/src', 'test', 'bench', 'integrations', 'demo'].flatMap(sourcesBelow);
+const serviceSources = ['src', ...packageSources].flatMap(sourcesBelow);
+const allSources = ['src', 'packages', 'console/src', 'test', 'bench', 'integrations', 'demo'].flatMap(sourcesBelow);
 
 /** Maximum number of source files, and of tests, in one folder. Tests do not count as source files. */
 const MAX_FILES_PER_FOLDER = 20;
 
-type Comment = { readonly line: number; readonly text: string };
+type SourceComment = { readonly line: number; readonly text: string };
 
 /** Returns the comments of a file. Consecutive `//` lines are one comment. */
-function commentsOf({ text, spoken }: Source): Comment[] {
+function commentsOf({ text, withoutComments }: SourceFile): SourceComment[] {
   const lines = text.split('\n');
-  const code = spoken.split('\n');
+  const code = withoutComments.split('\n');
   const comments: { line: number; text: string; end: number }[] = [];
   let isOpen = false;
   for (const [index, line] of lines.entries()) {
@@ -37,14 +37,14 @@ function commentsOf({ text, spoken }: Source): Comment[] {
 const VAGUE_WORDS = /\b(?:whoever|nobody|told|owed|so\s(?:\*\s)?many|beside)\b/i;
 const BEGINS_WITH_WHAT = /^\/[/*]\*?\s*(?:\*\s*)?What\b/;
 
-function unclear(source: Source): string[] {
+function unclearComments(source: SourceFile): string[] {
   return commentsOf(source)
     .filter(({ text }) => VAGUE_WORDS.test(text) || BEGINS_WITH_WHAT.test(text))
     .map(({ line }) => `${source.path}:${line}`);
 }
 
 test('comments name things: none begins with "What", and none uses a vague word for a standard term', () => {
-  assert.deepEqual(service.flatMap(unclear), []);
+  assert.deepEqual(serviceSources.flatMap(unclearComments), []);
   const sample = [
     "const text = 'told'; // Fine: a text is no comment.",
     '/** What is sent. */',
@@ -56,7 +56,7 @@ test('comments name things: none begins with "What", and none uses a vague word 
     '// What stands first',
     'const other = 1; // owed',
   ];
-  const found = unclear(read('sample.ts', sample.join('\n')));
+  const found = unclearComments(parseSource('sample.ts', sample.join('\n')));
   assert.deepEqual(found, ['sample.ts:2', 'sample.ts:3', 'sample.ts:6', 'sample.ts:9']);
 });
 
@@ -68,15 +68,15 @@ test('a limit is MAX_ or MIN_, a batch size X_PER_Y, in every source', () => {
     'MOST_ROWS',
     'ROWS_A_WRITE',
   ]);
-  const found = everything.flatMap(({ path, code }) =>
+  const found = allSources.flatMap(({ path, code }) =>
     [...code.matchAll(BOUNDS_BY_OTHER_NAMES)].map(([name]) => `${path}: ${name}`),
   );
   assert.deepEqual(found, []);
 });
 
 test('no folder has more than 20 source files, or more than 20 tests', () => {
-  const sources = everything.filter(isNoTest);
-  const tests = everything.filter((source) => !isNoTest(source));
+  const sources = allSources.filter(isNotTest);
+  const tests = allSources.filter((source) => !isNotTest(source));
   for (const files of [sources, tests]) {
     const perFolder = Map.groupBy(files, ({ path }) => dirname(path));
     const crowded = [...perFolder].filter(([, paths]) => paths.length > MAX_FILES_PER_FOLDER);

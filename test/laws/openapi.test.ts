@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openapi } from '../../src/http/routes/openapi.ts';
+import { createOpenApiDocument } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { operationsOf, shapeOf, structuralFaults } from '../kit/api/openapi.ts';
 import { apiRoutes } from '../kit/api/routes.ts';
@@ -62,7 +62,7 @@ function* schemasIn(node: Json, place: string): Generator<[place: string, schema
 }
 
 /** Returns a fault for each response and body that does not reference a named schema. */
-function unnamed(operation: Json): string[] {
+function unnamedSchemas(operation: Json): string[] {
   const contents = [operation.requestBody, ...Object.values<Json>(operation.responses)].map(
     (one) => one?.content ?? {},
   );
@@ -73,7 +73,7 @@ function unnamed(operation: Json): string[] {
 }
 
 function operationFaults(document: Json, operation: Json): string[] {
-  const faults: string[] = unnamed(operation);
+  const faults: string[] = unnamedSchemas(operation);
   const check = (holds: boolean, fault: string) => void (holds || faults.push(fault));
   check(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(operation.operationId), 'operation-operationId: no name of a function');
   check(operation.summary?.length > 0, 'operation-summary');
@@ -106,7 +106,7 @@ function faultsOf(document: Json): string[] {
 }
 
 const documentOf = (): Json =>
-  JSON.parse(JSON.stringify(openapi(apiRoutes, 'http://localhost:8080', '0.0.0', webhooks)));
+  JSON.parse(JSON.stringify(createOpenApiDocument(apiRoutes, 'http://localhost:8080', '0.0.0', webhooks)));
 
 test('X6 the OpenAPI document suits client generators: every schema has one type, every operation its names', () => {
   assert.deepEqual([...structuralFaults(documentOf()), ...faultsOf(documentOf())], []);
@@ -178,7 +178,7 @@ test('X6 the OpenAPI document has every limit of the field definitions', () => {
 });
 
 test('the check detects faults that break client generators', () => {
-  const spoiled: readonly (readonly [fault: RegExp, spoil: (document: Json) => void])[] = [
+  const spoiledDocuments: readonly (readonly [fault: RegExp, spoil: (document: Json) => void])[] = [
     [
       /typed-enum: an enum of mixed types/,
       ({ components: { schemas } }) => Object.assign(schemas.Flag, { enum: ['0', 0] }),
@@ -205,7 +205,7 @@ test('the check detects faults that break client generators', () => {
       ({ components: { schemas } }) => Object.assign(schemas.Paging, { pattern: 'x' }),
     ],
   ];
-  for (const [fault, spoil] of spoiled) {
+  for (const [fault, spoil] of spoiledDocuments) {
     const document = documentOf();
     spoil(document);
     assert.match(faultsOf(document).join('\n'), fault);

@@ -5,15 +5,15 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { check } from 'recheck';
 import { parseSync } from 'vite';
-import { openapi } from '../../src/http/routes/openapi.ts';
+import { createOpenApiDocument } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { apiRoutes } from '../kit/api/routes.ts';
 import { packageSources, root, sourcesBelow } from './source.ts';
 
 /** Folders of all shipped code. */
-const SHIPPED = ['src', 'console/src', 'integrations/n8n', 'integrations/zapier', ...packageSources];
+const SHIPPED_FOLDERS = ['src', 'console/src', 'integrations/n8n', 'integrations/zapier', ...packageSources];
 
-const files = SHIPPED.filter((folder) => existsSync(join(root, folder)))
+const files = SHIPPED_FOLDERS.filter((folder) => existsSync(join(root, folder)))
   .flatMap(sourcesBelow)
   .filter(({ path }) => !/\.(test|corpus)\.ts$|\/test\//.test(path));
 
@@ -27,7 +27,7 @@ async function faultsOf(patterns: readonly Pattern[]): Promise<readonly string[]
   }
   const faults: string[] = [];
   for (const [text, one] of places) {
-    const fault = await faultOf(one);
+    const fault = await describeNonLinear(one);
     if (fault !== undefined) faults.push(`${[...new Set(one.all)].join(', ')}: ${text} is ${fault}`);
   }
   return faults;
@@ -40,7 +40,7 @@ test('every regular expression runs in linear time', async () => {
     const { literals, builtOn } = patternsIn(path, text);
     patterns.push(...literals);
     if (builtOn.length === 0) continue;
-    const built = await builtWhileLoading(root, path);
+    const built = await patternsBuiltOnLoad(root, path);
     patterns.push(...built);
     const lines = new Set(built.map(({ place }) => place));
     unseen.push(...builtOn.map((line) => `${path}:${line}`).filter((place) => !lines.has(place)));
@@ -59,10 +59,10 @@ test('every pattern of a schema runs in linear time', async () => {
       else visit(one, place);
     }
   };
-  for (const { method, path, parameters, body, answer } of apiRoutes) {
-    visit([parameters, body, answer], `${method} ${path}`);
+  for (const { method, path, parameters, body, responseSchema } of apiRoutes) {
+    visit([parameters, body, responseSchema], `${method} ${path}`);
   }
-  visit(openapi(apiRoutes, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
+  visit(createOpenApiDocument(apiRoutes, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
   assert.ok(patterns.length > 50, `${patterns.length} patterns`);
   assert.deepEqual(await faultsOf(patterns), []);
 });
@@ -91,7 +91,7 @@ test('the check detects a regular expression that is not linear', async () => {
     [/a|b/, undefined],
   ];
   for (const [{ source, flags }, kind] of known) {
-    const fault = await faultOf({ source, flags });
+    const fault = await describeNonLinear({ source, flags });
     if (kind === undefined) assert.equal(fault, undefined, source);
     else assert.match(fault ?? 'linear', kind, source);
   }
@@ -101,10 +101,10 @@ test('the check detects a regular expression that is not linear', async () => {
 type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
 /** The regular expression literals of a file, and the line numbers of its `RegExp` calls. */
-export type Written = { readonly literals: readonly Pattern[]; readonly builtOn: readonly number[] };
+export type WrittenPatterns = { readonly literals: readonly Pattern[]; readonly builtOn: readonly number[] };
 
 /** Finds the regular expressions of a file with a parser, because in JSX `/…/` may contain a closing tag. */
-function patternsIn(path: string, text: string): Written {
+function patternsIn(path: string, text: string): WrittenPatterns {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
   const literals: Pattern[] = [];
@@ -129,12 +129,12 @@ function isRegExp(callee: unknown): boolean {
 }
 
 /** Imports a file and returns the regular expressions that it builds with `RegExp` while loading. */
-async function builtWhileLoading(root: string, path: string): Promise<readonly Pattern[]> {
+async function patternsBuiltOnLoad(root: string, path: string): Promise<readonly Pattern[]> {
   const url = pathToFileURL(`${root}/${path}`).href;
-  const Native = RegExp;
+  const NativeRegExp = RegExp;
   const built: Pattern[] = [];
   const recording = (pattern: string | RegExp, flags?: string) => {
-    const made = new Native(pattern, flags);
+    const made = new NativeRegExp(pattern, flags);
     const calls = (new Error().stack ?? '').split('\n');
     // Record every line of the file that is in the stack, because the call may be inside a helper function.
     for (const call of calls.filter((one) => one.includes(`${url}:`) || one.includes(`${url}?`))) {
@@ -142,7 +142,7 @@ async function builtWhileLoading(root: string, path: string): Promise<readonly P
     }
     return made;
   };
-  globalThis.RegExp = new Proxy(Native, {
+  globalThis.RegExp = new Proxy(NativeRegExp, {
     construct: (_, [pattern, flags]) => recording(pattern, flags),
     apply: (_, _this, [pattern, flags]) => recording(pattern, flags),
   });
@@ -150,7 +150,7 @@ async function builtWhileLoading(root: string, path: string): Promise<readonly P
     // The query bypasses the module cache.
     await import(`${url}?patterns`);
   } finally {
-    globalThis.RegExp = Native;
+    globalThis.RegExp = NativeRegExp;
   }
   return built;
 }
@@ -159,7 +159,7 @@ async function builtWhileLoading(root: string, path: string): Promise<readonly P
 const CHECK_TIMEOUT_MS = 30_000;
 
 /** Describes why a regular expression is not linear in the length of the text; undefined if it is. */
-export async function faultOf({ source, flags }: Omit<Pattern, 'place'>): Promise<string | undefined> {
+export async function describeNonLinear({ source, flags }: Omit<Pattern, 'place'>): Promise<string | undefined> {
   // Without repetition, matching is bounded by the length of the pattern.
   if (!/[*+{]/.test(source)) return undefined;
   const found = await check(source, flags, { timeout: CHECK_TIMEOUT_MS });

@@ -7,10 +7,10 @@ import { auditActions } from '../../src/audit/actions.ts';
 import { runnerOptions } from '../kit/runner-options.ts';
 import { temporaryFolder } from '../kit/service/service.ts';
 import { mutations } from '../reliability/mutations.ts';
-import { product, root } from './source.ts';
+import { productSources, root } from './source.ts';
 
 /** Runs a test file with the options of `npm test`. */
-function run(folder: string, source: string) {
+function runTestFile(folder: string, source: string) {
   const file = join(folder, 'some.test.mjs');
   writeFileSync(file, `import { test } from 'node:test';\n${source}`);
   // Remove the variable, or the nested runner would report to the outer runner.
@@ -21,17 +21,20 @@ function run(folder: string, source: string) {
 
 test('npm test fails when a test fails or never finishes', (t) => {
   const folder = temporaryFolder(t);
-  assert.equal(run(folder, `test('holds', () => {});`).status, 0);
+  assert.equal(runTestFile(folder, `test('holds', () => {});`).status, 0);
 
-  const failed = run(folder, `test('does not hold', () => { throw new Error('no'); });`);
+  const failed = runTestFile(folder, `test('does not hold', () => { throw new Error('no'); });`);
   assert.equal(failed.status, 1);
   assert.match(failed.stdout, /✖ does not hold/);
 
   const never = 'new Promise(() => {})';
-  const hung = run(folder, `test('waits', async () => { await ${never}; });\ntest('comes after', () => {});`);
-  assert.equal(hung.status, 1);
-  assert.match(hung.stdout, /✖ waits/);
-  assert.match(hung.stdout, /✔ comes after/);
+  const timedOut = runTestFile(
+    folder,
+    `test('waits', async () => { await ${never}; });\ntest('comes after', () => {});`,
+  );
+  assert.equal(timedOut.status, 1);
+  assert.match(timedOut.stdout, /✖ waits/);
+  assert.match(timedOut.stdout, /✔ comes after/);
 });
 
 test('every mutation matches its source file exactly once (npm run prove -- mutations applies them)', () => {
@@ -46,14 +49,14 @@ test('every mutation matches its source file exactly once (npm run prove -- muta
   assert.deepEqual(wrong, []);
 });
 
-const files = product();
+const files = productSources();
 
 test('the audit log is append-only: no source file updates or deletes its rows', () => {
-  const wrong = files.flatMap(({ path, spoken }) =>
+  const wrong = files.flatMap(({ path, withoutComments }) =>
     [
       /(?:updateTable|deleteFrom|replaceInto|mergeInto)\(\s*['"`]audit\b/g,
       /\b(?:update|delete\s+from|truncate(?:\s+table)?|drop\s+table|alter\s+table|replace\s+into)\s+["`]?audit\b/gi,
-    ].flatMap((pattern) => [...spoken.matchAll(pattern)].map(([text]) => `${path}: ${text}`)),
+    ].flatMap((pattern) => [...withoutComments.matchAll(pattern)].map(([text]) => `${path}: ${text}`)),
   );
   assert.deepEqual(wrong, []);
 });
@@ -62,7 +65,9 @@ test('every audit action is used in the source', () => {
   const used = new Set(
     files
       .filter(({ path }) => path !== 'src/audit/actions.ts')
-      .flatMap(({ spoken }) => [...spoken.matchAll(/action: '([\w.]+)'/g)].map(([, action]) => action)),
+      .flatMap(({ withoutComments }) =>
+        [...withoutComments.matchAll(/action: '([\w.]+)'/g)].map(([, action]) => action),
+      ),
   );
   const unused = Object.keys(auditActions).filter((action) => !used.has(action));
   assert.deepEqual(unused, []);

@@ -3,37 +3,38 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Invited, SignIn } from '../../packages/sdk/src/console.ts';
+import type { InvitedUser, SignInInput } from '../../packages/sdk/src/console.ts';
 import * as sdk from '../../packages/sdk/src/index.ts';
-import type { SignedIn } from '../../packages/sdk/src/people.ts';
-import { ENTRIES, MAX_SCANNED } from '../../packages/sdk/src/receiver/feed-pages.ts';
+import type { SignedInUser } from '../../packages/sdk/src/people.ts';
+import { MAX_SCANNED_PER_PAGE, PAGE_SIZE } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
 import type { publicInvitationFields } from '../../src/resources/invitations/invitations.ts';
-import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
+import { MAX_SCANNED_PER_CALL } from '../../src/resources/notifications/notifications.ts';
 import type { signedInFields, signInFields } from '../../src/resources/sessions/sessions.ts';
-import { apiRoutes, consoleRows } from '../kit/api/routes.ts';
+import { apiRoutes, consoleOnlyRoutes } from '../kit/api/routes.ts';
 import {
-  asksOf,
   OPTIONS,
   PRELUDE,
-  promisesOf,
+  routeShapeOf,
   type SdkCall,
   sdkCalls,
   type TypeAssertion,
+  typeAssertionsOf,
 } from '../kit/api/sdk-calls.ts';
 import { type Json, temporaryFolder } from '../kit/service/service.ts';
-import { tsc } from '../toolbox.ts';
+import { tscPath } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 
 const controller = new AbortController();
 const calls = await sdkCalls(controller.signal);
-const published = Object.keys(new sdk.Carillon({ baseUrl: 'http://127.0.0.1', auth: () => ({}) }));
-const isPublished = ({ method }: SdkCall) => published.some((resourceType) => method.startsWith(`${resourceType}.`));
-const routesOf = (some: readonly SdkCall[]) => [...new Set(some.map(({ asks }) => asks))].sort();
+const publishedResources = Object.keys(new sdk.Carillon({ baseUrl: 'http://127.0.0.1', auth: () => ({}) }));
+const isPublished = ({ method }: SdkCall) =>
+  publishedResources.some((resourceType) => method.startsWith(`${resourceType}.`));
+const routeShapesOf = (some: readonly SdkCall[]) => [...new Set(some.map(({ routeShape }) => routeShape))].sort();
 
 test('C6 the SDK has the error codes of the problem table', () => {
   assert.deepEqual([...sdk.serviceCodes].sort(), Object.keys(problems).sort());
@@ -47,20 +48,23 @@ test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {
-  assert.deepEqual([ENTRIES, MAX_SCANNED], [MAX_RECORDS, MAX_PER_CALL]);
+  assert.deepEqual([PAGE_SIZE, MAX_SCANNED_PER_PAGE], [MAX_RECORDS, MAX_SCANNED_PER_CALL]);
 });
 
 test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
   const wanted = apiRoutes.filter(({ aliasOf }) => aliasOf === undefined);
-  assert.deepEqual(routesOf(calls.filter(isPublished)), wanted.map(asksOf).sort());
-  assert.deepEqual(routesOf(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
+  assert.deepEqual(routeShapesOf(calls.filter(isPublished)), wanted.map(routeShapeOf).sort());
+  assert.deepEqual(
+    routeShapesOf(calls.filter((call) => !isPublished(call))),
+    consoleOnlyRoutes.map(routeShapeOf).sort(),
+  );
 });
 
 test('X4 X5 every method accepts a signal, every POST an idempotency key, every update of a record If-Match', () => {
   controller.abort();
-  for (const { method, asks, headers, signal } of calls) {
+  for (const { method, routeShape, headers, signal } of calls) {
     assert.ok(signal?.aborted, `${method} is aborted`);
-    const row = [...apiRoutes, ...consoleRows].find((one) => asksOf(one) === asks);
+    const row = [...apiRoutes, ...consoleOnlyRoutes].find((one) => routeShapeOf(one) === routeShape);
     const [tag, word] = [headers.get('if-match'), headers.get('idempotency-key')];
     if (row?.method === 'POST') assert.equal(word, OPTIONS.idempotencyKey, method);
     if (row?.method !== 'GET' && row?.conditional) assert.equal(tag, OPTIONS.ifMatch, method);
@@ -104,7 +108,7 @@ test('the SDK compiles without the types of Node and of features newer than Node
       include: files,
     };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
-    return spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' }).stdout;
+    return spawnSync(tscPath, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' }).stdout;
   };
   const folder = temporaryFolder(t);
   const unsupported = ['process.exit()', 'Buffer.alloc(1)', 'setImmediate(() => {})', 'Promise.withResolvers()'];
@@ -133,12 +137,12 @@ test('each package has the version and license of the service, and no install sc
   assert.equal(chaosReceiver.engines.node, service.engines.node);
 });
 
-const rows = [...apiRoutes, ...consoleRows];
+const allRoutes = [...apiRoutes, ...consoleOnlyRoutes];
 
 /**
  * Returns the descriptions of the type assertions that do not compile. Each list becomes a file of the same program.
  */
-function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[]): string[][] {
+function failingAssertions(folder: string, ...lists: readonly (readonly TypeAssertion[])[]): string[][] {
   const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
   const first = head.split('\n').length;
   for (const [index, promises] of lists.entries()) {
@@ -152,7 +156,7 @@ function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[])
     files: lists.map((_, index) => `p${index}.ts`),
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
-  const { stdout } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder });
+  const { stdout } = spawnSync(tscPath, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder });
   const faults = [...stdout.matchAll(/^(.*)\((\d+),\d+\): error/gm)].map(([, path = '', line]) => ({
     path,
     line: Number(line),
@@ -169,11 +173,15 @@ function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[])
 }
 
 /** Returns the route definitions, with a change to the schemas of one route. */
-function changed(asks: string, change: (row: Json) => void): Route[] {
-  return rows.map((row) => {
-    if (asksOf(row) !== asks) return row;
-    const { answer, body, parameters } = row;
-    const copy: Json = structuredClone({ answer, body, parameters: JSON.parse(JSON.stringify(parameters)) });
+function withChangedRoute(asks: string, change: (row: Json) => void): Route[] {
+  return allRoutes.map((row) => {
+    if (routeShapeOf(row) !== asks) return row;
+    const { responseSchema, body, parameters } = row;
+    const copy: Json = structuredClone({
+      answer: responseSchema,
+      body,
+      parameters: JSON.parse(JSON.stringify(parameters)),
+    });
     change(copy);
     return { ...row, ...copy };
   });
@@ -184,32 +192,38 @@ test('the types of the SDK match the schemas of the service, for every argument 
   // Simulated schema changes, with the type assertions that must fail for each.
   const drifts: [Route[], string[]][] = [
     [
-      changed('GET /events/{}', ({ answer }) => delete answer.properties.data.properties.user_id),
+      withChangedRoute('GET /events/{}', ({ answer }) => delete answer.properties.data.properties.user_id),
       ['events.get gives these fields'],
     ],
     [
-      changed('GET /tasks', ({ answer }) => answer.properties.data.items.properties.active.enum.push('3')),
+      withChangedRoute('GET /tasks', ({ answer }) => answer.properties.data.items.properties.active.enum.push('3')),
       ['tasks.list lists active', 'tasks.each gives active'],
     ],
-    [changed('POST /clients', ({ body }) => delete body.properties.notes), ['clients.create takes these fields']],
-    [changed('POST /tasks/{}', ({ body }) => body.required.push('color')), ['tasks.create takes color']],
-    [changed('PUT /projects/{}', ({ body }) => body.properties.price.type.pop()), ['projects.update takes price']],
     [
-      changed('GET /clients', ({ parameters }) => parameters.order.schema.enum.pop()),
+      withChangedRoute('POST /clients', ({ body }) => delete body.properties.notes),
+      ['clients.create takes these fields'],
+    ],
+    [withChangedRoute('POST /tasks/{}', ({ body }) => body.required.push('color')), ['tasks.create takes color']],
+    [
+      withChangedRoute('PUT /projects/{}', ({ body }) => body.properties.price.type.pop()),
+      ['projects.update takes price'],
+    ],
+    [
+      withChangedRoute('GET /clients', ({ parameters }) => parameters.order.schema.enum.pop()),
       ['clients.list asks order', 'clients.each asks order'],
     ],
     [
-      changed('GET /notifications', ({ answer }) => delete answer.properties.next),
+      withChangedRoute('GET /notifications', ({ answer }) => delete answer.properties.next),
       ['notifications.list gives these fields'],
     ],
-    [rows.filter((row) => asksOf(row) !== 'GET /company'), ['company.get reaches a row']],
+    [allRoutes.filter((row) => routeShapeOf(row) !== 'GET /company'), ['company.get reaches a row']],
   ];
-  const promises = promisesOf(calls, rows);
+  const promises = typeAssertionsOf(calls, allRoutes);
   assert.ok(promises.length > 500, String(promises.length));
-  const [wrong, ...found] = broken(
+  const [wrong, ...found] = failingAssertions(
     temporaryFolder(t),
     promises,
-    ...drifts.map(([drifted]) => promisesOf(calls, drifted)),
+    ...drifts.map(([drifted]) => typeAssertionsOf(calls, drifted)),
   );
   assert.deepEqual(wrong, []);
   assert.deepEqual(
@@ -219,33 +233,33 @@ test('the types of the SDK match the schemas of the service, for every argument 
 });
 
 /** Type equality: the compiler rejects `true` for different types. */
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
+type SameType<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
 
 /** Type equality of the fields of the public routes, which have no route definitions. */
-const sameFields: {
-  invited: Same<keyof Invited, keyof typeof publicInvitationFields>;
-  signIn: Same<keyof SignIn, keyof typeof signInFields>;
-  signedIn: Same<keyof SignedIn, keyof typeof signedInFields>;
+const fieldEquality: {
+  invited: SameType<keyof InvitedUser, keyof typeof publicInvitationFields>;
+  signIn: SameType<keyof SignInInput, keyof typeof signInFields>;
+  signedIn: SameType<keyof SignedInUser, keyof typeof signedInFields>;
 } = { invited: true, signIn: true, signedIn: true };
 
 test('the types of the console client match the route fields, and the client is not part of the published SDK', () => {
-  assert.ok(Object.values(sameFields).every((same) => same));
+  assert.ok(Object.values(fieldEquality).every((same) => same));
   assert.ok(!Object.keys(sdk).includes('CarillonConsole'));
 });
 
 const sources = sourcesBelow('packages/sdk/src');
 /** The values that users of the SDK can import. */
-const exported = new Set([...Object.keys(sdk), ...Object.keys(receiver)]);
+const exportedNames = new Set([...Object.keys(sdk), ...Object.keys(receiver)]);
 
-const DOC = '/\\*\\*(?:(?!\\*/)[^])*\\*/\\n';
+const DOC_COMMENT = '/\\*\\*(?:(?!\\*/)[^])*\\*/\\n';
 
 /** Returns the exported functions and classes, and the methods of classes and interfaces, that have no `@example`. */
 function withoutExample(text: string): readonly string[] {
-  const named = [...text.matchAll(new RegExp(`^(${DOC})?export (?:function|class) (\\w+)`, 'gm'))]
-    .filter(([, , name = '']) => exported.has(name))
+  const named = [...text.matchAll(new RegExp(`^(${DOC_COMMENT})?export (?:function|class) (\\w+)`, 'gm'))]
+    .filter(([, , name = '']) => exportedNames.has(name))
     .map(([, doc = '', name = '']) => [name, doc] as const);
   const methods = [...text.matchAll(/^export (?:class|interface) (\w+)[\s\S]*?^\}/gm)].flatMap(([body, owner]) =>
-    [...body.matchAll(new RegExp(`^( {2}${DOC})? {2}(?:async )?(\\w+)\\(`, 'gm'))]
+    [...body.matchAll(new RegExp(`^( {2}${DOC_COMMENT})? {2}(?:async )?(\\w+)\\(`, 'gm'))]
       .filter(([, , name]) => name !== 'constructor')
       .map(([, doc = '', name = '']) => [`${owner}.${name}`, doc] as const),
   );
@@ -263,7 +277,7 @@ test('every public function, class and method of the SDK has an example', () => 
 });
 
 /** Declares the variables that examples use without defining them, and imports everything that the SDK exports. */
-const prelude = `
+const examplePrelude = `
 import { apiKey, Carillon, CarillonError, etagOf } from '${root}packages/sdk/src/index.ts';
 import { createReceiver, fileState, memoryState, type Receiver } from '${root}packages/sdk/src/receiver/index.ts';
 import { CarillonConsole } from '${root}packages/sdk/src/console.ts';
@@ -276,14 +290,16 @@ type Given = Record<
   saveCursor(cursor: string): Promise<void>;
 };
 `;
-const GIVEN =
+const GIVEN_NAMES =
   'domain, key, email, passphrase, newPassphrase, token, ics, cursor, resourceUrl, carillon, console, receiver, showEvent, processEntry, saveCursor';
 
 /** Returns a program with the code of the examples, each in a block of its own. */
-function program(examples: readonly string[]): string {
+function exampleProgram(examples: readonly string[]): string {
   const imports = new Set(examples.flatMap((code) => code.match(/^import .*$/gm) ?? []));
-  const blocks = examples.map((code) => `async ({ ${GIVEN} }: Given) => {{ ${code.replace(/^import .*$/gm, '')} }};`);
-  return [...imports, prelude, ...blocks].join('\n');
+  const blocks = examples.map(
+    (code) => `async ({ ${GIVEN_NAMES} }: Given) => {{ ${code.replace(/^import .*$/gm, '')} }};`,
+  );
+  return [...imports, examplePrelude, ...blocks].join('\n');
 }
 
 test('the examples of the SDK fit its types', (t) => {
@@ -305,9 +321,9 @@ test('the examples of the SDK fit its types', (t) => {
   };
   const project = { extends: join(root, 'packages/sdk/tsconfig.json'), compilerOptions, include: ['*.mts'] };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
-  writeFileSync(join(folder, 'examples.mts'), program(examples));
-  writeFileSync(join(folder, 'wrong.mts'), program(["await carillon.events.get('7').event_name;"]));
-  const { stdout } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' });
+  writeFileSync(join(folder, 'examples.mts'), exampleProgram(examples));
+  writeFileSync(join(folder, 'wrong.mts'), exampleProgram(["await carillon.events.get('7').event_name;"]));
+  const { stdout } = spawnSync(tscPath, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' });
   const errors = stdout.trim().split('\n');
   assert.deepEqual(
     errors.filter((line) => !line.includes('wrong.mts')),

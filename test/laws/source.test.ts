@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { columns } from '../../src/store/tables.ts';
-import { closingOf, packageSources, product, read, sourcesBelow } from './source.ts';
+import { closingBracketOf, packageSources, parseSource, productSources, sourcesBelow } from './source.ts';
 
 test('the source reader separates code from comments and literals', () => {
   const text = [
@@ -11,9 +11,9 @@ test('the source reader separates code from comments and literals', () => {
     'const pattern = /[/"]fetch\\(/.test(text) ? 4 / 2 / 1 : `}`;',
     'test(name, () => { assert.ok(/\\)/); });',
   ].join('\n');
-  const source = read('src/one/file.ts', text);
+  const source = parseSource('src/one/file.ts', text);
   assert.equal(source.code.length, text.length);
-  assert.equal(source.spoken.length, text.length);
+  assert.equal(source.withoutComments.length, text.length);
   assert.doesNotMatch(source.code, /console|fetch|not\.ts|['"]\w/);
   assert.match(source.code, /g\(` `, \{ h: 1 \}\)/);
   assert.match(source.code, /4 \/ 2 \/ 1/);
@@ -22,7 +22,7 @@ test('the source reader separates code from comments and literals', () => {
     { from: 'pack', names: ['E'], typeOnly: true },
   ]);
   const call = source.code.indexOf('(name');
-  assert.equal(text.slice(call, closingOf(source.code, call) + 1), '(name, () => { assert.ok(/\\)/); })');
+  assert.equal(text.slice(call, closingBracketOf(source.code, call) + 1), '(name, () => { assert.ok(/\\)/); })');
 });
 
 test('the source reader parses every file completely: all brackets are balanced', () => {
@@ -38,16 +38,16 @@ test('the source reader parses every file completely: all brackets are balanced'
 });
 
 /** Calls that abandon a request, although its response may have arrived. */
-const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
+const ABANDONING_CALL = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
 
 test('network timeouts use only startDeadline, which reads already received data before it gives up', () => {
   const found: string[] = [];
-  for (const { path, code, text } of product()) {
+  for (const { path, code, text } of productSources()) {
     if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/dial.ts') continue;
     for (const { index } of code.matchAll(/\.after\(/g)) {
       const open = index + '.after'.length;
-      const call = text.slice(open, closingOf(code, open) + 1);
-      if (GIVES_UP.test(call)) found.push(`${path}: after${call}`);
+      const call = text.slice(open, closingBracketOf(code, open) + 1);
+      if (ABANDONING_CALL.test(call)) found.push(`${path}: after${call}`);
     }
   }
   assert.deepEqual(found, []);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** An import of a file. `typeOnly` imports are erased at run time. */
-export type Import = {
+export type ImportStatement = {
   /** Path in the repository, package name or Node module. */
   readonly from: string;
   readonly names: readonly string[];
@@ -13,49 +13,49 @@ export type Import = {
 };
 
 /** A source file for the laws. Its three texts have the same length, so an offset is valid in each of them. */
-export type Source = {
+export type SourceFile = {
   /** Path relative to the repository: `src/store/store.ts`. */
   readonly path: string;
   readonly text: string;
   /** The text with spaces in place of comments. */
-  readonly spoken: string;
+  readonly withoutComments: string;
   /** The text with spaces in place of comments and of the content of literals. */
   readonly code: string;
-  readonly imports: readonly Import[];
+  readonly imports: readonly ImportStatement[];
 };
 
 /** Reads all TypeScript files below a folder. */
-export function sourcesBelow(folder: string): Source[] {
+export function sourcesBelow(folder: string): SourceFile[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/node_modules|\bdist\b/.test(entry.parentPath))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort()
-    .map((path) => read(path, readFileSync(join(root, path), 'utf8')));
+    .map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')));
 }
 
 /** Source folders of the packages, without their build output. */
 export const packageSources = ['packages/sdk/src', 'packages/chaos-receiver/src'] as const;
 
 /** Returns the sources of the service and the SDK, without tests and files that only tests use. */
-export function product(): Source[] {
-  return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNoTest);
+export function productSources(): SourceFile[] {
+  return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNotTest);
 }
 
-export const isNoTest = ({ path }: Pick<Source, 'path'>): boolean => !/\.(test|corpus)\.ts$/.test(path);
+export const isNotTest = ({ path }: Pick<SourceFile, 'path'>): boolean => !/\.(test|corpus)\.ts$/.test(path);
 
 /** Parses a source text; `path` is relative to the repository. */
-export function read(path: string, text: string): Source {
-  const { spoken, code } = strip(text);
-  return { path, text, spoken, code, imports: importsOf(path, spoken) };
+export function parseSource(path: string, text: string): SourceFile {
+  const { spoken, code } = blankComments(text);
+  return { path, text, withoutComments: spoken, code, imports: importsOf(path, spoken) };
 }
 
-const STATEMENT = /(?:^|\n)\s*(?:import|export)\b([^'";()]*?)\bfrom\s*['"]([^'"]+)['"]/g;
-const BARE = /(?:^|\n)\s*import\s*['"]([^'"]+)['"]/g;
-const CALLED = /\bimport\s*\(\s*['"]([^'"]+)['"]/g;
+const IMPORT_STATEMENT = /(?:^|\n)\s*(?:import|export)\b([^'";()]*?)\bfrom\s*['"]([^'"]+)['"]/g;
+const BARE_IMPORT = /(?:^|\n)\s*import\s*['"]([^'"]+)['"]/g;
+const DYNAMIC_IMPORT = /\bimport\s*\(\s*['"]([^'"]+)['"]/g;
 
-function importsOf(path: string, spoken: string): Import[] {
-  const place = (from: string) => (from.startsWith('.') ? join(dirname(path), from) : from);
-  const found = [...spoken.matchAll(STATEMENT)].map(([, clause = '', from = '']): Import => {
+function importsOf(path: string, spoken: string): ImportStatement[] {
+  const resolvePath = (from: string) => (from.startsWith('.') ? join(dirname(path), from) : from);
+  const found = [...spoken.matchAll(IMPORT_STATEMENT)].map(([, clause = '', from = '']): ImportStatement => {
     const entries = clause
       .replace(/^\s*type\b(?!\s*,)/, '')
       .replace(/[{}]/g, ',')
@@ -64,10 +64,10 @@ function importsOf(path: string, spoken: string): Import[] {
       .filter((entry) => entry !== '');
     const valued = entries.filter((entry) => !entry.startsWith('type '));
     const names = valued.map((entry) => entry.split(/\s+as\s+/)[0] ?? '');
-    return { from: place(from), names, typeOnly: /^\s*type\b/.test(clause) || names.length === 0 };
+    return { from: resolvePath(from), names, typeOnly: /^\s*type\b/.test(clause) || names.length === 0 };
   });
-  const whole = [...spoken.matchAll(BARE), ...spoken.matchAll(CALLED)].map(
-    ([, from = '']): Import => ({ from: place(from), names: ['*'], typeOnly: false }),
+  const whole = [...spoken.matchAll(BARE_IMPORT), ...spoken.matchAll(DYNAMIC_IMPORT)].map(
+    ([, from = '']): ImportStatement => ({ from: resolvePath(from), names: ['*'], typeOnly: false }),
   );
   return [...found, ...whole];
 }
@@ -80,37 +80,37 @@ const PATTERN_PREFIX =
  * Replaces comments with spaces. In `code`, the content of strings, templates and regular expressions is replaced as
  * well, except substitutions (`${}`).
  */
-function strip(text: string): { spoken: string; code: string } {
+function blankComments(text: string): { spoken: string; code: string } {
   const spoken: string[] = [];
   const code: string[] = [];
   /** Number of open braces in each open template. */
   const templates: number[] = [];
   let at = 0;
 
-  const put = (end: number, what: 'code' | 'literal' | 'comment') => {
+  const consume = (end: number, what: 'code' | 'literal' | 'comment') => {
     const piece = text.slice(at, end);
     const blank = piece.replace(/[^\n]/g, ' ');
     spoken.push(what === 'comment' ? blank : piece);
     code.push(what === 'code' ? piece : blank);
     at = end;
   };
-  const putLiteral = (end: number) => {
-    put(at + 1, 'code');
-    put(end - 1, 'literal');
-    put(end, 'code');
+  const consumeLiteral = (end: number) => {
+    consume(at + 1, 'code');
+    consume(end - 1, 'literal');
+    consume(end, 'code');
   };
   /**
    * Consumes a part of a template: from its opening backtick, or the closing brace of a substitution, to the next
    * substitution or the closing backtick.
    */
-  const putTemplate = () => {
-    put(at + 1, 'code');
+  const consumeTemplate = () => {
+    consume(at + 1, 'code');
     let end = at;
     while (end < text.length && text[end] !== '`' && !text.startsWith('${', end)) end += text[end] === '\\' ? 2 : 1;
-    put(end, 'literal');
-    if (text[end] === '`') put(end + 1, 'code');
+    consume(end, 'literal');
+    if (text[end] === '`') consume(end + 1, 'code');
     else {
-      put(end + 2, 'code');
+      consume(end + 2, 'code');
       templates.push(0);
     }
   };
@@ -118,19 +118,19 @@ function strip(text: string): { spoken: string; code: string } {
   while (at < text.length) {
     const rest = text.slice(at, at + 2);
     const [char = ''] = rest;
-    if (rest === '//') put(endOf(text, '\n', at), 'comment');
-    else if (rest === '/*') put(endOf(text, '*/', at + 2) + 2, 'comment');
-    else if (char === "'" || char === '"') putLiteral(quoteEnd(text, at, char));
-    else if (char === '`') putTemplate();
+    if (rest === '//') consume(endOf(text, '\n', at), 'comment');
+    else if (rest === '/*') consume(endOf(text, '*/', at + 2) + 2, 'comment');
+    else if (char === "'" || char === '"') consumeLiteral(quoteEnd(text, at, char));
+    else if (char === '`') consumeTemplate();
     else if (char === '/' && PATTERN_PREFIX.test(text.slice(Math.max(0, at - 40), at)))
-      putLiteral(patternEnd(text, at));
+      consumeLiteral(patternEnd(text, at));
     else if (char === '}' && templates.at(-1) === 0) {
       templates.pop();
-      putTemplate();
+      consumeTemplate();
     } else {
       if (char === '{' && templates.length > 0) templates.push((templates.pop() ?? 0) + 1);
       if (char === '}' && templates.length > 0) templates.push((templates.pop() ?? 0) - 1);
-      put(at + 1, 'code');
+      consume(at + 1, 'code');
     }
   }
   return { spoken: spoken.join(''), code: code.join('') };
@@ -159,7 +159,7 @@ function patternEnd(text: string, from: number): number {
 }
 
 /** Returns the offset of the bracket that closes the bracket at `from`. It counts brackets: `code` has no literals. */
-export function closingOf(code: string, from: number): number {
+export function closingBracketOf(code: string, from: number): number {
   let depth = 0;
   for (let at = from; at < code.length; at += 1) {
     if ('([{'.includes(code[at] ?? '')) depth += 1;

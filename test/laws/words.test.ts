@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { product, type Source } from './source.ts';
+import { productSources, type SourceFile } from './source.ts';
 
-const files = product();
+const files = productSources();
 
 /** An allowed use of a restricted expression, with the reason. */
-type Exception = { readonly path: string; readonly word: string; readonly because: string };
+type AllowedUse = { readonly path: string; readonly word: string; readonly because: string };
 
 /**
  * Returns the uses of restricted expressions that no exception allows, as `path: word`, and the exceptions that are no
@@ -13,8 +13,8 @@ type Exception = { readonly path: string; readonly word: string; readonly becaus
  */
 function violations(
   words: readonly RegExp[],
-  exceptions: readonly Exception[],
-  among: readonly Source[] = files,
+  exceptions: readonly AllowedUse[],
+  among: readonly SourceFile[] = files,
 ): string[] {
   const found = among.flatMap(({ path, code }) =>
     words.flatMap((word) => [...code.matchAll(word)].map(([text]) => ({ path, word: text.replace(/\s+/g, '') }))),
@@ -30,11 +30,11 @@ function violations(
 
 const CLOCK = 'the source of time';
 const RANDOM = 'the source of randomness';
-const BUSY = 'timeout of SQLite locks in real time: a simulated clock must not stop the store';
+const BUSY_TIMEOUT = 'timeout of SQLite locks in real time: a simulated clock must not stop the store';
 const BATCH = 'event-loop iteration, not time: collects the work of one batch';
-const STALLED = 'event-loop iteration, not time: detects a write transaction that awaits something else';
+const STALLED_WRITE = 'event-loop iteration, not time: detects a write transaction that awaits something else';
 const COMMIT_EVENTS = 'event-loop iteration, not time: combines the commit events of one iteration';
-const MEASURED = 'duration of a commit, for the metrics';
+const COMMIT_DURATION = 'duration of a commit, for the metrics';
 const WAITERS = 'event-loop iteration, not time: serves other requests between two feed waiters';
 const ACCEPTED = 'event-loop iteration, not time: accepts one connection per iteration';
 const LINES = 'event-loop iteration, not time: writes the log lines of one iteration together';
@@ -44,28 +44,28 @@ const ATTEMPTS = 'event-loop iteration, not time: serves other requests between 
 const SLICES = 'event-loop iteration, not time: serves other requests between two slices of a long response';
 const BURST = 'event-loop iteration, not time: accepts a connection in each iteration of a burst';
 const CLOSED = 'event-loop iteration, not time: closes some of many expired connections in each';
-const ARRIVED = 'event-loop iteration, not time: reads data that has already arrived';
+const RECEIVED_DATA = 'event-loop iteration, not time: reads data that has already arrived';
 const SDK = 'the SDK has no injected clock';
 
-const TIME_AND_RANDOM: readonly Exception[] = [
+const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'performance.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'setTimeout(', because: CLOCK },
   { path: 'src/secrets.ts', word: 'Math.random', because: RANDOM },
   { path: 'src/secrets.ts', word: 'randomBytes(', because: RANDOM },
   { path: 'src/log-writer.ts', word: 'setImmediate(', because: LINES },
-  { path: 'src/store/sqlite/open.ts', word: 'performance.now', because: BUSY },
-  { path: 'src/store/sqlite/open.ts', word: 'setTimeout(', because: BUSY },
+  { path: 'src/store/sqlite/open.ts', word: 'performance.now', because: BUSY_TIMEOUT },
+  { path: 'src/store/sqlite/open.ts', word: 'setTimeout(', because: BUSY_TIMEOUT },
   {
     path: 'src/store/sqlite/group-commit.ts',
     word: 'performance.now',
-    because: MEASURED,
+    because: COMMIT_DURATION,
   },
   { path: 'src/async/wait-for-batch.ts', word: 'setImmediate(', because: BATCH },
-  { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED },
+  { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED_WRITE },
   { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: BATCH },
   { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: COMMIT_EVENTS },
-  { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: MEASURED },
+  { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: COMMIT_DURATION },
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
   { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: RESPONSES },
   { path: 'src/http/server/connection-burst.ts', word: 'setImmediate(', because: BURST },
@@ -75,9 +75,9 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   {
     path: 'src/delivery/transport/deadline.ts',
     word: 'setImmediate(',
-    because: ARRIVED,
+    because: RECEIVED_DATA,
   },
-  { path: 'src/async/running-time.ts', word: 'setImmediate(', because: ARRIVED },
+  { path: 'src/async/running-time.ts', word: 'setImmediate(', because: RECEIVED_DATA },
   { path: 'src/delivery/dispatcher/dispatcher.ts', word: 'setImmediate(', because: ATTEMPTS },
   { path: 'src/http/routes/page-slices.ts', word: 'setImmediate(', because: SLICES },
   {
@@ -210,7 +210,9 @@ test('http/ does not mention any resource', () => {
     /\b(?:events|clients|projects|tasks|subtasks|hooks|deliveries|company|(?:event|client|project|task|subtask|hook|delivery)_(?:id|name))\b/g;
   const wrong = files
     .filter(({ path }) => path.startsWith('src/http/'))
-    .flatMap(({ path, spoken }) => [...spoken.matchAll(resourceType)].map(([word]) => `${path}: ${word}`));
+    .flatMap(({ path, withoutComments }) =>
+      [...withoutComments.matchAll(resourceType)].map(([word]) => `${path}: ${word}`),
+    );
   assert.deepEqual(wrong, []);
 });
 

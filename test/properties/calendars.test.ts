@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { convertIcsCalendar } from 'ts-ics';
-import { datedOf, spanOf } from '../../src/ical/days.ts';
+import { toSpan, toStoredDates } from '../../src/ical/days.ts';
 import { CalendarError } from '../../src/ical/line-reader.ts';
-import { type ReadCalendar, readCalendar } from '../../src/ical/parse.ts';
-import { reasons } from '../../src/ical/skipped.ts';
-import { beginning, ENDING, entryText } from '../../src/ical/write.ts';
-import { zoneAround } from '../../src/ical/zone.ts';
+import { type ParsedCalendar, parseCalendar } from '../../src/ical/parse.ts';
+import { skipReasons } from '../../src/ical/skipped.ts';
+import { CALENDAR_END, writeCalendarStart, writeEntry } from '../../src/ical/write.ts';
+import { createCalendarZone } from '../../src/ical/zone.ts';
 import { oddCalendars } from '../corpus/calendars.ts';
 
-const two = (value: number) => String(value).padStart(2, '0');
+const twoDigits = (value: number) => String(value).padStart(2, '0');
 const day = fc
   .date({ min: new Date('2026-01-01T00:00:00Z'), max: new Date('2029-12-31T00:00:00Z'), noInvalidDate: true })
   .map((date) => date.toISOString().slice(0, 10));
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
-  .map((parts) => parts.map(two).join(':'));
+  .map((parts) => parts.map(twoDigits).join(':'));
 
 /**
  * Start and due dates of an event. Dates are excluded if their written form is read back differently: a time at
  * 00:00:00 means a whole day.
  */
-const dated = fc
+const eventDates = fc
   .tuple(fc.tuple(day, day), fc.tuple(clock, clock), fc.constantFrom('days', 'times', 'open', 'to the end of the day'))
   .map(([days, [one, other], form]) => {
     const [first = '', last = ''] = [...days].sort();
@@ -44,15 +44,15 @@ const name = fc
   )
   .filter((text) => text !== '');
 
-const event = fc.record({ name, dated });
-const zones = fc.constantFrom(undefined, 'Europe/Zurich', 'America/St_Johns', 'Pacific/Chatham', 'UTC');
+const event = fc.record({ name, dated: eventDates });
+const timeZones = fc.constantFrom(undefined, 'Europe/Zurich', 'America/St_Johns', 'Pacific/Chatham', 'UTC');
 
 test('X9 events that are written and read again are equal: names, days and times, with and without a time zone', () => {
   fc.assert(
-    fc.property(fc.array(event, { minLength: 1, maxLength: 8 }), zones, (events, inZone) => {
-      const zone = inZone === undefined ? undefined : zoneAround(inZone, Date.UTC(2025, 0), Date.UTC(2031, 0));
+    fc.property(fc.array(event, { minLength: 1, maxLength: 8 }), timeZones, (events, inZone) => {
+      const zone = inZone === undefined ? undefined : createCalendarZone(inZone, Date.UTC(2025, 0), Date.UTC(2031, 0));
       const entries = events.map(({ name, dated }, index) =>
-        entryText(
+        writeEntry(
           {
             ...dated,
             uid: `event-${index}@elsewhere.test`,
@@ -67,7 +67,7 @@ test('X9 events that are written and read again are equal: names, days and times
           zone,
         ),
       );
-      const text = beginning({ name: 'x', description: '', zone }) + entries.join('') + ENDING;
+      const text = writeCalendarStart({ name: 'x', description: '', zone }) + entries.join('') + CALENDAR_END;
       // An independent parser finds the same events with the same names.
       const others = convertIcsCalendar(undefined, text).events ?? [];
       assert.deepEqual(
@@ -75,7 +75,7 @@ test('X9 events that are written and read again are equal: names, days and times
         events.map(({ name }, index) => [`event-${index}@elsewhere.test`, name]),
       );
       const options = { zone: inZone, domain: 'acme.test', from: '2026-01-01', to: '2029-12-31' };
-      const found = readCalendar(text, options, () => undefined);
+      const found = parseCalendar(text, options, () => undefined);
       assert.deepEqual(
         found.events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date })),
         events.map(({ name, dated }) => ({ event_name: name, ...dated })),
@@ -94,11 +94,11 @@ test('X9 events that are written and read again are equal: names, days and times
 });
 
 test('X9 the dates of an event survive the conversion to iCalendar and back', () => {
-  fc.assert(fc.property(dated, (one) => assert.deepEqual(datedOf(spanOf(one)), one)));
+  fc.assert(fc.property(eventDates, (one) => assert.deepEqual(toStoredDates(toSpan(one)), one)));
 });
 
 /** Optional content lines of a valid event. */
-const extras = [
+const optionalLines = [
   'DTEND;TZID=America/New_York:20270131T110000',
   'DURATION:PT1H',
   'RRULE:FREQ=WEEKLY;COUNT=3',
@@ -112,9 +112,9 @@ const extras = [
   'X-MICROSOFT-CDO-ALLDAYEVENT:FALSE',
 ];
 
-const START = 'DTSTART;TZID=America/New_York:20270131T100000';
+const START_LINE = 'DTSTART;TZID=America/New_York:20270131T100000';
 const calendar = fc
-  .array(fc.subarray(extras), { minLength: 1, maxLength: 6 })
+  .array(fc.subarray(optionalLines), { minLength: 1, maxLength: 6 })
   .map((events) => [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
@@ -122,20 +122,20 @@ const calendar = fc
     ...['BEGIN:VTIMEZONE', 'TZID:Office', 'BEGIN:STANDARD', 'DTSTART:19700101T000000'],
     ...['TZOFFSETFROM:+0100', 'TZOFFSETTO:+0100', 'END:STANDARD', 'END:VTIMEZONE'],
     ...events.flatMap((some, index) => [
-      ...['BEGIN:VEVENT', `UID:event ${index}`, START, `SUMMARY:Event ${index}`],
+      ...['BEGIN:VEVENT', `UID:event ${index}`, START_LINE, `SUMMARY:Event ${index}`],
       ...[...some, 'END:VEVENT'],
     ]),
     'END:VCALENDAR',
   ]);
 
 /** Texts that have a meaning in iCalendar or are known to break parsers. */
-const pieces = [
+const hostileTexts = [
   ...[':', ';', ',', '=', '"', ' ', '\t', '\0', '\ud800', '\\', '/', '-', '+', 'Z', 'T', 'P', '0', '999999999999999'],
   ...['BEGIN:VEVENT', 'END:VEVENT', 'BEGIN:VCALENDAR', 'END:VCALENDAR', 'BEGIN:VALARM', 'BEGIN:X'],
   ...['RRULE:FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30', 'INTERVAL=0', 'COUNT=-1', 'BYSETPOS=366', 'UNTIL=', 'FREQ='],
   ...['RDATE;VALUE=PERIOD:', 'EXDATE:', 'DTSTART:', 'TZID=Nowhere', '__proto__', 'constructor', '20270230T250000'],
 ];
-const text = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 12 }));
+const text = fc.oneof(fc.constantFrom(...hostileTexts), fc.string({ unit: 'binary', maxLength: 12 }));
 
 /** A change of one line. The first line, which marks the file as a calendar, is not changed. */
 const change = fc.record({
@@ -145,9 +145,9 @@ const change = fc.record({
   text,
 });
 
-type Change = { readonly at: number; readonly how: string; readonly place: number; readonly text: string };
+type LineChange = { readonly at: number; readonly how: string; readonly place: number; readonly text: string };
 
-function changed(line: string, { how, place, text }: Change): readonly string[] {
+function applyChange(line: string, { how, place, text }: LineChange): readonly string[] {
   const at = place % (line.length + 1);
   if (how === 'cut') return [line.slice(0, at)];
   if (how === 'insert') return [line.slice(0, at) + text + line.slice(at)];
@@ -160,17 +160,17 @@ function changed(line: string, { how, place, text }: Change): readonly string[] 
 const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
 
 /** Reads a calendar and asserts that messages and examples are our own texts, without internal errors. */
-function read(lines: readonly string[]): ReadCalendar | CalendarError {
-  let found: ReadCalendar;
+function readOrReject(lines: readonly string[]): ParsedCalendar | CalendarError {
+  let found: ParsedCalendar;
   try {
-    found = readCalendar(lines.join('\r\n'), OPTIONS, () => undefined);
+    found = parseCalendar(lines.join('\r\n'), OPTIONS, () => undefined);
   } catch (error) {
     assert.ok(error instanceof CalendarError, String(error));
     assert.match(error.message, /^(?:must be|begins|ends|is within|is beyond|takes too long) /);
     return error;
   }
   for (const { reason, what, examples } of found.dropped) {
-    assert.ok(reason in reasons);
+    assert.ok(reason in skipReasons);
     for (const example of examples) {
       assert.match(example, /^line [1-9]\d*: /);
       assert.ok(example.isWellFormed() && !example.includes('\0') && what.isWellFormed());
@@ -193,7 +193,7 @@ test('X9 a changed line costs at most its own event: all other events are read, 
       // Line 1 stays unchanged as well: as a continuation line it would change the first line.
       const at = 2 + (change.at % (lines.length - 2));
       const line = lines[at] ?? '';
-      const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
+      const found = readOrReject([...lines.slice(0, at), ...applyChange(line, change), ...lines.slice(at + 1)]);
       assert.ok(!(found instanceof CalendarError), String(found));
       const uids = lines.filter((one) => one.startsWith('UID:'));
       // A folded line becomes part of the previous line, so the event of the previous line may be lost.
@@ -214,10 +214,10 @@ test('X9 odd calendars with several changes are read or rejected in our own word
       const all = [...lines];
       for (const one of changes) {
         const at = 1 + (one.at % (all.length - 1));
-        all.splice(at, 1, ...changed(all[at] ?? '', one));
+        all.splice(at, 1, ...applyChange(all[at] ?? '', one));
         if (all.length < 2) return;
       }
-      read(all);
+      readOrReject(all);
     }),
     { numRuns: 1_000 },
   );

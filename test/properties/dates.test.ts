@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayBeginsAt, dayEndsAt, isDueBeforeStart, parseCalendarTime, parseDay } from '../../src/http/fields/dates.ts';
+import {
+  endOfDayMs,
+  isDueBeforeStart,
+  parseCalendarTime,
+  parseDay,
+  startOfDayMs,
+} from '../../src/http/fields/dates.ts';
 
-const two = (value: number) => String(value).padStart(2, '0');
-const four = (value: number) => String(value).padStart(4, '0');
+const twoDigits = (value: number) => String(value).padStart(2, '0');
+const fourDigits = (value: number) => String(value).padStart(4, '0');
 
 /** A year, month and day of a date that may not exist. */
-const written = fc.tuple(
+const anyDate = fc.tuple(
   fc.integer({ min: 0, max: 9999 }),
   fc.integer({ min: 0, max: 13 }),
   fc.integer({ min: 0, max: 32 }),
 );
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
-  .map((parts) => parts.map(two).join(':'));
+  .map((parts) => parts.map(twoDigits).join(':'));
 const realDay = fc
   .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
   .map((date) => date.toISOString().slice(0, 10));
@@ -30,8 +36,8 @@ function isRealDay(year: number, month: number, day: number): boolean {
 
 test('C9 yyyymmdd is accepted exactly if the day exists', () => {
   fc.assert(
-    fc.property(written, ([year, month, day]) => {
-      const [y, m, d] = [four(year), two(month), two(day)];
+    fc.property(anyDate, ([year, month, day]) => {
+      const [y, m, d] = [fourDigits(year), twoDigits(month), twoDigits(day)];
       const wanted = isRealDay(year, month, day) ? `${y}-${m}-${d}` : undefined;
       assert.equal(parseDay(`${y}${m}${d}`), wanted);
       assert.equal(parseCalendarTime(`${y}${m}${d}`), wanted && `${wanted} 00:00:00`);
@@ -58,7 +64,7 @@ test('C9 text in neither format is not a date', () => {
 test('C25 a day contains exactly its own timestamps', () => {
   fc.assert(
     fc.property(realDay, (day) => {
-      const [begins, ends] = [dayBeginsAt(day), dayEndsAt(day)];
+      const [begins, ends] = [startOfDayMs(day), endOfDayMs(day)];
       assert.equal(ends - begins, 86_399_999);
       for (const timestamp of [begins, ends]) assert.equal(new Date(timestamp).toISOString().slice(0, 10), day);
     }),

@@ -21,7 +21,7 @@ const steps = [
 ] as const;
 type Step = readonly [what: (typeof steps)[number], which: number];
 
-const pendingAt = (position: number): PendingDelivery => ({
+const pendingDeliveryAt = (position: number): PendingDelivery => ({
   deliveryId: position + 1_000,
   position,
   kind: 'new_event',
@@ -61,25 +61,27 @@ class QueueModel {
     switch (what) {
       case 'commit':
       case 'commit elsewhere': {
-        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => pendingAt(this.committed + index + 1));
+        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) =>
+          pendingDeliveryAt(this.committed + index + 1),
+        );
         this.committed += rows.length;
         this.#pending.push(...rows);
         this.#unacknowledged.push(what === 'commit' ? rows : undefined);
         return true;
       }
       case 'hear':
-        return this.#hear(which);
+        return this.#deliverCommitEvent(which);
       case 'read':
-        return this.#read();
+        return this.#beginRead();
       case 'have read':
-        return this.#haveRead();
+        return this.#finishRead();
       case 'begin': {
-        const row = this.queue.next(0);
+        const row = this.queue.takeNext(0);
         if (row !== undefined) this.#inFlight.push(this.queue.begin(row, 0));
         return row !== undefined;
       }
       case 'answer':
-        return this.#answer(which);
+        return this.#completeAttempt(which);
       case 'write': {
         const rows = this.#unwritten.splice(0);
         this.#pending = this.#pending.filter((row) => !rows.includes(row));
@@ -95,7 +97,7 @@ class QueueModel {
   }
 
   /** Delivers a commit event. Commit events may arrive in another order than their commits. */
-  #hear(which: number): boolean {
+  #deliverCommitEvent(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
     if (rows === undefined) this.queue.hasUnread = true;
@@ -103,7 +105,7 @@ class QueueModel {
     return true;
   }
 
-  #read(): boolean {
+  #beginRead(): boolean {
     const { queue } = this;
     if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnread || !queue.canDispatch(0)) return false;
     queue.isPrefetching = true;
@@ -112,15 +114,15 @@ class QueueModel {
     return true;
   }
 
-  #haveRead(): boolean {
+  #finishRead(): boolean {
     if (this.#reading === undefined) return false;
-    this.queue.addNext(this.#reading, this.#reading.length < READ_CONCURRENCY);
+    this.queue.addReadPage(this.#reading, this.#reading.length < READ_CONCURRENCY);
     this.#reading = undefined;
     this.queue.isPrefetching = false;
     return true;
   }
 
-  #answer(which: number): boolean {
+  #completeAttempt(which: number): boolean {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
     this.delivered.push(flight.row.position);

@@ -6,7 +6,7 @@ import { validateRecord } from '../../src/import-from-api/validate-record.ts';
 import { account } from '../corpus/existing-service.ts';
 
 const numbers = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.double({ min: 0, max: 1e6, noNaN: true }));
-const value = fc.oneof(fc.jsonValue(), numbers, numbers.map(String), fc.constant(undefined));
+const anyValue = fc.oneof(fc.jsonValue(), numbers, numbers.map(String), fc.constant(undefined));
 
 for (const resourceType of listedTypes) {
   const [record] = account.lists[resourceType.name as keyof typeof account.lists];
@@ -16,11 +16,11 @@ for (const resourceType of listedTypes) {
   const names = optional.map(([name]) => name);
 
   test(`C42 with any values of another service in the optional fields of ${resourceType.name}, the record is imported, and lost values are reported`, () => {
-    const some = fc
+    const someFields = fc
       .subarray(names)
-      .chain((fields) => fc.tuple(...fields.map((field) => fc.tuple(fc.constant(field), value))));
+      .chain((fields) => fc.tuple(...fields.map((field) => fc.tuple(fc.constant(field), anyValue))));
     fc.assert(
-      fc.property(some, (fields) => {
+      fc.property(someFields, (fields) => {
         const written = { ...record, ...Object.fromEntries(fields) };
         const result = validateRecord(resourceType, JSON.stringify(written), 0);
         assert.ok('input' in result, JSON.stringify(result));

@@ -4,32 +4,32 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
-import { locked } from '../../src/store/prepared-queries.ts';
+import { withRowLocks } from '../../src/store/prepared-queries.ts';
 import { atEnd } from '../kit/cleanup.ts';
-import { openAt } from '../kit/database/database.ts';
+import { openStoreAt } from '../kit/database/database.ts';
 import { eventually } from '../kit/eventually.ts';
-import { nodesOn, ownersOf, pendingNow, personAt } from '../kit/service/nodes.ts';
+import { leaseOwners, pendingDeliveryIds, personAt, registeredNodeIds } from '../kit/service/nodes.ts';
 import type { TestService } from '../kit/service/service.ts';
-import { shared } from '../kit/service/stores.ts';
+import { sharedStores } from '../kit/service/stores.ts';
 
 const HOOKS = 40;
 const EVENTS = 12;
 const CHANGES = 6;
 
 /** The clock of heartbeats runs this many times faster than real time, so that a silent node is evicted sooner. */
-const SPEED = 10;
+const HEARTBEAT_SPEED = 10;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
-const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 1 });
+const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, ms: 1 });
 
 /**
  * Generates the outcomes of the attempts to a target (after the last one, 200) and its response times in milliseconds.
  */
-const script = fc.record({
+const targetScript = fc.record({
   outcomes: fc.array(
-    fc.constantFrom<Outcome>(
+    fc.constantFrom<AttemptOutcome>(
       ...Array.from({ length: 8 }, () => answered(200)),
       answered(500),
       answered(204),
@@ -47,7 +47,7 @@ const script = fc.record({
   }),
 });
 
-type Script = { outcomes: Outcome[]; takesMs: number[] };
+type TargetScript = { outcomes: AttemptOutcome[]; takesMs: number[] };
 
 /** Creates a real clock whose timers can be paused, like in a paused process. Attempts in flight continue. */
 function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void } {
@@ -56,8 +56,9 @@ function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void 
   return {
     realClock: {
       now: systemClock.now,
-      monotonic: () => systemClock.monotonic() * SPEED,
-      after: (waitMs, run) => systemClock.after(waitMs / SPEED, () => void (isPaused ? heldTimers.push(run) : run())),
+      monotonic: () => systemClock.monotonic() * HEARTBEAT_SPEED,
+      after: (waitMs, run) =>
+        systemClock.after(waitMs / HEARTBEAT_SPEED, () => void (isPaused ? heldTimers.push(run) : run())),
     },
     pause() {
       isPaused = true;
@@ -72,7 +73,10 @@ function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void 
 }
 
 /** Simulates targets that follow their scripts, for the attempts of all nodes. */
-function targetsOf(scripts: readonly Script[]): { attempt: Attempt; started: readonly { hook: number; at: number }[] } {
+function createScriptedTargets(scripts: readonly TargetScript[]): {
+  attempt: Attempt;
+  started: readonly { hook: number; at: number }[];
+} {
   const started: { hook: number; at: number }[] = [];
   const counts = new Map<number, number>();
   return {
@@ -91,13 +95,13 @@ function targetsOf(scripts: readonly Script[]): { attempt: Attempt; started: rea
   };
 }
 
-async function endedBy({ baseUrl }: TestService): Promise<number> {
+async function countEndedHooks({ baseUrl }: TestService): Promise<number> {
   const text = await (await fetch(`${baseUrl}/metrics`)).text();
   const counts = [...text.matchAll(/^carillon_hooks_ended_total\{.*\} (\d+)$/gm)].map(([, count]) => Number(count));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-for (const { test, testService, database: newDatabase } of shared) {
+for (const { test, testService, database: newDatabase } of sharedStores) {
   type Node = TestService & { pause(): void; resume(): void };
 
   async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
@@ -108,7 +112,7 @@ for (const { test, testService, database: newDatabase } of shared) {
 
   /** Checks the state of each hook: it must follow from its attempts, in the order in which they were stored. */
   async function check(t: TestContext, database: string, started: readonly { hook: number; at: number }[]) {
-    const { read } = await openAt(t, database, { as: 'command' });
+    const { read } = await openStoreAt(t, database, { as: 'command' });
     const hooks = await read.selectFrom('hooks').selectAll().orderBy('hook_id').execute();
     const attempts = await read.selectFrom('attempts').selectAll().orderBy('attempt_id').execute();
     const audit = await read.selectFrom('audit').selectAll().where('action', '=', 'hook.ended').execute();
@@ -149,13 +153,13 @@ for (const { test, testService, database: newDatabase } of shared) {
 
   async function run(t: TestContext, handOver: (nodes: Node[], database: string, attempt: Attempt) => Promise<void>) {
     t.diagnostic(`SEED=${seed}`);
-    const scripts = fc.sample(script, { numRuns: HOOKS, seed });
-    const { attempt, started } = targetsOf(scripts);
+    const scripts = fc.sample(targetScript, { numRuns: HOOKS, seed });
+    const { attempt, started } = createScriptedTargets(scripts);
     const database = await newDatabase(t);
     const nodes = [await startNode(t, database, attempt), await startNode(t, database, attempt)];
     const [first] = nodes;
     if (first === undefined) throw new Error('no node');
-    const owner = await first.account('acme.test');
+    const owner = await first.createAccount('acme.test');
     const create = (index: number) => {
       const node = nodes[index % nodes.length] ?? first;
       return personAt(node, owner).carillon;
@@ -167,9 +171,9 @@ for (const { test, testService, database: newDatabase } of shared) {
       await Promise.all(Array.from({ length: EVENTS / CHANGES }, (_, index) => create(index).events.create(event)));
       await handOver(nodes, database, attempt);
     }
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       20_000,
     );
@@ -181,22 +185,22 @@ for (const { test, testService, database: newDatabase } of shared) {
     const { nodes, database, started } = await run(t, async (both) => {
       const node = both[round % 2];
       round += 1;
-      const store = await openAt(t, both[0]?.database ?? '', { as: 'command' });
-      const before = await nodesOn(store);
+      const store = await openStoreAt(t, both[0]?.database ?? '', { as: 'command' });
+      const before = await registeredNodeIds(store);
       node?.pause();
       // The other node evicts the paused node and claims its hook queues, while its attempts still complete.
       await eventually(
-        () => nodesOn(store),
+        () => registeredNodeIds(store),
         (now) => now.length < before.length,
       );
       node?.resume();
       await eventually(
-        () => nodesOn(store),
+        () => registeredNodeIds(store),
         (now) => now.length === before.length,
       );
     });
     const { ended, fenced, attempts } = await check(t, database, started);
-    const counted = await Promise.all(nodes.map(endedBy));
+    const counted = await Promise.all(nodes.map(countEndedHooks));
     assert.equal(
       counted.reduce((sum, count) => sum + count, 0),
       ended,
@@ -218,13 +222,13 @@ for (const { test, testService, database: newDatabase } of shared) {
 
   test('C18 a stopping node keeps the lease of a hook queue until a failure is stored', async (t) => {
     const database = await newDatabase(t);
-    const store = await openAt(t, database, { as: 'command' });
-    const openAttempts = new Map<string, (outcome: Outcome) => void>();
+    const store = await openStoreAt(t, database, { as: 'command' });
+    const openAttempts = new Map<string, (outcome: AttemptOutcome) => void>();
     const attempt: Attempt = ({ target }) =>
       new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));
     const options = { retryWaits: '10s,10s' };
-    const stops = await testService(t, { database, options, ports: { attempt } });
-    const owner = await stops.account('acme.test');
+    const stoppingNode = await testService(t, { database, options, ports: { attempt } });
+    const owner = await stoppingNode.createAccount('acme.test');
     const [slow, fails] = ['/slow', '/fails'].map((path) =>
       owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9${path}`, event: 'new_event' }),
     );
@@ -253,7 +257,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const isLocked = Promise.withResolvers<void>();
     const lockTransaction = store.write(async (tx) => {
       const slow = tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId);
-      await locked(tx.queries, slow).execute();
+      await withRowLocks(tx.queries, slow).execute();
       isLocked.resolve();
       await unlock.promise;
     });
@@ -266,7 +270,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       (count) => count === 1,
     );
     openAttempts.get('/fails')?.(answered(500));
-    const stopped = stops.stop();
+    const stopped = stoppingNode.stop();
     // The other node polls for work once a second; it sends five heartbeats in that time.
     const heartbeats = async () => {
       const nodes = await store.read.selectFrom('nodes').select('heartbeat').orderBy('node_id').execute();
@@ -279,12 +283,12 @@ for (const { test, testService, database: newDatabase } of shared) {
       .select('lease_owner')
       .where('hook_id', '=', failsId)
       .executeTakeFirstOrThrow();
-    assert.equal(lease_owner, (await nodesOn(store))[0], 'the lease is kept until the result is stored');
+    assert.equal(lease_owner, (await registeredNodeIds(store))[0], 'the lease is kept until the result is stored');
     unlock.resolve();
     await lockTransaction;
     await stopped;
     const owners = await eventually(
-      () => ownersOf(store),
+      () => leaseOwners(store),
       (all) => (all.get(String(failsId)) ?? 0) !== 0,
     );
     assert.notEqual(owners.get(String(failsId)), lease_owner);

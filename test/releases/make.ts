@@ -16,7 +16,7 @@ import { startProcess } from '../kit/service/service-process.ts';
  */
 
 /** Placeholder for the URL of the target. Tests replace it with a real URL. */
-const TARGET = 'http://target.invalid';
+const TARGET_PLACEHOLDER = 'http://target.invalid';
 
 const folder = mkdtempSync(join(tmpdir(), 'carillon-release-'));
 const path = join(folder, 'carillon.db');
@@ -29,10 +29,10 @@ const target = await startTarget(context, (response, { path: wanted }) => {
   response.writeHead(wanted === '/failing' ? 500 : wanted === '/refusing' ? 401 : 200).end();
 });
 
-const account = (domain: string) =>
+const createAccount = (domain: string) =>
   carillonJson(['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { environment });
-const acme = await account('acme.test');
-const other = await account('other.test');
+const acme = await createAccount('acme.test');
+const other = await createAccount('other.test');
 const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
 const { user_id } = await carillonJson(['users', 'create', ...member, '--role', 'member'], { environment });
 const { key: memberKey } = await carillonJson(['keys', 'create', ...member], { environment });
@@ -42,8 +42,9 @@ const revoked = await carillonJson(['keys', 'create', ...member, '--label', 'rev
 await carillonJson(['keys', 'revoke', '--domain', 'acme.test', '--id', revoked.id], { environment });
 
 const service = await startProcess({ ...environment, CARILLON_PORT: '0' });
-const as = (domain: string, key: string) => new Carillon({ baseUrl: service.baseUrl, auth: apiKey({ domain, key }) });
-const owner = as('acme.test', acme.key);
+const clientOf = (domain: string, key: string) =>
+  new Carillon({ baseUrl: service.baseUrl, auth: apiKey({ domain, key }) });
+const owner = clientOf('acme.test', acme.key);
 const day = { start_date: '20270101', due_date: '20270102' };
 
 const hooks = {
@@ -52,7 +53,10 @@ const hooks = {
   refusing: await owner.hooks.create({ target_url: target.at('/refusing'), event: 'completed_task' }),
   hanging: await owner.hooks.create({ target_url: target.at('/hanging'), event: 'new_task' }),
   deleted: await owner.hooks.create({ target_url: target.at('/deleted'), event: 'new_project' }),
-  others: await as('other.test', other.key).hooks.create({ target_url: target.at('/others'), event: 'new_event' }),
+  others: await clientOf('other.test', other.key).hooks.create({
+    target_url: target.at('/others'),
+    event: 'new_event',
+  }),
 };
 await owner.hooks.delete(hooks.deleted.id);
 
@@ -69,11 +73,11 @@ await owner.subtasks.create(task_id, { subtask_name: 'A subtask', users: [user_i
 await owner.tasks.update(task_id, { completed: 1 });
 for (const event_name of ['First', 'Second', 'To be deleted'])
   await owner.events.create({ event_name, ...day, project_id });
-await as('acme.test', memberKey).events.create({ event_name: "The member's", ...day });
-await as('other.test', other.key).events.create({ event_name: 'Of the other account', ...day });
+await clientOf('acme.test', memberKey).events.create({ event_name: "The member's", ...day });
+await clientOf('other.test', other.key).events.create({ event_name: 'Of the other account', ...day });
 const { data: events } = await owner.events.list();
-const doomed = events.find(({ event_name }) => event_name === 'To be deleted');
-await owner.events.delete(doomed?.event_id ?? '');
+const eventToDelete = events.find(({ event_name }) => event_name === 'To be deleted');
+await owner.events.delete(eventToDelete?.event_id ?? '');
 
 await eventually(
   async () => [await owner.hooks.get(hooks.refusing.id), await owner.hooks.get(hooks.failing.id)] as const,
@@ -102,13 +106,13 @@ const keys = {
   revoked: revoked.key,
 };
 const file = fileURLToPath(new URL(`${version}.sql`, import.meta.url));
-writeFileSync(file, dump(path, { keys, hooks }).replaceAll(target.url, TARGET), { flag: 'wx' });
+writeFileSync(file, dumpAsSql(path, { keys, hooks }).replaceAll(target.url, TARGET_PLACEHOLDER), { flag: 'wx' });
 process.stdout.write(`${file}\n`);
 for (const close of cleanup) await close();
 rmSync(folder, { recursive: true, force: true });
 
 /** Dumps a database as SQL. The first line is a comment with the keys and hooks as JSON. */
-function dump(of: string, metadata: object): string {
+function dumpAsSql(of: string, metadata: object): string {
   const database = new DatabaseSync(of);
   const schema = database
     .prepare("select name, sql from sqlite_master where sql <> '' and name not like 'sqlite%'")
@@ -117,7 +121,7 @@ function dump(of: string, metadata: object): string {
     database
       .prepare(`select * from ${table}`)
       .all()
-      .map((row) => `insert into ${table} values (${Object.values(row).map(literal).join(', ')});`);
+      .map((row) => `insert into ${table} values (${Object.values(row).map(sqlLiteral).join(', ')});`);
   const tables = database
     .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite%'")
     .all();
@@ -133,7 +137,7 @@ function dump(of: string, metadata: object): string {
   return `${lines.join('\n')}\n`;
 }
 
-function literal(value: unknown): string {
+function sqlLiteral(value: unknown): string {
   if (value === null) return 'null';
   return typeof value === 'number' ? String(value) : `'${String(value).replaceAll("'", "''")}'`;
 }

@@ -1,44 +1,44 @@
 import { nodes } from './cluster/nodes.ts';
 import { backups } from './crash/backups.ts';
 import { kills } from './crash/kill.ts';
-import { power } from './crash/power-loss.ts';
-import { removal } from './crash/retry-limit.ts';
+import { powerLoss } from './crash/power-loss.ts';
+import { hookRemoval } from './crash/retry-limit.ts';
 import { stops } from './crash/sigterm.ts';
-import { injection } from './crash/syscall-faults.ts';
+import { syscallFaults } from './crash/syscall-faults.ts';
 import { fuzz } from './fuzz/fuzz.ts';
-import { hostile } from './hostile-receivers/hostile-receivers.ts';
+import { hostileReceivers } from './hostile-receivers/hostile-receivers.ts';
 import { khal } from './interop.ts';
 import { model } from './model/model-test.ts';
 import { oneCaller } from './one-caller/one-caller.ts';
 import { overload } from './overload/overload.ts';
-import { deletion } from './races/delete-during-delivery.ts';
+import { hookDeletion } from './races/delete-during-delivery.ts';
 import type { ReliabilityTest } from './reliability-test.ts';
-import { canary } from './secret-leaks/secret-leaks.ts';
-import { mutationTable, seededBugTest } from './seeded-bugs.ts';
+import { secretLeaks } from './secret-leaks/secret-leaks.ts';
+import { mutationTest, seededBugTest } from './seeded-bugs.ts';
 import { simulation } from './simulation/simulation.ts';
 import { ssrf } from './ssrf/ssrf.ts';
 import { tenants } from './tenant-isolation/tenant-isolation.ts';
 
 /** Every reliability test, in the order of docs/reliability.md. */
-export const proofs: readonly ReliabilityTest[] = [
+export const reliabilityTests: readonly ReliabilityTest[] = [
   kills,
-  power,
-  injection,
+  powerLoss,
+  syscallFaults,
   simulation,
   seededBugTest,
-  removal,
-  deletion,
+  hookRemoval,
+  hookDeletion,
   nodes,
   ssrf,
-  hostile,
+  hostileReceivers,
   tenants,
   fuzz,
   overload,
   stops,
   backups,
-  canary,
+  secretLeaks,
   oneCaller,
-  mutationTable,
+  mutationTest,
   model,
   khal,
 ];

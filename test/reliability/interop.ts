@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestService, temporaryFolder } from '../kit/service/service.ts';
-import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from './reliability-test.ts';
 
 /** Reliability test X9 with khal, an independent calendar program (`apt-get install khal`). */
 export const khal: ReliabilityTest = {
@@ -18,7 +18,7 @@ export const khal: ReliabilityTest = {
   execute,
 };
 
-const configOf = (folder: string) => `[calendars]
+const createConfig = (folder: string) => `[calendars]
 [[bells]]
 path = ${join(folder, 'bells')}
 [locale]
@@ -33,10 +33,10 @@ longdatetimeformat = %Y-%m-%d %H:%M
 path = ${join(folder, 'khal.db')}
 `;
 
-async function execute({ context, log }: Run): Promise<RunResult> {
+async function execute({ context, log }: RunParameters): Promise<RunResult> {
   const folder = temporaryFolder(context);
   const config = join(folder, 'khal.conf');
-  writeFileSync(config, configOf(folder));
+  writeFileSync(config, createConfig(folder));
   const khal = (...args: readonly string[]) =>
     execFileSync('khal', ['-c', config, ...args], {
       encoding: 'utf8',
@@ -44,7 +44,7 @@ async function execute({ context, log }: Run): Promise<RunResult> {
     });
 
   /** Lists the entries of a day: times, title, categories. */
-  const list = (day: string) =>
+  const listEntries = (day: string) =>
     khal(
       'list',
       '--format',
@@ -58,20 +58,20 @@ async function execute({ context, log }: Run): Promise<RunResult> {
       .split('\n');
 
   const carillon = await startTestService(context, `sqlite:${join(folder, 'carillon.db')}`, {});
-  const { carillon: own } = await carillon.account('acme.test');
+  const { carillon: client } = await carillon.createAccount('acme.test');
   const year = new Date().getUTCFullYear() + 1;
-  const { project_id } = await own.projects.create({ project_name: 'Bells' });
+  const { project_id } = await client.projects.create({ project_name: 'Bells' });
   const create = (event_name: string, start_date: string, due_date: string) =>
-    own.events.create({ event_name, start_date, due_date, project_id });
+    client.events.create({ event_name, start_date, due_date, project_id });
   await create('All day: 予定 😀; a, b\\c', `${year}0330`, `${year}0331`);
   await create('At nine, after the clocks have changed', `${year}-03-31 09:00:00`, `${year}-03-31 10:30:00`);
   await create('To midnight', `${year}-03-31 22:00:00`, `${year}-03-31 23:59:59`);
-  await own.tasks.create(project_id, { task_name: 'Due', due_date: `${year}0331` });
-  const { url } = await own.calendars.create({ scope: 'account', time_zone: 'Europe/Zurich' });
+  await client.tasks.create(project_id, { task_name: 'Due', due_date: `${year}0331` });
+  const { url } = await client.calendars.create({ scope: 'account', time_zone: 'Europe/Zurich' });
   const text = await (await fetch(url)).text();
   writeFileSync(join(folder, 'ours.ics'), text);
   khal('import', '--batch', '-a', 'bells', join(folder, 'ours.ics'));
-  const shown = list(`${year}-03-31`);
+  const shown = listEntries(`${year}-03-31`);
   for (const line of shown) log(line);
   const found = shown.map((line) => line.replace(/^[^|]*\|/, '')).sort();
   assert.deepEqual(
@@ -100,12 +100,12 @@ async function execute({ context, log }: Run): Promise<RunResult> {
   const [written = ''] = readdirSync(join(folder, 'bells'))
     .map((name) => readFileSync(join(folder, 'bells', name), 'utf8'))
     .filter((ics) => ics.includes('Made in khal'));
-  const report = await own.events.import({ ics: written });
-  const brought = (await own.events.list({ from: `${year}0401` })).data.map(({ start_date, due_date }) => [
+  const report = await client.events.import({ ics: written });
+  const importedDates = (await client.events.list({ from: `${year}0401` })).data.map(({ start_date, due_date }) => [
     start_date,
     due_date,
   ]);
   assert.equal(report.created, '3');
-  assert.deepEqual(brought[0], [`${year}-04-01 14:00:00`, `${year}-04-01 15:15:00`]);
-  return { counts: { 'entries shown': found.length, 'entries read back': brought.length }, broken: [] };
+  assert.deepEqual(importedDates[0], [`${year}-04-01 14:00:00`, `${year}-04-01 15:15:00`]);
+  return { counts: { 'entries shown': found.length, 'entries read back': importedDates.length }, broken: [] };
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A test, identified by its file and full name. */
-type Catcher = { readonly file: string; readonly name: string };
+type TestReference = { readonly file: string; readonly name: string };
 
 /** A plausible mistake, as a change of the source, and the test that must fail with it. */
 export type Mutation = {
@@ -15,7 +15,7 @@ export type Mutation = {
   readonly file: string;
   /** Text replacements. `from` must occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
-  readonly caughtBy: Catcher;
+  readonly caughtBy: TestReference;
   /**
    * Marks a seeded bug: the reliability test that must find it too, the count to run it with, and the report
    * that proves it, so that an unrelated fault does not count. See `test/reliability/seeded-bugs.ts`.
@@ -230,7 +230,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a late deadline is evaluated before the received data is read',
     file: 'src/delivery/transport/deadline.ts',
-    changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
+    changes: [['setImmediate(() => setImmediate(expireUnlessCancelled));', 'expireUnlessCancelled();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
       name: 'C19 a response that arrived during a process pause counts, over TCP: it is read before the deadline fires',
@@ -264,7 +264,12 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a change does not record its occurrence',
     file: 'src/resources/core/define-resource.ts',
-    changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
+    changes: [
+      [
+        '      recordOccurrences(write, [\n        ...moved,',
+        '      if (facts) recordOccurrences(write, [\n        ...moved,',
+      ],
+    ],
     caughtBy: {
       file: 'test/stories/delivery/walk.test.ts',
       name: 'C8 PUT /clients/{client_id} changes and records exactly the stated occurrences',
@@ -322,12 +327,12 @@ export const mutations: readonly Mutation[] = [
         const retryAfterMs = parseRetryAfter(`,
       ],
       [
-        '  { userAgent, clock }: Ports,\n  { order, leftMs }: Trying,\n  connection: Connection,',
-        '  ports: Ports,\n  { order, leftMs }: Trying,\n  connection: Connection,',
+        '  { userAgent, clock }: AttemptPorts,\n  { order, leftMs }: TimedAttempt,\n  connection: Connection,',
+        '  ports: AttemptPorts,\n  { order, leftMs }: TimedAttempt,\n  connection: Connection,',
       ],
       [
-        '  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();',
-        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();',
+        '  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();',
+        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();',
       ],
     ],
     caughtBy: {
@@ -411,7 +416,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a change ignores If-Match',
     file: 'src/http/routes/mount.ts',
-    changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
+    changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'etagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/routes/etag.test.ts',
       name: 'X5 of concurrent changes with the same ETag, exactly one succeeds',
@@ -508,7 +513,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'calendar files of one account fill the whole queue',
     file: 'src/ical/parse-in-child-process.ts',
-    changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
+    changes: [['maxWaitingPerGroup: 2,', 'maxWaitingPerGroup: 8,']],
     caughtBy: {
       file: 'src/ical/parse.test.ts',
       name: 'X9 ten files of one account leave a parser and most of the queue to other accounts',
@@ -535,9 +540,9 @@ export const mutations: readonly Mutation[] = [
 ];
 
 /** A copy of the source and its tests that can be modified safely. */
-export type Copy = { readonly folder: string; remove(): void };
+export type SourceCopy = { readonly folder: string; remove(): void };
 
-export function copySource(): Copy {
+export function copySource(): SourceCopy {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-mutations-'));
   for (const part of ['src', 'packages', 'test', 'demo', 'package.json']) {
     const filter = (path: string) => !['node_modules', 'dist'].includes(basename(path));
@@ -548,39 +553,39 @@ export function copySource(): Copy {
 }
 
 /** Result of a test run: the tests that failed, and the output. */
-export type Run = { readonly red: readonly string[]; readonly output: string };
+export type MutationRun = { readonly failedTests: readonly string[]; readonly output: string };
 
 /** Applies a mutation to a copy, runs its test, and reverts it. Throws if the change no longer fits the source. */
-export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
+export function runMutation(mutation: Mutation, copy: SourceCopy): Promise<MutationRun> {
   return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
 }
 
 /** Applies a mutation to a copy, runs `work`, and reverts it. Throws if the change no longer fits the source. */
 export async function withMutation<T>(
   { description, file, changes }: Mutation,
-  { folder }: Copy,
+  { folder }: SourceCopy,
   work: () => Promise<T>,
 ): Promise<T> {
   const path = join(folder, file);
-  const whole = readFileSync(path, 'utf8');
-  writeFileSync(path, mutated(whole, changes, `${file}: ${description}`));
+  const original = readFileSync(path, 'utf8');
+  writeFileSync(path, applyChanges(original, changes, `${file}: ${description}`));
   try {
     return await work();
   } finally {
-    writeFileSync(path, whole);
+    writeFileSync(path, original);
   }
 }
 
-function mutated(whole: string, changes: Mutation['changes'], where: string): string {
+function applyChanges(original: string, changes: Mutation['changes'], where: string): string {
   return changes.reduce((text, [from, to]) => {
     const places = text.split(from).length - 1;
     if (places !== 1) throw new Error(`${where}: the change fits ${places} places, not one; bring it up to date`);
     return text.replace(from, () => to);
-  }, whole);
+  }, original);
 }
 
 /** Runs one test of a file; returns the names of the tests that failed. */
-export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
+export function runTest({ file, name }: TestReference, folder: string): Promise<MutationRun> {
   const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];
   const environment = Object.fromEntries(
@@ -593,7 +598,7 @@ export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
       { env: { ...environment, TEST_STORES: 'SQLite' }, timeout: 60_000, maxBuffer: 2 ** 26 },
       (_error, output, errors) => {
         const red = [...output.matchAll(/^not ok \d+ - (.*)$/gm)].map(([, text = '']) => text.replaceAll('\\', ''));
-        resolve({ red, output: output + errors });
+        resolve({ failedTests: red, output: output + errors });
       },
     );
   });

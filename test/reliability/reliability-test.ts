@@ -21,11 +21,11 @@ export type ReliabilityTest = {
   readonly lacks?: () => string | undefined;
   /** Reason for a promise that does not hold, and what would help. */
   readonly heldBack?: string;
-  readonly execute: (run: Run) => Promise<RunResult>;
+  readonly execute: (run: RunParameters) => Promise<RunResult>;
 };
 
 /** Parameters of one run. */
-export type Run = {
+export type RunParameters = {
   readonly count: number;
   /** Source of all randomness: the same seed repeats the run, as far as a real machine can. */
   readonly seed: number;

@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Surroundings, surroundings } from '../kit/surroundings.ts';
+import { type MeasurementEnvironment, measurementEnvironment } from '../kit/surroundings.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 
 /** Stored result of a full run: the counters, the machine and the commit. */
-export type Result = RunResult &
-  Surroundings & {
+export type StoredResult = RunResult &
+  MeasurementEnvironment & {
     readonly count: number;
     readonly seed: number;
     readonly seconds: number;
@@ -14,24 +14,24 @@ export type Result = RunResult &
   };
 
 /** Total duration of all smoke runs, one after the other, from the last time that all of them passed. */
-export type QuickResult = Surroundings & { readonly seconds: number };
+export type SmokeResult = MeasurementEnvironment & { readonly seconds: number };
 
 /** All results by the id of their test; `quick` is the duration of the smoke runs. */
-type Results = Readonly<Record<string, Result>> & { readonly quick?: QuickResult };
+type StoredResults = Readonly<Record<string, StoredResult>> & { readonly quick?: SmokeResult };
 
-const file = fileURLToPath(new URL('results.json', import.meta.url));
+const resultsFile = fileURLToPath(new URL('results.json', import.meta.url));
 
-const readResults = (): Results => JSON.parse(readFileSync(file, 'utf8'));
+const readResults = (): StoredResults => JSON.parse(readFileSync(resultsFile, 'utf8'));
 
-function write(id: string, result: Result | QuickResult): void {
-  writeFileSync(file, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
+function writeResult(id: string, result: StoredResult | SmokeResult): void {
+  writeFileSync(resultsFile, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
 }
 
 export function storeSmokeDuration(seconds: number, commit: string): void {
-  write('quick', { seconds, ...surroundings(commit) });
+  writeResult('quick', { seconds, ...measurementEnvironment(commit) });
 }
 
-export function quickResult(): QuickResult | undefined {
+export function smokeResult(): SmokeResult | undefined {
   return readResults().quick;
 }
 
@@ -40,15 +40,15 @@ export function quickResult(): QuickResult | undefined {
  * replaces no result.
  */
 export function storeResult(
-  proof: ReliabilityTest,
-  ran: Pick<Result, 'counts' | 'broken' | 'count' | 'seed' | 'seconds' | 'commit'> & { readonly lacks?: string },
+  reliabilityTest: ReliabilityTest,
+  run: Pick<StoredResult, 'counts' | 'broken' | 'count' | 'seed' | 'seconds' | 'commit'> & { readonly lacks?: string },
 ): void {
-  const previous = resultOf(proof);
-  if (ran.lacks !== undefined && previous !== undefined && previous.lacks === undefined) return;
-  write(proof.id, { ...ran, ...surroundings(ran.commit) });
+  const previous = resultOf(reliabilityTest);
+  if (run.lacks !== undefined && previous !== undefined && previous.lacks === undefined) return;
+  writeResult(reliabilityTest.id, { ...run, ...measurementEnvironment(run.commit) });
 }
 
 /** Returns the stored result of a test, or undefined if its full run has never been made. */
-export function resultOf({ id }: Pick<ReliabilityTest, 'id'>): Result | undefined {
+export function resultOf({ id }: Pick<ReliabilityTest, 'id'>): StoredResult | undefined {
   return readResults()[id];
 }

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { globalSetup, globalTeardown } from '../kit/global-setup.ts';
-import { chosen } from '../kit/service/stores.ts';
+import { chosenStores } from '../kit/service/stores.ts';
 import { currentCommit } from '../kit/surroundings.ts';
-import { proofs } from './index.ts';
+import { reliabilityTests } from './index.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 import { storeResult, storeSmokeDuration } from './results.ts';
 
@@ -20,14 +20,14 @@ const { values, positionals } = parseArgs({
   options: { count: { type: 'string' }, seed: { type: 'string' }, quick: { type: 'boolean', default: false } },
 });
 const log = (line = '') => void process.stdout.write(`${line}\n`);
-const named = positionals.map((word) => {
-  const found = proofs.find(({ id, name }) => id === word || name === word);
+const requestedTests = positionals.map((word) => {
+  const found = reliabilityTests.find(({ id, name }) => id === word || name === word);
   if (found !== undefined) return found;
-  log(`There is no proof ${word}; there is ${proofs.map(({ id, name }) => `${id} ${name}`).join(', ')}.`);
+  log(`There is no proof ${word}; there is ${reliabilityTests.map(({ id, name }) => `${id} ${name}`).join(', ')}.`);
   return process.exit(1);
 });
 
-function numberIn(name: 'count' | 'seed', min: number): number | undefined {
+function numberOption(name: 'count' | 'seed', min: number): number | undefined {
   const text = values[name];
   if (text === undefined) return undefined;
   const value = Number(text);
@@ -35,8 +35,8 @@ function numberIn(name: 'count' | 'seed', min: number): number | undefined {
   log(`--${name} must be a whole number from ${min}.`);
   return process.exit(1);
 }
-const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
-const requestedCount = numberIn('count', 1);
+const seed = numberOption('seed', 0) ?? Date.now() % 2 ** 31;
+const requestedCount = numberOption('count', 1);
 // A run is complete if it uses all databases and the full count, and does not replay a known failure.
 const isComplete =
   requestedCount === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
@@ -45,32 +45,39 @@ const commit = currentCommit();
 if (isComplete && commit === undefined) log('The source is not as committed: what it comes to is said, and not kept.');
 
 /** Runs one test and prints its result. The result of a full run is stored. Returns whether the promise holds. */
-async function execute(proof: ReliabilityTest): Promise<boolean> {
-  const count = requestedCount ?? (values.quick ? (proof.smoke ?? proof.full) : proof.full);
-  log(`${proof.id} ${proof.title}`);
+async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
+  const count =
+    requestedCount ?? (values.quick ? (reliabilityTest.smoke ?? reliabilityTest.full) : reliabilityTest.full);
+  log(`${reliabilityTest.id} ${reliabilityTest.title}`);
   const began = performance.now();
-  const store = (came: RunResult & { lacks?: string }) => {
+  const store = (outcome: RunResult & { lacks?: string }) => {
     const seconds = Math.round((performance.now() - began) / 1_000);
-    if (isFullRun && commit !== undefined) storeResult(proof, { ...came, count, seed, seconds, commit });
+    if (isFullRun && commit !== undefined) storeResult(reliabilityTest, { ...outcome, count, seed, seconds, commit });
     return seconds;
   };
-  const lacks = proof.lacks?.();
+  const lacks = reliabilityTest.lacks?.();
   if (lacks !== undefined) {
     log(`  not run: ${lacks}`);
     store({ counts: {}, broken: [], lacks });
     return false;
   }
-  log(`  ${count} ${proof.unit}, seed ${seed}`);
+  log(`  ${count} ${reliabilityTest.unit}, seed ${seed}`);
   const endings: Parameters<Cleanup['after']>[0][] = [];
   const context: Cleanup = { after: (close) => void endings.push(close) };
   try {
-    const figure = await proof.execute({ count, seed, stores: chosen, context, log: (line) => log(`  ${line}`) });
-    for (const [what, counted] of Object.entries(figure.counts)) log(`  ${what}: ${counted.toLocaleString('en')}`);
-    for (const line of figure.broken.slice(0, MAX_PRINTED)) log(`  BROKEN: ${line}`);
-    if (figure.broken.length > MAX_PRINTED) log(`  and ${figure.broken.length - MAX_PRINTED} more`);
-    const seconds = store(figure);
-    log(`  ${figure.broken.length === 0 ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s`);
-    return figure.broken.length === 0;
+    const result = await reliabilityTest.execute({
+      count,
+      seed,
+      stores: chosenStores,
+      context,
+      log: (line) => log(`  ${line}`),
+    });
+    for (const [what, counted] of Object.entries(result.counts)) log(`  ${what}: ${counted.toLocaleString('en')}`);
+    for (const line of result.broken.slice(0, MAX_PRINTED)) log(`  BROKEN: ${line}`);
+    if (result.broken.length > MAX_PRINTED) log(`  and ${result.broken.length - MAX_PRINTED} more`);
+    const seconds = store(result);
+    log(`  ${result.broken.length === 0 ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s`);
+    return result.broken.length === 0;
   } catch (error) {
     const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
     log(`  ABORTED: ${said}`);
@@ -87,13 +94,13 @@ setInterval(() => undefined, 60_000);
 await globalSetup();
 try {
   const began = performance.now();
-  const selected = values.quick ? proofs.filter(({ smoke }) => smoke !== undefined) : proofs;
-  for (const proof of named.length > 0 ? named : selected) {
-    allHold = (await execute(proof)) && allHold;
+  const selected = values.quick ? reliabilityTests.filter(({ smoke }) => smoke !== undefined) : reliabilityTests;
+  for (const reliabilityTest of requestedTests.length > 0 ? requestedTests : selected) {
+    allHold = (await execute(reliabilityTest)) && allHold;
   }
   const seconds = Math.round((performance.now() - began) / 1_000);
   log(`${allHold ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s in all`);
-  const isAllSmoke = isComplete && values.quick && named.length === 0;
+  const isAllSmoke = isComplete && values.quick && requestedTests.length === 0;
   if (isAllSmoke && allHold && commit !== undefined) storeSmokeDuration(seconds, commit);
 } finally {
   await globalTeardown();

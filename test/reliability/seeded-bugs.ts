@@ -1,8 +1,16 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type Copy, copySource, type Mutation, mutations, runMutation, runTest, withMutation } from './mutations.ts';
-import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
+import {
+  copySource,
+  type Mutation,
+  mutations,
+  runMutation,
+  runTest,
+  type SourceCopy,
+  withMutation,
+} from './mutations.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from './reliability-test.ts';
 
 /** Mutations that a reliability test has to find, in addition to their unit test. */
 const seededBugs = mutations.filter((mutation) => mutation.planted !== undefined);
@@ -22,7 +30,7 @@ export const seededBugTest: ReliabilityTest = {
   execute,
 };
 
-async function execute({ count, seed, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, log }: RunParameters): Promise<RunResult> {
   const copy = copySource();
   const counts: Record<string, number | string> = { 'seeded bugs': 0, caught: 0 };
   const broken: string[] = [];
@@ -32,18 +40,19 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
       const { description, planted } = mutation;
       if (planted === undefined) continue;
       const { proof, count: times, expectedFault } = planted;
-      const again = [proof, '--count', String(times), '--seed', String(seed)];
-      if (!passingWithout.has(again.join())) {
-        const { faults, output } = await runReliabilityTest(copy, again);
+      const testArguments = [proof, '--count', String(times), '--seed', String(seed)];
+      if (!passingWithout.has(testArguments.join())) {
+        const { faults, output } = await runReliabilityTest(copy, testArguments);
         if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} fails without the bug: ${output}`);
-        passingWithout.add(again.join());
+        passingWithout.add(testArguments.join());
       }
-      const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, again));
+      const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, testArguments));
       const seen = faults.find((fault) => expectedFault.test(fault));
       counts['seeded bugs'] = Number(counts['seeded bugs']) + 1;
-      if (seen === undefined) broken.push(`${description}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      if (seen === undefined)
+        broken.push(`${description}: not found by ${testArguments.join(' ')}: ${output.slice(-2_000)}`);
       else counts.caught = Number(counts.caught) + 1;
-      counts[description] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
+      counts[description] = seen === undefined ? 'not caught' : `${proof}: ${shortenViolation(seen)}`;
       log(`${description}: ${counts[description]}`);
     }
   } finally {
@@ -57,7 +66,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
  * found nothing.
  */
 async function runReliabilityTest(
-  { folder }: Copy,
+  { folder }: SourceCopy,
   args: readonly string[],
 ): Promise<{ faults: string[]; output: string }> {
   const child = spawn(process.execPath, [join(folder, 'test/reliability/run.ts'), ...args], {
@@ -75,16 +84,16 @@ async function runReliabilityTest(
  * Shortens a violation, and drops the command that repeats the run, because that command would run the unmodified
  * source.
  */
-function shortened(line: string): string {
+function shortenViolation(line: string): string {
   const description = line.replace(/ \(npm run .*$/, '');
   return description.length > 120 ? `${description.slice(0, 119)}…` : description;
 }
 
 /** Number of copies of the source that are mutated and tested concurrently. */
-const COPIES = 2;
+const COPY_COUNT = 2;
 
 /** Reliability test R17: every mutation must fail its test. A test that passes with its mutation asserts too little. */
-export const mutationTable: ReliabilityTest = {
+export const mutationTest: ReliabilityTest = {
   id: 'R17',
   name: 'mutations',
   title: 'mutations in a copy of the source, each with the test that must fail',
@@ -92,20 +101,20 @@ export const mutationTable: ReliabilityTest = {
   unit: 'mutations',
   smoke: undefined,
   full: mutations.length,
-  execute: executeTable,
+  execute: executeMutations,
 };
 
-async function executeTable({ count, log }: Run): Promise<RunResult> {
+async function executeMutations({ count, log }: RunParameters): Promise<RunResult> {
   const chosen = mutations.slice(0, count);
   const broken: string[] = [];
   let caught = 0;
   const next = chosen[Symbol.iterator]();
   await Promise.all(
-    Array.from({ length: COPIES }, async () => {
+    Array.from({ length: COPY_COUNT }, async () => {
       const copy = copySource();
       try {
         for (const mutation of next) {
-          const line = (await faultIn(mutation, copy)) ?? '';
+          const line = (await findMutationFault(mutation, copy)) ?? '';
           if (line === '') caught += 1;
           else broken.push(line);
           log(line === '' ? `${mutation.description}: caught` : line);
@@ -122,13 +131,13 @@ async function executeTable({ count, log }: Run): Promise<RunResult> {
  * Returns the reason for which a mutation is not caught, or undefined if its test passes without the mutation and
  * fails with it.
  */
-async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
+async function findMutationFault(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
   const { description, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);
-  if (unmutated.red.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
+  if (unmutated.failedTests.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
     return `${description}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
-  const { red, output } = await runMutation(mutation, copy);
-  return red.includes(caughtBy.name)
+  const { failedTests, output } = await runMutation(mutation, copy);
+  return failedTests.includes(caughtBy.name)
     ? undefined
     : `${description}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
 }

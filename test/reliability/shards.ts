@@ -1,7 +1,7 @@
-import { type Cleanup, within } from '../kit/cleanup.ts';
+import { type Cleanup, withCleanup } from '../kit/cleanup.ts';
 import { type SeededRandom, seededRandom } from '../kit/random.ts';
 import type { TestStore } from '../kit/service/stores.ts';
-import type { Run } from './reliability-test.ts';
+import type { RunParameters } from './reliability-test.ts';
 
 /** A part of the runs, on its own database, with its own cleanup. */
 export type Shard = {
@@ -14,7 +14,7 @@ export type Shard = {
 /** Counters and violations of a part of the runs. */
 export type PartialResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
-export type Split = {
+export type ShardOptions = {
   /** Number of runs on one database before a new database is created, so that the final comparison stays small. */
   readonly maxPerShard: number;
   /** Share of the runs that use PostgreSQL if both databases are tested. */
@@ -23,8 +23,8 @@ export type Split = {
 
 /** Runs all databases concurrently, shard by shard, and sums the results. */
 export async function runInShards(
-  { count, seed, stores, log }: Run,
-  { maxPerShard, postgresShare }: Split,
+  { count, seed, stores, log }: RunParameters,
+  { maxPerShard, postgresShare }: ShardOptions,
   work: (shard: Shard) => Promise<PartialResult>,
 ): Promise<PartialResult> {
   const random = seededRandom(seed);
@@ -32,8 +32,8 @@ export async function runInShards(
   const broken: string[] = [];
   const countFor = ({ name }: TestStore) => {
     if (stores.length === 1) return count;
-    const there = Math.ceil(count * postgresShare);
-    return name === 'PostgreSQL' ? there : count - there;
+    const onPostgres = Math.ceil(count * postgresShare);
+    return name === 'PostgreSQL' ? onPostgres : count - onPostgres;
   };
   const perStore = stores.map((store) => ({ store, rng: random.fork(), all: countFor(store) }));
   await waitForAll(
@@ -41,7 +41,7 @@ export async function runInShards(
       for (let left = all; left > 0; left -= maxPerShard) {
         const times = Math.min(left, maxPerShard);
         // An aborted shard is a violation; the counters of earlier shards are kept.
-        const part = await within((context) => work({ context, store, times, random: rng })).catch(abortedPart);
+        const part = await withCleanup((context) => work({ context, store, times, random: rng })).catch(abortedResult);
         for (const [what, number] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + number;
         broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
         log(`${store.name}: ${all - left + times} of ${all}, ${part.broken.length} faults`);
@@ -52,7 +52,7 @@ export async function runInShards(
 }
 
 /** Returns the result of a shard that threw. */
-export function abortedPart(error: unknown): PartialResult {
+export function abortedResult(error: unknown): PartialResult {
   return { counts: {}, broken: [`aborted: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
 }
 

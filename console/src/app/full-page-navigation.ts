@@ -1,20 +1,20 @@
-import type { Page, Window } from '../../../packages/sdk/src/api-types.ts';
-import type { Lists } from '../../../packages/sdk/src/resource-methods.ts';
+import type { Page, PageWindow } from '../../../packages/sdk/src/api-types.ts';
+import type { ListMethods } from '../../../packages/sdk/src/resource-methods.ts';
 import type { CallOptions } from '../../../packages/sdk/src/transport.ts';
 
 /** Maximum and default page size of the API (C7). */
-const MAX_RECORDS = 1_000;
+const MAX_PAGE_SIZE = 1_000;
 
 /**
  * Lists up to `limit` records. The API may end a page early because its records are long (C7); this function then
  * requests the rest.
  */
-export async function wholePage<T, F extends Window>(
-  resource: Pick<Lists<T, F>, 'list'>,
+export async function listFullPage<T, F extends PageWindow>(
+  resource: Pick<ListMethods<T, F>, 'list'>,
   filters: F,
   signal: AbortSignal,
 ): Promise<Page<T>> {
-  const { limit = MAX_RECORDS } = filters;
+  const { limit = MAX_PAGE_SIZE } = filters;
   const options: CallOptions = { signal };
   const { paging, ...first } = await resource.list(filters, options);
   const data = [...first.data];

@@ -1,6 +1,6 @@
-import type { Assigned, AssignedTeam } from '../../../packages/sdk/src/api-types.ts';
+import type { AssignedTeam, AssignedUser } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
+import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
 import { errorMessage } from './use-query.ts';
 
 /** Thrown when another user has changed the same field since the record was displayed. */
@@ -22,20 +22,20 @@ export class EditConflictError<T> extends Error {
  * @param expected the record as displayed when the user began to edit
  * @throws EditConflictError with the current record
  */
-export async function change<T extends object, C extends object>(
-  resource: Gets<T> & Updates<T, C>,
+export async function updateIfUnchanged<T extends object, C extends object>(
+  resource: GetMethod<T> & UpdateMethod<T, C>,
   id: string,
   changes: C,
   expected: T,
 ): Promise<T> {
-  const now = await resource.get(id);
-  const isConflict = Object.keys(changes).some((field) => serialized(now, field) !== serialized(expected, field));
-  if (isConflict) throw new EditConflictError(now);
+  const current = await resource.get(id);
+  const isConflict = Object.keys(changes).some((field) => fieldAsJson(current, field) !== fieldAsJson(expected, field));
+  if (isConflict) throw new EditConflictError(current);
   return resource.update(id, changes);
 }
 
 /** Returns the changes that undo an update: the previous value of each changed field. */
-export function restore<T extends object, C extends object>(changes: C, before: T): C {
+export function inverseChanges<T extends object, C extends object>(changes: C, before: T): C {
   const previousValue = (field: string) => {
     const value: unknown = Reflect.get(before, field);
     return Array.isArray(value) ? idsOf(value) : value;
@@ -44,11 +44,11 @@ export function restore<T extends object, C extends object>(changes: C, before: 
 }
 
 /** Returns the ids of assigned users or teams: requests to the API contain ids instead of objects. */
-export function idsOf(assigned: readonly (Assigned | AssignedTeam)[]): string[] {
-  return assigned.map((one) => ('user_id' in one ? one.user_id : one.team_id));
+export function idsOf(assigned: readonly (AssignedUser | AssignedTeam)[]): string[] {
+  return assigned.map((assignee) => ('user_id' in assignee ? assignee.user_id : assignee.team_id));
 }
 
-function serialized(record: object, field: string): string {
+function fieldAsJson(record: object, field: string): string {
   return JSON.stringify(Reflect.get(record, field));
 }
 

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 
 /** A route of the console: the path segments after `#/`, and the query after `?`. */
-export type Location = { readonly path: readonly string[]; readonly query: URLSearchParams };
+export type Route = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
 /**
  * Reads the route from the URL fragment. Browsers never send the fragment to the server, so it may contain the token
  * of an invitation.
  */
-function readLocation(): Location {
+function readRoute(): Route {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   return {
     path: path
@@ -26,10 +26,10 @@ function decodeSegment(part: string): string {
   }
 }
 
-export const currentRoute = signal<Location>(readLocation());
+export const currentRoute = signal<Route>(readRoute());
 
 addEventListener('hashchange', () => {
-  currentRoute.value = readLocation();
+  currentRoute.value = readRoute();
 });
 
 /** Returns the `href` of a screen or of the page of a record: `#/tasks/27`. */
@@ -37,8 +37,8 @@ export function hrefTo(...path: readonly (string | number)[]): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
-export function navigate(address: string): void {
-  location.hash = address;
+export function navigate(href: string): void {
+  location.hash = href;
 }
 
 /** Changes query parameters of the route without a new history entry; empty values are removed. */

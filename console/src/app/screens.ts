@@ -3,20 +3,20 @@ import type { IconName } from '../components/icon.tsx';
 import type { RecordProps, ScreenProps } from './router.ts';
 
 /** Definition of a screen: path segment, title, audience and lazy import. */
-export type Screen = {
+export type ScreenDefinition = {
   readonly name: string;
   readonly title: string;
   readonly icon: IconName;
   /** Heading in the sidebar; undefined for a screen that has no sidebar entry. */
   readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
-  readonly forAdmins?: true;
+  readonly isAdminOnly?: true;
   load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
   /** Loads the page of a single record; undefined for a screen without such pages. */
-  one?(): Promise<{ default: FunctionComponent<RecordProps> }>;
+  loadRecordPage?(): Promise<{ default: FunctionComponent<RecordProps> }>;
 };
 
 /** All screens, in the order of the sidebar. The first screen is the start page. */
-export const screens: readonly Screen[] = [
+export const screens: readonly ScreenDefinition[] = [
   {
     name: 'calendar',
     title: 'Calendar',
@@ -30,7 +30,7 @@ export const screens: readonly Screen[] = [
     icon: 'folder',
     group: 'Plan',
     load: () => import('../screens/projects/projects.tsx'),
-    one: () => import('../screens/projects/project.tsx'),
+    loadRecordPage: () => import('../screens/projects/project.tsx'),
   },
   {
     name: 'tasks',
@@ -38,7 +38,7 @@ export const screens: readonly Screen[] = [
     icon: 'task',
     group: 'Plan',
     load: () => import('../screens/tasks/tasks.tsx'),
-    one: () => import('../screens/tasks/task.tsx'),
+    loadRecordPage: () => import('../screens/tasks/task.tsx'),
   },
   { name: 'time', title: 'Time', icon: 'clock', group: 'Plan', load: () => import('../screens/time/time.tsx') },
   {
@@ -47,7 +47,7 @@ export const screens: readonly Screen[] = [
     icon: 'archive',
     group: 'Plan',
     load: () => import('../screens/clients/clients.tsx'),
-    one: () => import('../screens/clients/client.tsx'),
+    loadRecordPage: () => import('../screens/clients/client.tsx'),
   },
   {
     name: 'contacts',
@@ -55,7 +55,7 @@ export const screens: readonly Screen[] = [
     icon: 'user',
     group: 'Plan',
     load: () => import('../screens/contacts/contacts.tsx'),
-    one: () => import('../screens/contacts/contact.tsx'),
+    loadRecordPage: () => import('../screens/contacts/contact.tsx'),
   },
   {
     name: 'overview',
@@ -71,7 +71,7 @@ export const screens: readonly Screen[] = [
     icon: 'activity',
     group: 'Integrate',
     load: () => import('../screens/activity/feed.tsx'),
-    one: () => import('../screens/activity/occurrence-detail.tsx'),
+    loadRecordPage: () => import('../screens/activity/occurrence-detail.tsx'),
   },
   { name: 'keys', title: 'Keys', icon: 'key', group: 'Account', load: () => import('../screens/keys/keys.tsx') },
   {
@@ -79,7 +79,7 @@ export const screens: readonly Screen[] = [
     title: 'People',
     icon: 'people',
     group: 'Account',
-    forAdmins: true,
+    isAdminOnly: true,
     load: () => import('../screens/people/people.tsx'),
   },
   { name: 'teams', title: 'Teams', icon: 'people', group: 'Account', load: () => import('../screens/teams/teams.tsx') },

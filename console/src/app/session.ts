@@ -5,7 +5,7 @@ import { apiAccount } from '../components/api-call.tsx';
 import { client } from './client.ts';
 
 /** The signed-in user and their account. */
-export type Session = { readonly user: User; readonly company: Company };
+export type CurrentSession = { readonly user: User; readonly company: Company };
 
 /**
  * localStorage key of the signed-in user's id. All tabs share one session cookie, so each tab must notice when
@@ -22,27 +22,27 @@ addEventListener('storage', ({ key, newValue }) => {
 });
 
 /** The current session: `unknown` until the first response, undefined when signed out. */
-export const session = signal<Session | 'unknown' | undefined>('unknown');
+export const session = signal<CurrentSession | 'unknown' | undefined>('unknown');
 
 /** Whether the session expired or was revoked while the console was open. */
-export const hasEnded = signal(false);
+export const hasSessionEnded = signal(false);
 
 /** Clears the session after it has expired or was revoked, so that the sign-in form is shown. */
 export function endSession(): void {
-  hasEnded.value = session.value !== 'unknown';
+  hasSessionEnded.value = session.value !== 'unknown';
   session.value = undefined;
 }
 
 /** Loads the user and the account that the session cookie belongs to. */
-export async function findSession(): Promise<void> {
+export async function loadSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
     apiAccount.domain = company.domain;
     localStorage.setItem(USER_STORAGE_KEY, user.user_id);
     session.value = { user, company };
-    hasEnded.value = false;
+    hasSessionEnded.value = false;
   } catch (error) {
-    if (!isSignedOut(error)) throw error;
+    if (!isSignedOutError(error)) throw error;
     session.value = undefined;
   }
 }
@@ -53,15 +53,15 @@ export async function signOut(): Promise<void> {
   session.value = undefined;
 }
 
-export function isSignedOut(error: unknown): boolean {
+export function isSignedOutError(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'signed_out';
 }
 
 /** Returns the current session, for components that are only rendered when signed in. */
-export function currentUser(): Session {
+export function currentSession(): CurrentSession {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');
   return value;
 }
 
-export const isAdmin = () => currentUser().user.role !== 'member';
+export const isAdmin = () => currentSession().user.role !== 'member';

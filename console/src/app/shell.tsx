@@ -1,14 +1,14 @@
 import type { FunctionComponent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { PlainHttp } from '../auth/auth-layout.tsx';
+import { PlainHttpWarning } from '../auth/auth-layout.tsx';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { currentRoute, hrefTo, type RecordProps, type ScreenProps } from './router.ts';
-import { type Screen, screens } from './screens.ts';
-import { currentUser, isAdmin, signOut } from './session.ts';
+import { type ScreenDefinition, screens } from './screens.ts';
+import { currentSession, isAdmin, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
-import { attempt, errorMessage } from './use-query.ts';
+import { errorMessage, runWithToast } from './use-query.ts';
 import './shell.css';
 
 /** Frame around every screen: header, sidebar and signed-in user. */
@@ -28,22 +28,26 @@ export function Shell() {
       <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
         Skip to content
       </button>
-      <PlainHttp />
+      <PlainHttpWarning />
       <header class="bar">
         <Button variant="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
         <img src="./bell.svg" alt="" width={20} height={20} />
-        <strong class="cut">{currentUser().company.company_name}</strong>
+        <strong class="cut">{currentSession().company.company_name}</strong>
       </header>
       <Sidebar current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>
-        <ScreenLoader key={screen.one === undefined ? screen.name : path.join('/')} screen={screen} rest={rest} />
+        <ScreenLoader
+          key={screen.loadRecordPage === undefined ? screen.name : path.join('/')}
+          screen={screen}
+          rest={rest}
+        />
       </main>
     </div>
   );
 }
 
-function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
-  const { user, company } = currentUser();
+function Sidebar({ current, isOpen, onLeave }: { current: ScreenDefinition; isOpen: boolean; onLeave: () => void }) {
+  const { user, company } = currentSession();
   const groups = ['Plan', 'Integrate', 'Account'] as const;
   return (
     <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onLeave()}>
@@ -59,7 +63,7 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
           <h2>{group}</h2>
           <ul>
             {screens
-              .filter((screen) => screen.group === group && (!screen.forAdmins || isAdmin()))
+              .filter((screen) => screen.group === group && (!screen.isAdminOnly || isAdmin()))
               .map(({ name, title, icon }) => (
                 <li key={name}>
                   <a href={hrefTo(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
@@ -84,22 +88,24 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
           {user.user_name.trim() === '' ? user.email : user.user_name}
         </a>
         <ThemeButton />
-        <Button variant="quiet" icon="signOut" label="Sign out" onClick={() => attempt(signOut)} />
+        <Button variant="quiet" icon="signOut" label="Sign out" onClick={() => runWithToast(signOut)} />
       </div>
     </aside>
   );
 }
 
 /** Loads the code of a screen, or of the page of one record, on the first visit, and renders it. */
-function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
+function ScreenLoader({ screen, rest }: { screen: ScreenDefinition; rest: readonly string[] }) {
   const [id] = rest;
-  const [found, setFound] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>({});
+  const [loaded, setLoaded] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>(
+    {},
+  );
   const load = () =>
-    (id !== undefined && screen.one !== undefined ? screen.one() : screen.load())
-      .then((module) => setFound({ Component: module.default }))
-      .catch((error: unknown) => setFound({ fault: errorMessage(error) }));
+    (id !== undefined && screen.loadRecordPage !== undefined ? screen.loadRecordPage() : screen.load())
+      .then((module) => setLoaded({ Component: module.default }))
+      .catch((error: unknown) => setLoaded({ fault: errorMessage(error) }));
   useEffect(() => void load(), [screen]);
-  const { Component, fault } = found;
+  const { Component, fault } = loaded;
   if (Component !== undefined) return <Component rest={rest} id={id ?? ''} />;
   return (
     <div class="page">

@@ -5,7 +5,7 @@ import { ConfirmDialog } from '../components/dialog.tsx';
 import { Checkbox, RadioGroup, Select, TextArea, TextField } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Menu } from '../components/menu.tsx';
-import { Empty, Page } from '../components/page.tsx';
+import { EmptyState, Page } from '../components/page.tsx';
 import { Sparkline } from '../components/sparkline.tsx';
 import { showToast, Toasts } from '../components/toast.tsx';
 import { ThemeButton } from './theme.tsx';
@@ -119,10 +119,10 @@ export function Styleguide() {
           </table>
         </section>
         <section class="card" aria-label="Nothing">
-          <Empty icon="calendar" title="Nothing on the calendar yet">
+          <EmptyState icon="calendar" title="Nothing on the calendar yet">
             <p>Drag over some days, or write one line above.</p>
             <Button variant="primary">Create the first event</Button>
-          </Empty>
+          </EmptyState>
         </section>
         {isAsking && (
           <ConfirmDialog

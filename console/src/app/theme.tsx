@@ -18,7 +18,7 @@ export function applyTheme(): void {
   else document.documentElement.dataset.theme = theme.value;
 }
 
-function choose(chosen: Theme): void {
+function setTheme(chosen: Theme): void {
   theme.value = chosen;
   if (chosen === 'system') localStorage.removeItem(STORAGE_KEY);
   else localStorage.setItem(STORAGE_KEY, chosen);
@@ -36,7 +36,7 @@ export function ThemeChoice() {
         { value: 'light', text: 'Light' },
         { value: 'dark', text: 'Dark' },
       ]}
-      onChange={choose}
+      onChange={setTheme}
     />
   );
 }
@@ -49,7 +49,7 @@ export function ThemeButton() {
       variant="quiet"
       icon={isDark ? 'sun' : 'moon'}
       label={isDark ? 'Light colours' : 'Dark colours'}
-      onClick={() => choose(isDark ? 'light' : 'dark')}
+      onClick={() => setTheme(isDark ? 'light' : 'dark')}
     />
   );
 }

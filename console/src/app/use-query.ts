@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { showToast } from '../components/toast.tsx';
-import { endSession, isSignedOut } from './session.ts';
+import { endSession, isSignedOutError } from './session.ts';
 
 /** State of a query: data, loading or error. Previous data stays visible during a reload. */
 export type Query<T> = {
@@ -50,7 +50,7 @@ export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: r
 }
 
 /** Collects the records of all pages of a list. */
-export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
+export async function collectAll<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = [];
   for await (const record of records) found.push(record);
   return found;
@@ -61,16 +61,16 @@ export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
  * session is ended.
  */
 export function errorMessage(error: unknown): string {
-  if (isSignedOut(error)) {
+  if (isSignedOutError(error)) {
     endSession();
     return 'You have been signed out.';
   }
   if (!(error instanceof CarillonError)) return error instanceof Error ? error.message : String(error);
   if (error.code === 'sign_in_refused') return 'These do not belong together. Check the email and the passphrase.';
   if (error.code === 'too_many_tries')
-    return `Too many wrong tries from here. Wait ${span(error.retryAfterS ?? 60)}, then try again.`;
+    return `Too many wrong tries from here. Wait ${formatWaitTime(error.retryAfterS ?? 60)}, then try again.`;
   if (error.code === 'rate_limited')
-    return `This account calls more often than its operator allows. Wait ${span(error.retryAfterS ?? 1)}, then try again.`;
+    return `This account calls more often than its operator allows. Wait ${formatWaitTime(error.retryAfterS ?? 1)}, then try again.`;
   if (error.code === 'connection') return 'The service cannot be reached. Check that it runs, and try again.';
   if (error.code === 'timeout') return 'The service took too long. Try again; what was sent may have been done.';
   if (error.code === 'not_found') return 'There is nothing here: it was deleted, or it is not yours to see.';
@@ -80,7 +80,7 @@ export function errorMessage(error: unknown): string {
   return error.message;
 }
 
-export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
+export const formatWaitTime = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
 /** Returns the validation errors by field name, as sentences to show below the fields. */
 export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
@@ -101,13 +101,13 @@ export type Submission = {
 };
 
 /** Returns the submit handler of a form, together with its busy and error state. */
-export function useSubmission(work: () => Promise<unknown>): Submission {
+export function useSubmission(action: () => Promise<unknown>): Submission {
   const [state, setState] = useState<Omit<Submission, 'submit'>>({ isBusy: false, faults: {}, fault: undefined });
   const submit = async (event: Event) => {
     event.preventDefault();
     setState({ ...state, isBusy: true });
     try {
-      await work();
+      await action();
       setState({ isBusy: false, faults: {}, fault: undefined });
     } catch (error) {
       const faults = fieldErrors(error);
@@ -118,18 +118,18 @@ export function useSubmission(work: () => Promise<unknown>): Submission {
 }
 
 /** Runs an action and reports success or failure as a toast. Returns whether it succeeded. */
-export async function attempt(
-  work: () => Promise<unknown>,
-  done?: string | { readonly text: string; readonly undo: () => void },
+export async function runWithToast(
+  action: () => Promise<unknown>,
+  successMessage?: string | { readonly text: string; readonly undo: () => void },
 ): Promise<boolean> {
   try {
-    await work();
+    await action();
   } catch (error) {
     showToast(errorMessage(error), { isBad: true });
     return false;
   }
-  if (typeof done === 'string') showToast(done);
-  else if (done !== undefined) showToast(done.text, { undo: done.undo });
+  if (typeof successMessage === 'string') showToast(successMessage);
+  else if (successMessage !== undefined) showToast(successMessage.text, { undo: successMessage.undo });
   return true;
 }
 

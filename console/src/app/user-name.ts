@@ -2,7 +2,7 @@ import type { Role } from '../../../packages/sdk/src/people.ts';
 import type { Tone } from '../components/badge.tsx';
 
 /** Display name of a user: the name, or the email address if the name is empty. */
-export function nameOf(user: { readonly user_name: string; readonly email: string }): string {
+export function displayNameOf(user: { readonly user_name: string; readonly email: string }): string {
   return user.user_name.trim() === '' ? user.email : user.user_name;
 }
 

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { Invited } from '../../../packages/sdk/src/console.ts';
+import type { InvitedUser } from '../../../packages/sdk/src/console.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
 import { hrefTo } from '../app/router.ts';
-import { findSession } from '../app/session.ts';
+import { loadSession } from '../app/session.ts';
 import { useQuery, useSubmission } from '../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
@@ -12,8 +12,8 @@ import { AuthLayout } from './auth-layout.tsx';
 import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
 /** Page behind a one-time link for an invitation or a passphrase reset: the user sets a passphrase and is signed in. */
-export function Welcome({ token }: { readonly token: string }) {
-  const invitation = useQuery(() => findInvitation(token), [token]);
+export function AcceptInvitation({ token }: { readonly token: string }) {
+  const invitation = useQuery(() => loadInvitation(token), [token]);
   return (
     <AuthLayout title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
       {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
@@ -38,7 +38,7 @@ export function Welcome({ token }: { readonly token: string }) {
 }
 
 /** Loads the invitation that a token belongs to; null when the token is used, expired or unknown. */
-async function findInvitation(token: string): Promise<Invited | null> {
+async function loadInvitation(token: string): Promise<InvitedUser | null> {
   try {
     return await client.invitation(token);
   } catch (error) {
@@ -47,12 +47,12 @@ async function findInvitation(token: string): Promise<Invited | null> {
   }
 }
 
-function PassphraseForm({ token, invitation }: { token: string; invitation: Invited }) {
+function PassphraseForm({ token, invitation }: { token: string; invitation: InvitedUser }) {
   const [passphrase, setPassphrase] = useState('');
   const { email, user_name, domain, has_passphrase } = invitation;
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     await client.welcome(token, passphrase);
-    await findSession();
+    await loadSession();
     // Replace the history entry, so that Back does not return to the used link.
     location.replace(hrefTo('calendar'));
   });

@@ -6,7 +6,7 @@ const LOOPBACK_HOST = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 const isPlainHttp = location.protocol === 'http:' && !LOOPBACK_HOST.test(location.hostname);
 
 /** Warning that the console is served over unencrypted HTTP. It is not shown for a loopback address. */
-export function PlainHttp() {
+export function PlainHttpWarning() {
   if (!isPlainHttp) return null;
   return (
     <p class="banner">
@@ -19,7 +19,7 @@ export function PlainHttp() {
 export function AuthLayout({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
     <main class="door">
-      <PlainHttp />
+      <PlainHttpWarning />
       <div class="card">
         <div class="brand">
           <img src="./bell.svg" alt="" width={32} height={32} />

@@ -1,23 +1,23 @@
 import type { Session } from '../../../packages/sdk/src/people.ts';
 import { client } from '../app/client.ts';
-import { all, attempt, useQuery } from '../app/use-query.ts';
+import { collectAll, runWithToast, useQuery } from '../app/use-query.ts';
 import { Badge, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Timestamp } from '../components/timestamp.tsx';
 
 /** List of the active sessions of a user, each with a button that revokes the session. */
-export function Sessions({ userId }: { readonly userId: string }) {
-  const sessions = useQuery((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
+export function SessionList({ userId }: { readonly userId: string }) {
+  const sessions = useQuery((signal) => collectAll(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {
     return sessions.fault === undefined ? <LoadingSkeleton lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
   }
-  const end = async (ended: readonly Session[], done: string) => {
-    await attempt(async () => {
-      for (const { id } of ended) await client.sessions.end(id);
+  const endSessions = async (sessionsToEnd: readonly Session[], done: string) => {
+    await runWithToast(async () => {
+      for (const { id } of sessionsToEnd) await client.sessions.end(id);
     }, done);
     sessions.reload();
   };
-  const isOwn = sessions.data.some(({ current }) => current === '1');
+  const hasCurrentSession = sessions.data.some(({ current }) => current === '1');
   const others = sessions.data.filter(({ current }) => current !== '1');
   if (sessions.data.length === 0) return <p class="soft">Not signed in anywhere.</p>;
   return (
@@ -29,7 +29,7 @@ export function Sessions({ userId }: { readonly userId: string }) {
             <li key={session.id}>
               <div class="grow">
                 <div class="row">
-                  <strong>{agentOf(session)}</strong>
+                  <strong>{browserName(session)}</strong>
                   {session.current === '1' && <Badge tone="good">this one</Badge>}
                 </div>
                 <p class="small soft">
@@ -39,8 +39,8 @@ export function Sessions({ userId }: { readonly userId: string }) {
               </div>
               {session.current !== '1' && (
                 <Button
-                  label={`End the session of ${agentOf(session)} from ${session.source}`}
-                  onClick={() => end([session], 'That session has ended.')}
+                  label={`End the session of ${browserName(session)} from ${session.source}`}
+                  onClick={() => endSessions([session], 'That session has ended.')}
                 >
                   End
                 </Button>
@@ -50,8 +50,8 @@ export function Sessions({ userId }: { readonly userId: string }) {
       </ul>
       {others.length > 1 && (
         <div class="ends">
-          <Button variant="danger" onClick={() => end(others, `${others.length} sessions have ended.`)}>
-            {isOwn ? 'End all others' : 'End all'}
+          <Button variant="danger" onClick={() => endSessions(others, `${others.length} sessions have ended.`)}>
+            {hasCurrentSession ? 'End all others' : 'End all'}
           </Button>
         </div>
       )}
@@ -59,4 +59,4 @@ export function Sessions({ userId }: { readonly userId: string }) {
   );
 }
 
-const agentOf = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);
+const browserName = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);

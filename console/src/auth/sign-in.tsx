@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
-import { findSession, hasEnded } from '../app/session.ts';
-import { fieldErrors, span, useSubmission } from '../app/use-query.ts';
+import { hasSessionEnded, loadSession } from '../app/session.ts';
+import { fieldErrors, formatWaitTime, useSubmission } from '../app/use-query.ts';
 import { apiAccount } from '../components/api-call.tsx';
 import { Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
@@ -17,7 +17,7 @@ export const MIN_PASSPHRASE_LENGTH = 12;
 export function SignIn() {
   const storedDomain = localStorage.getItem(DOMAIN_STORAGE_KEY) ?? '';
   // After the session has ended, prefill the domain of the account that the user was signed in to.
-  const [domain, setDomain] = useState(storedDomain || (hasEnded.value ? apiAccount.domain : ''));
+  const [domain, setDomain] = useState(storedDomain || (hasSessionEnded.value ? apiAccount.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
   const [waitS, startCountdown] = useCountdown();
@@ -34,12 +34,12 @@ export function SignIn() {
       throw error;
     }
     localStorage.setItem(DOMAIN_STORAGE_KEY, domain.trim());
-    await findSession();
+    await loadSession();
   });
   return (
     <AuthLayout title="Sign in to Carillon">
       <form class="stack" onSubmit={submit}>
-        {fault === undefined && hasEnded.value && (
+        {fault === undefined && hasSessionEnded.value && (
           <Note>Your session has ended. Sign in, and you go on where you were.</Note>
         )}
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
@@ -74,7 +74,7 @@ export function SignIn() {
           fault={faults.passphrase}
         />
         <Button variant="primary" type="submit" disabled={isBusy || waitS > 0}>
-          {label(isBusy, waitS)}
+          {submitLabel(isBusy, waitS)}
         </Button>
         <p class="small soft">
           No passphrase yet, or forgotten? An admin can make a link for you. Whoever runs the service can, too:{' '}
@@ -85,18 +85,18 @@ export function SignIn() {
   );
 }
 
-function label(isBusy: boolean, waitS: number): string {
-  if (waitS > 0) return `Again in ${span(waitS)}`;
+function submitLabel(isBusy: boolean, waitS: number): string {
+  if (waitS > 0) return `Again in ${formatWaitTime(waitS)}`;
   return isBusy ? 'Signing in…' : 'Sign in';
 }
 
 /** Countdown: returns the remaining seconds, and a function that starts the countdown. */
 function useCountdown(): [number, (seconds: number) => void] {
-  const [left, setLeft] = useState(0);
+  const [secondsLeft, setSecondsLeft] = useState(0);
   useEffect(() => {
-    if (left === 0) return;
-    const timer = setTimeout(() => setLeft(left - 1), 1_000);
+    if (secondsLeft === 0) return;
+    const timer = setTimeout(() => setSecondsLeft(secondsLeft - 1), 1_000);
     return () => clearTimeout(timer);
-  }, [left]);
-  return [left, setLeft];
+  }, [secondsLeft]);
+  return [secondsLeft, setSecondsLeft];
 }

@@ -22,19 +22,19 @@ export const apiAccount = {
 };
 
 /** Quotes a text as one argument of a POSIX shell command. */
-export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+export const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Formats a call as a curl command, which reads the API key from the environment variable `CARILLON_KEY`. */
-export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
+export function formatCurl({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
   const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${apiAccount.baseUrl}/v2${path}`)}`,
-    `-H ${quoted(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
-    ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${shellQuote(`${apiAccount.baseUrl}/v2${path}`)}`,
+    `-H ${shellQuote(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
+    ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${shellQuote(JSON.stringify(body))}`]),
   ];
   return lines.join(' \\\n  ');
 }
 
-function sdkOf({ sdk }: ApiCall): string {
+function formatSdkCode({ sdk }: ApiCall): string {
   return [
     `import { apiKey, Carillon } from '@carillon/sdk';`,
     '',
@@ -47,7 +47,7 @@ function sdkOf({ sdk }: ApiCall): string {
 }
 
 /** A code block with a copy button. */
-export function Code({ text, label }: { readonly text: string; readonly label: string }) {
+export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -69,11 +69,11 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
 }
 
 /** Button that opens a dialog with the API calls of the current screen. */
-export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
+export function ApiCallsButton({ calls }: { readonly calls: readonly ApiCall[] }) {
   const [isOpen, setOpen] = useState(false);
   const [format, setFormat] = useState<'curl' | 'sdk'>('curl');
-  const [at, setAt] = useState(0);
-  const call = calls[at] ?? calls[0];
+  const [selectedIndex, setSelectedIndex] = useState(0);
+  const call = calls[selectedIndex] ?? calls[0];
   if (call === undefined) return null;
   return (
     <>
@@ -97,8 +97,8 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
                 class="input"
                 style={{ width: 'auto' }}
                 aria-label="Call"
-                value={at}
-                onChange={(event) => setAt(Number(event.currentTarget.value))}
+                value={selectedIndex}
+                onChange={(event) => setSelectedIndex(Number(event.currentTarget.value))}
               >
                 {calls.map(({ description }, index) => (
                   <option key={description} value={index}>
@@ -109,7 +109,7 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
             )}
           </div>
           {calls.length === 1 && <p class="soft">{call.description}</p>}
-          <Code label={call.description} text={format === 'curl' ? curlOf(call) : sdkOf(call)} />
+          <CodeBlock label={call.description} text={format === 'curl' ? formatCurl(call) : formatSdkCode(call)} />
           <p class="small soft">
             Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
           </p>

@@ -17,17 +17,17 @@ export function Note({ tone = 'info', children }: { readonly tone?: Tone; readon
 
 /** Progress bar from 0 to 100 percent; indeterminate when `percent` is undefined. */
 export function Progress({ percent, label }: { readonly percent?: number; readonly label: string }) {
-  const isBusy = percent === undefined;
+  const isIndeterminate = percent === undefined;
   return (
     <div
-      class={`progress ${isBusy ? 'busy' : ''} ${percent === 100 ? 'done' : ''}`}
+      class={`progress ${isIndeterminate ? 'busy' : ''} ${percent === 100 ? 'done' : ''}`}
       role="progressbar"
       aria-label={label}
       aria-valuenow={percent}
       aria-valuemin={0}
       aria-valuemax={100}
     >
-      <span style={isBusy ? {} : { transform: `scaleX(${percent / 100})` }} />
+      <span style={isIndeterminate ? {} : { transform: `scaleX(${percent / 100})` }} />
     </div>
   );
 }
@@ -53,19 +53,19 @@ export function Initials({ name }: { readonly name: string }) {
   );
 }
 
-const COLOUR = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
+const COLOR_PATTERN = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
  * Returns the color of a record if it is a valid CSS color, otherwise undefined. API clients can set any text, which
  * would allow CSS injection if it were used in a style attribute.
  */
-export function colourOf(text: string): string | undefined {
-  return COLOUR.test(text) && CSS.supports('color', text) ? text : undefined;
+export function sanitizeColor(text: string): string | undefined {
+  return COLOR_PATTERN.test(text) && CSS.supports('color', text) ? text : undefined;
 }
 
 /** Decorative color dot next to the name of a record. */
-export function Dot({ color }: { readonly color: string }) {
-  const colour = colourOf(color);
+export function ColorDot({ color }: { readonly color: string }) {
+  const colour = sanitizeColor(color);
   return <span class="dot" style={colour === undefined ? {} : { '--dot': colour }} aria-hidden="true" />;
 }
 

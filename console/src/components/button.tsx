@@ -16,13 +16,13 @@ export type ButtonProps = {
 };
 
 export function Button({ variant = 'plain', icon, label, type = 'button', pressed, children, ...rest }: ButtonProps) {
-  const isBare = children === undefined;
+  const isIconOnly = children === undefined;
   return (
     <button
       type={type}
-      class={`button ${variant} ${isBare ? 'icon-only' : ''}`}
+      class={`button ${variant} ${isIconOnly ? 'icon-only' : ''}`}
       aria-label={label}
-      title={isBare ? label : undefined}
+      title={isIconOnly ? label : undefined}
       aria-pressed={pressed}
       {...rest}
     >

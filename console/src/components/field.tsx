@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 
-type Shared = {
+type FieldProps = {
   readonly label: string;
   readonly hint?: ComponentChildren;
   /** Validation error, shown instead of the hint. */
@@ -11,14 +11,18 @@ type Shared = {
   readonly hideLabel?: boolean;
 };
 
-type Frame = Shared & { readonly children: (attributes: Described) => ComponentChildren };
+type FieldFrameProps = FieldProps & { readonly children: (attributes: ControlAttributes) => ComponentChildren };
 
-type Described = { readonly id: string; readonly 'aria-invalid'?: 'true'; readonly 'aria-describedby'?: string };
+type ControlAttributes = {
+  readonly id: string;
+  readonly 'aria-invalid'?: 'true';
+  readonly 'aria-describedby'?: string;
+};
 
 /** Wraps a form control with its label, and with a hint or validation error below the control. */
-function Labelled({ label, hint, fault, hideLabel = false, children }: Frame) {
+function FieldFrame({ label, hint, fault, hideLabel = false, children }: FieldFrameProps) {
   const id = useId();
-  const below = fault ?? hint;
+  const hintOrFault = fault ?? hint;
   return (
     <div class="field">
       <label for={id} class={hideLabel ? 'hidden-text' : ''}>
@@ -27,22 +31,22 @@ function Labelled({ label, hint, fault, hideLabel = false, children }: Frame) {
       {children({
         id,
         ...(fault !== undefined && { 'aria-invalid': 'true' }),
-        ...(below !== undefined && { 'aria-describedby': `${id}-below` }),
+        ...(hintOrFault !== undefined && { 'aria-describedby': `${id}-below` }),
       })}
-      {below !== undefined && (
+      {hintOrFault !== undefined && (
         <span
           id={`${id}-below`}
           class={fault === undefined ? 'hint' : 'fault'}
           role={fault === undefined ? undefined : 'alert'}
         >
-          {below}
+          {hintOrFault}
         </span>
       )}
     </div>
   );
 }
 
-type InputProps = Shared & {
+type TextFieldProps = FieldProps & {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly type?: 'text' | 'email' | 'password' | 'date' | 'number' | 'search' | 'time' | 'url';
@@ -59,14 +63,14 @@ type InputProps = Shared & {
   readonly onBlur?: () => void;
 };
 
-export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: InputProps) {
+export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: TextFieldProps) {
   const element = useRef<HTMLInputElement>(null);
   // Focus by code: browsers honor `autofocus` on page load and when a dialog opens, not in a form rendered later.
   useEffect(() => {
     if (rest.autoFocus) element.current?.focus();
   }, []);
   return (
-    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
       {(described) => (
         <input
           ref={element}
@@ -76,28 +80,28 @@ export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: I
           onInput={(event) => onInput(event.currentTarget.value)}
         />
       )}
-    </Labelled>
+    </FieldFrame>
   );
 }
 
-type AreaProps = Shared & {
+type TextAreaProps = FieldProps & {
   readonly value: string;
   readonly rows?: number;
   readonly onInput: (value: string) => void;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 };
 
-export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: AreaProps) {
+export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: TextAreaProps) {
   return (
-    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
       {(described) => (
         <textarea class="input" {...rest} {...described} onInput={(event) => onInput(event.currentTarget.value)} />
       )}
-    </Labelled>
+    </FieldFrame>
   );
 }
 
-type SelectProps<T extends string> = Shared & {
+type SelectProps<T extends string> = FieldProps & {
   readonly value: T;
   readonly options: readonly { readonly value: T; readonly text: string }[];
   readonly disabled?: boolean;
@@ -114,7 +118,7 @@ export function Select<T extends string>({
   ...rest
 }: SelectProps<T>) {
   return (
-    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
       {(described) => (
         <select class="input" {...rest} {...described} onChange={(event) => onChange(event.currentTarget.value as T)}>
           {options.map(({ value, text }) => (
@@ -124,18 +128,18 @@ export function Select<T extends string>({
           ))}
         </select>
       )}
-    </Labelled>
+    </FieldFrame>
   );
 }
 
-type CheckProps = {
+type CheckboxProps = {
   readonly label: ComponentChildren;
   readonly checked: boolean;
   readonly disabled?: boolean;
   readonly onChange: (checked: boolean) => void;
 };
 
-export function Checkbox({ label, onChange, ...rest }: CheckProps) {
+export function Checkbox({ label, onChange, ...rest }: CheckboxProps) {
   return (
     <label class="row">
       <input type="checkbox" {...rest} onChange={(event) => onChange(event.currentTarget.checked)} />
@@ -144,7 +148,7 @@ export function Checkbox({ label, onChange, ...rest }: CheckProps) {
   );
 }
 
-type ChoiceProps<T extends string> = {
+type RadioGroupProps<T extends string> = {
   readonly label: string;
   readonly value: T;
   readonly options: readonly { readonly value: T; readonly text: string }[];
@@ -152,7 +156,7 @@ type ChoiceProps<T extends string> = {
 };
 
 /** Segmented control that selects one of a few options, which are all visible. */
-export function RadioGroup<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+export function RadioGroup<T extends string>({ label, value, options, onChange }: RadioGroupProps<T>) {
   return (
     <fieldset class="choice" aria-label={label}>
       {options.map((option) => (
@@ -169,7 +173,7 @@ export function RadioGroup<T extends string>({ label, value, options, onChange }
   );
 }
 
-type PassphraseProps = {
+type PassphraseFieldProps = {
   readonly label: string;
   /** Tells password managers to fill in the stored passphrase, or to suggest a new one. */
   readonly autoComplete: 'current-password' | 'new-password';
@@ -182,7 +186,7 @@ type PassphraseProps = {
 };
 
 /** Passphrase input with a show/hide button. */
-export function PassphraseField(props: PassphraseProps) {
+export function PassphraseField(props: PassphraseFieldProps) {
   const [isShown, setShown] = useState(false);
   return (
     <div class="passphrase">

@@ -1,5 +1,5 @@
 /** SVG paths of the icons, drawn as strokes on a 16 × 16 grid. */
-const paths = {
+const iconPaths = {
   activity: 'M1.5 8.5h3l2-6 3.2 11 2-5h2.8',
   archive: 'M2 4h12v2.5H2zM3 6.5V13h10V6.5M6.5 9h3',
   bell: 'M8 1.8c-2.6 0-4.2 1.9-4.2 4.4v2.5L2.6 11c-.2.4 0 .8.5.8h9.8c.5 0 .7-.4.5-.8l-1.2-2.3V6.2C12.2 3.7 10.6 1.8 8 1.8ZM6.5 14a1.6 1.6 0 0 0 3 0',
@@ -35,13 +35,13 @@ const paths = {
   warning: 'M8 2 1.500 13.500h13L8 2ZM8 6.500v3.500M8 12h.01',
 } as const;
 
-export type IconName = keyof typeof paths;
+export type IconName = keyof typeof iconPaths;
 
 /** A decorative icon, hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
-      <path d={paths[name]} />
+      <path d={iconPaths[name]} />
     </svg>
   );
 }

@@ -4,9 +4,9 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Icon } from './icon.tsx';
-import { pointerReleased } from './menu.tsx';
+import { waitForPointerRelease } from './menu.tsx';
 
-export type InlineProps = {
+export type InlineEditProps = {
   /** Accessible name, such as `Name of Release`. */
   readonly label: string;
   readonly value: string;
@@ -25,7 +25,7 @@ export type InlineProps = {
 };
 
 /** Text that turns into an editor when clicked. Enter saves, Escape cancels. */
-export function Inline(props: InlineProps) {
+export function InlineEdit(props: InlineEditProps) {
   const [isOpen, setOpen] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
   const wasOpen = useRef(false);
@@ -62,7 +62,7 @@ export function Inline(props: InlineProps) {
   );
 }
 
-type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+type FieldElement = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
 function Editor({
   label,
@@ -72,10 +72,10 @@ function Editor({
   onSave,
   explain,
   onClose,
-}: InlineProps & { readonly onClose: () => void }) {
+}: InlineEditProps & { readonly onClose: () => void }) {
   const id = useId();
-  const field = useRef<Field>(null);
-  const byKey = useRef(false);
+  const field = useRef<FieldElement>(null);
+  const isKeyboardInput = useRef(false);
   const isDone = useRef(false);
   const [draft, setDraft] = useState(value);
   const [fault, setFault] = useState<string>();
@@ -104,7 +104,7 @@ function Editor({
       if (next !== value) await onSave(next);
       // Closing the editor moves the layout. If the field lost its focus to a pointer press, wait for the click of
       // that press first.
-      if (document.activeElement !== field.current) await pointerReleased();
+      if (document.activeElement !== field.current) await waitForPointerRelease();
       close();
     } catch (error) {
       setFault(explain(error));
@@ -112,7 +112,7 @@ function Editor({
       field.current?.focus();
     }
   };
-  const shared = {
+  const fieldAttributes = {
     id,
     class: 'input',
     'aria-label': label,
@@ -123,38 +123,38 @@ function Editor({
     // Blur saves, except while a validation error is shown.
     onBlur: () => fault === undefined && void save(),
     onKeyDown: (event: KeyboardEvent) => {
-      byKey.current = true;
+      isKeyboardInput.current = true;
       if (event.key === 'Escape') {
         event.stopPropagation();
         close();
       }
-      const isEnd = event.key === 'Enter' && !event.isComposing;
-      if (!isEnd || (type === 'area' && !event.ctrlKey && !event.metaKey)) return;
+      const isSubmitKey = event.key === 'Enter' && !event.isComposing;
+      if (!isSubmitKey || (type === 'area' && !event.ctrlKey && !event.metaKey)) return;
       event.preventDefault();
       void save();
     },
   } as const;
-  const input = (event: { readonly currentTarget: Field }) => {
+  const handleInput = (event: { readonly currentTarget: FieldElement }) => {
     setDraft(event.currentTarget.value);
     setFault(undefined);
   };
-  const setField = (element: Field | null) => {
+  const setField = (element: FieldElement | null) => {
     field.current = element;
   };
   return (
     <span class="inline-editor" data-type={options === undefined ? type : 'choice'} aria-busy={isBusy}>
       {options !== undefined && (
         <select
-          {...shared}
+          {...fieldAttributes}
           ref={setField}
           onPointerDown={() => {
-            byKey.current = false;
+            isKeyboardInput.current = false;
           }}
           onChange={(event) => {
-            input(event);
+            handleInput(event);
             // With the keyboard, arrow keys only browse the options and Enter saves. With a pointer, selecting an
             // option saves it.
-            if (!byKey.current) void save(event.currentTarget.value);
+            if (!isKeyboardInput.current) void save(event.currentTarget.value);
           }}
         >
           {options.map((option) => (
@@ -164,9 +164,11 @@ function Editor({
           ))}
         </select>
       )}
-      {options === undefined && type === 'area' && <textarea {...shared} ref={setField} rows={5} onInput={input} />}
+      {options === undefined && type === 'area' && (
+        <textarea {...fieldAttributes} ref={setField} rows={5} onInput={handleInput} />
+      )}
       {options === undefined && type !== 'area' && (
-        <input {...shared} ref={setField} {...({ type } as object)} autoComplete="off" onInput={input} />
+        <input {...fieldAttributes} ref={setField} {...({ type } as object)} autoComplete="off" onInput={handleInput} />
       )}
       {type === 'area' && <span class="hint">Ctrl Enter saves, Escape takes back.</span>}
       {fault !== undefined && (
@@ -178,7 +180,7 @@ function Editor({
   );
 }
 
-type AddLineProps = {
+type QuickAddFieldProps = {
   /** Label and placeholder of the field, such as `Add a task`. */
   readonly label: string;
   /** Creates the record. If the promise rejects, the error is shown at the field, formatted by `explain`. */
@@ -189,7 +191,7 @@ type AddLineProps = {
 };
 
 /** Quick-add field at the end of a list: Enter creates a record and clears the field, Escape only clears it. */
-export function AddLine({ label, onAdd, explain, children }: AddLineProps) {
+export function QuickAddField({ label, onAdd, explain, children }: QuickAddFieldProps) {
   const [name, setName] = useState('');
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);

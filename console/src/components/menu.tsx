@@ -15,18 +15,18 @@ export type MenuItem = {
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const element = useRef<HTMLDivElement>(null);
-  const buttons = () => [...(element.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
+  const menuItems = () => [...(element.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
   useEffect(() => {
     if (!isOpen) return;
-    buttons()[0]?.focus();
+    menuItems()[0]?.focus();
     const closeOnOutsidePress = (event: Event) => {
       if (event.target instanceof Node && !element.current?.contains(event.target)) setOpen(false);
     };
     document.addEventListener('pointerdown', closeOnOutsidePress);
     return () => document.removeEventListener('pointerdown', closeOnOutsidePress);
   }, [isOpen]);
-  const move = (event: KeyboardEvent) => {
-    const all = buttons();
+  const handleKeyDown = (event: KeyboardEvent) => {
+    const all = menuItems();
     const at = all.findIndex((one) => one.matches(':focus'));
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
     if (event.key === 'Escape') {
@@ -51,7 +51,7 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
         <Icon name="more" />
       </button>
       {isOpen && (
-        <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={move}>
+        <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={handleKeyDown}>
           {items.map(({ text, icon, isDanger, onPick }) => (
             <button
               key={text}
@@ -78,25 +78,26 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
  * Events that end a pointer press. `keydown` is a fallback, because a native popup can swallow `pointerup` and
  * `pointercancel`.
  */
-const ENDS = ['pointerup', 'pointercancel', 'keydown'] as const;
+const PRESS_END_EVENTS = ['pointerup', 'pointercancel', 'keydown'] as const;
 
-let press: Promise<void> | undefined;
+let activePress: Promise<void> | undefined;
 
 addEventListener(
   'pointerdown',
   () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    press = promise;
-    const over = new AbortController();
-    const end = () => {
-      over.abort();
+    activePress = promise;
+    const listenerController = new AbortController();
+    const endPress = () => {
+      listenerController.abort();
       // Resolve only after the click event, which follows `pointerup`.
       setTimeout(() => {
-        if (press === promise) press = undefined;
+        if (activePress === promise) activePress = undefined;
         resolve();
       });
     };
-    for (const name of ENDS) addEventListener(name, end, { capture: true, signal: over.signal });
+    for (const name of PRESS_END_EVENTS)
+      addEventListener(name, endPress, { capture: true, signal: listenerController.signal });
   },
   { capture: true },
 );
@@ -106,6 +107,6 @@ addEventListener(
  * layout moves: if it moved between press and release, the pointer would be over another element, and the browser
  * would fire no click.
  */
-export async function pointerReleased(): Promise<void> {
-  await press;
+export async function waitForPointerRelease(): Promise<void> {
+  await activePress;
 }

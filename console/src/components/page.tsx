@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Paging } from '../../../packages/sdk/src/api-types.ts';
-import { type ApiCall, ApiCalls } from './api-call.tsx';
+import type { PagePosition } from '../../../packages/sdk/src/api-types.ts';
+import { type ApiCall, ApiCallsButton } from './api-call.tsx';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -33,7 +33,7 @@ export function Page({ title, lead, actions, calls, isWide = false, children }: 
           {lead !== undefined && <p class="lead">{lead}</p>}
         </div>
         <div class="actions">
-          <ApiCalls calls={calls} />
+          <ApiCallsButton calls={calls} />
           {actions}
         </div>
       </header>
@@ -42,10 +42,10 @@ export function Page({ title, lead, actions, calls, isWide = false, children }: 
   );
 }
 
-type EmptyProps = { readonly icon: IconName; readonly title: string; readonly children?: ComponentChildren };
+type EmptyStateProps = { readonly icon: IconName; readonly title: string; readonly children?: ComponentChildren };
 
 /** Empty state of a list: explains which records belong there and how to create them. */
-export function Empty({ icon, title, children }: EmptyProps) {
+export function EmptyState({ icon, title, children }: EmptyStateProps) {
   return (
     <div class="empty">
       <Icon name={icon} />
@@ -55,10 +55,10 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-const count = new Intl.NumberFormat('en');
+const numberFormat = new Intl.NumberFormat('en');
 
 type PagerProps = {
-  readonly paging: Paging;
+  readonly paging: PagePosition;
   /** Singular and plural of the listed records: `['task', 'tasks']`. */
   readonly words: readonly [string, string];
   /** Number of records on this page. */
@@ -70,12 +70,14 @@ type PagerProps = {
 /** Pagination bar: displayed range, total, and buttons for the previous and next page. */
 export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
   const page = Math.floor(offset / limit) + 1;
-  const pages = Math.max(1, Math.ceil(total_records / limit));
-  const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
-  const isPart = total_records > shown || page > 1;
+  const pageCount = Math.max(1, Math.ceil(total_records / limit));
+  const total = `${numberFormat.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
+  const isPartial = total_records > shown || page > 1;
   // A page after the last page is empty and has no range.
-  const part =
-    isPart && shown > 0 ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
+  const rangeText =
+    isPartial && shown > 0
+      ? `${numberFormat.format(offset + 1)} – ${numberFormat.format(offset + shown)} of ${total}`
+      : total;
   const showPage = (to: number) => {
     onPage(to);
     document.querySelector('main')?.scrollTo(0, 0);
@@ -83,17 +85,17 @@ export function Pager({ paging: { offset, limit, total_records }, words, shown, 
   return (
     <nav class="pager" aria-label="Pages">
       <span class="grow" role="status">
-        {part}
+        {rangeText}
       </span>
-      {pages > 1 && (
+      {pageCount > 1 && (
         <>
-          <Button disabled={page === 1} onClick={() => showPage(Math.min(page - 1, pages))}>
+          <Button disabled={page === 1} onClick={() => showPage(Math.min(page - 1, pageCount))}>
             Previous
           </Button>
           <span class="number">
-            Page {Math.min(page, pages)} of {pages}
+            Page {Math.min(page, pageCount)} of {pageCount}
           </span>
-          <Button disabled={page >= pages} onClick={() => showPage(page + 1)}>
+          <Button disabled={page >= pageCount} onClick={() => showPage(page + 1)}>
             Next
           </Button>
         </>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { Code } from './api-call.tsx';
+import { CodeBlock } from './api-call.tsx';
 import { Note } from './badge.tsx';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
@@ -20,7 +20,7 @@ export function RevealSecret({ title, label, text, warning, isWide = false, onCl
   return (
     <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>
       <Note tone="warn">{warning}</Note>
-      <Code label={label} text={text} />
+      <CodeBlock label={label} text={text} />
       {children}
       <div class="ends">
         <Button variant="primary" onClick={onClose}>

@@ -1,14 +1,14 @@
 /** Number of delivered and failed attempts in one time bucket. */
-export type Bar = { readonly label: string; readonly delivered: number; readonly failed: number };
+export type SparklineBar = { readonly label: string; readonly delivered: number; readonly failed: number };
 
 const BAR_WIDTH = 5;
 
-type SparkProps = { readonly bars: readonly Bar[]; readonly label: string; readonly height?: number };
+type SparklineProps = { readonly bars: readonly SparklineBar[]; readonly label: string; readonly height?: number };
 
 /** Sparkline of stacked bars, oldest first: delivered attempts below, failed attempts above. */
-export function Sparkline({ bars, label, height = 24 }: SparkProps) {
+export function Sparkline({ bars, label, height = 24 }: SparklineProps) {
   const max = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
-  const scaled = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / max) * height));
+  const barHeight = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / max) * height));
   return (
     <svg
       class="spark"
@@ -19,14 +19,26 @@ export function Sparkline({ bars, label, height = 24 }: SparkProps) {
       viewBox={`0 0 ${bars.length * BAR_WIDTH} ${height}`}
     >
       {bars.map((bar, index) => {
-        const good = scaled(bar.delivered);
-        const bad = scaled(bar.failed);
+        const deliveredHeight = barHeight(bar.delivered);
+        const failedHeight = barHeight(bar.failed);
         return (
           <g key={bar.label}>
             <title>{`${bar.label}: ${bar.delivered} delivered, ${bar.failed} failed`}</title>
             <rect class="ground" x={index * BAR_WIDTH} y={height - 1} width={BAR_WIDTH - 1.5} height={1} />
-            <rect class="delivered" x={index * BAR_WIDTH} y={height - good} width={BAR_WIDTH - 1.5} height={good} />
-            <rect class="failed" x={index * BAR_WIDTH} y={height - good - bad} width={BAR_WIDTH - 1.5} height={bad} />
+            <rect
+              class="delivered"
+              x={index * BAR_WIDTH}
+              y={height - deliveredHeight}
+              width={BAR_WIDTH - 1.5}
+              height={deliveredHeight}
+            />
+            <rect
+              class="failed"
+              x={index * BAR_WIDTH}
+              y={height - deliveredHeight - failedHeight}
+              width={BAR_WIDTH - 1.5}
+              height={failedHeight}
+            />
           </g>
         );
       })}

@@ -1,5 +1,5 @@
 /** The zero date of the API, which means never. */
-const NEVER = '0000-00-00 00:00:00';
+const ZERO_TIMESTAMP = '0000-00-00 00:00:00';
 
 const UNITS = [
   ['year', 31_536_000],
@@ -9,19 +9,19 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const exactFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** Parses a UTC timestamp of the API; undefined for the zero date. */
 export function parseTimestamp(text: string): Date | undefined {
-  return text === NEVER ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
+  return text === ZERO_TIMESTAMP ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
 }
 
 /** Formats a time relative to now: `3 minutes ago`, `in 2 days`. */
-function relativeTime(moment: Date, now = Date.now()): string {
+function formatRelativeTime(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
   const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
-  return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / unitSeconds), unit);
+  return Math.abs(seconds) < 10 ? 'just now' : relativeFormat.format(Math.trunc(seconds / unitSeconds), unit);
 }
 
 /** Shows an API timestamp as relative time; the tooltip shows the exact time. */
@@ -29,14 +29,14 @@ export function Timestamp({ at, never = 'never' }: { readonly at: string; readon
   const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
   return (
-    <time class="number" dateTime={moment.toISOString()} title={exact.format(moment)}>
-      {relativeTime(moment)}
+    <time class="number" dateTime={moment.toISOString()} title={exactFormat.format(moment)}>
+      {formatRelativeTime(moment)}
     </time>
   );
 }
 
-const sameDay = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
-const otherDay = new Intl.DateTimeFormat('en-GB', {
+const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const dateTimeFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
@@ -48,7 +48,7 @@ const otherDay = new Intl.DateTimeFormat('en-GB', {
 export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
-  const format = moment.toDateString() === new Date().toDateString() ? sameDay : otherDay;
+  const format = moment.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
   return (
     <time class="number" dateTime={moment.toISOString()} title={`${at} UTC`}>
       {format.format(moment)}
@@ -57,7 +57,7 @@ export function ClockTime({ at, never = 'never' }: { readonly at: string; readon
 }
 
 /** Formats a duration: `12 ms`, `1.2 s`, `1 min 5 s`, `29 min`, `1 h 58 min`, `2 d 3 h`. */
-export function durationText(milliseconds: number): string {
+export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);

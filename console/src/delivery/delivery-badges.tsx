@@ -5,22 +5,22 @@ import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { Delivery, DeliveryState, HookDelivery } from '../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
-import type { Hour } from '../../../packages/sdk/src/stats.ts';
+import type { HourCounts } from '../../../packages/sdk/src/stats.ts';
 import { usePolling } from '../app/use-query.ts';
-import { Code, curlOf } from '../components/api-call.tsx';
+import { CodeBlock, formatCurl } from '../components/api-call.tsx';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { type Bar, Sparkline } from '../components/sparkline.tsx';
-import { ClockTime, durationText, parseTimestamp } from '../components/timestamp.tsx';
-import { bodyOf, counted, cutTarget, endedText, outcomeWords, pathOf } from './delivery-text.ts';
+import { Sparkline, type SparklineBar } from '../components/sparkline.tsx';
+import { ClockTime, formatDuration, parseTimestamp } from '../components/timestamp.tsx';
+import { describeOutcome, explainEnd, formatCount, maskTarget, recordPathOf, webhookBody } from './delivery-text.ts';
 
 /** Target URLs that the user has unmasked. All screens share this set until the page is reloaded. */
 const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
 
 /** Target URL of a hook. The path of the URL is a shared secret, so it is masked until the user unmasks it. */
-export function Target({ url }: { readonly url: string }) {
-  const isWhole = unmaskedTargets.value.has(url);
-  const isCut = cutTarget(url) !== url;
+export function TargetUrl({ url }: { readonly url: string }) {
+  const isUnmasked = unmaskedTargets.value.has(url);
+  const canBeMasked = maskTarget(url) !== url;
   const toggle = () => {
     const next = new Set(unmaskedTargets.value);
     if (!next.delete(url)) next.add(url);
@@ -28,13 +28,13 @@ export function Target({ url }: { readonly url: string }) {
   };
   return (
     <span class="target">
-      <code class={isWhole ? 'whole' : 'cut'}>{isWhole ? url : cutTarget(url)}</code>
-      {isCut && (
+      <code class={isUnmasked ? 'whole' : 'cut'}>{isUnmasked ? url : maskTarget(url)}</code>
+      {canBeMasked && (
         <Button
           variant="quiet"
           icon="eye"
-          pressed={isWhole}
-          label={isWhole ? 'Hide the path of the target' : 'Show the whole target'}
+          pressed={isUnmasked}
+          label={isUnmasked ? 'Hide the path of the target' : 'Show the whole target'}
           onClick={toggle}
         />
       )}
@@ -47,7 +47,7 @@ export function Countdown({ until }: { readonly until: string }) {
   const [now, setNow] = useState(Date.now);
   usePolling(1_000, () => setNow(Date.now()));
   const left = (parseTimestamp(until)?.getTime() ?? 0) - now;
-  return <span class="number">{left <= 0 ? 'now' : `in ${durationText(Math.max(1_000, left))}`}</span>;
+  return <span class="number">{left <= 0 ? 'now' : `in ${formatDuration(Math.max(1_000, left))}`}</span>;
 }
 
 export function HookBadge({ hook }: { readonly hook: Hook }) {
@@ -57,22 +57,22 @@ export function HookBadge({ hook }: { readonly hook: Hook }) {
 }
 
 /** Text after the state badge of a hook: last outcome, time of the next attempt, or the reason why the hook ended. */
-export function HookLine({ hook }: { readonly hook: Hook }) {
-  if (hook.state === 'live') return <>{sentence(outcomeWords(hook.last_outcome))}</>;
-  if (hook.state === 'ended') return <>{sentence(endedText(hook).why)}</>;
+export function HookStateDetails({ hook }: { readonly hook: Hook }) {
+  if (hook.state === 'live') return <>{capitalize(describeOutcome(hook.last_outcome))}</>;
+  if (hook.state === 'ended') return <>{capitalize(explainEnd(hook).why)}</>;
   return (
     <>
-      {sentence(outcomeWords(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
+      {capitalize(describeOutcome(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
     </>
   );
 }
 
 /** Capitalizes the first letter of a text. */
-export function sentence(words: string): string {
+export function capitalize(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const tones: Readonly<Record<DeliveryState, Tone>> = {
+const deliveryStateTones: Readonly<Record<DeliveryState, Tone>> = {
   pending: 'info',
   delivered: 'good',
   undelivered: 'bad',
@@ -80,13 +80,13 @@ const tones: Readonly<Record<DeliveryState, Tone>> = {
 };
 
 export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
-  return <Badge tone={tones[state]}>{state}</Badge>;
+  return <Badge tone={deliveryStateTones[state]}>{state}</Badge>;
 }
 
 const HOUR_MS = 3_600_000;
 
 /** Returns one bar for each of the last 24 hours, oldest first, also for hours without attempts. */
-function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
+function sparklineBars(hours: readonly HourCounts[], now = Date.now()): readonly SparklineBar[] {
   const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
     const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
@@ -97,10 +97,10 @@ function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[]
 }
 
 /** Sparkline and totals of a hook's last 24 hours. */
-export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; readonly height?: number }) {
+export function LastDay({ hours, height }: { readonly hours: readonly HourCounts[]; readonly height?: number }) {
   const sum = (name: 'delivered' | 'failed') => hours.reduce((total, hour) => total + Number(hour[name]), 0);
   const [delivered, failed] = [sum('delivered'), sum('failed')];
-  const words = `${counted(delivered, 'delivered', 'delivered')}, ${counted(failed, 'failed', 'failed')}`;
+  const words = `${formatCount(delivered, 'delivered', 'delivered')}, ${formatCount(failed, 'failed', 'failed')}`;
   return (
     <div class="last-day">
       <Sparkline bars={sparklineBars(hours)} height={height} label={`The last 24 hours: ${words}`} />
@@ -110,25 +110,25 @@ export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; re
 }
 
 /** Shows the webhook request as it was sent, and the API call that fetches the record. */
-export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
+export function WebhookRequest({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
   const sent = [
-    `POST ${cutTarget(target)}`,
+    `POST ${maskTarget(target)}`,
     'content-type: application/json',
     `webhook-id: ${delivery.id}`,
     '',
-    bodyOf(delivery.resource_url),
+    webhookBody(delivery.resource_url),
   ].join('\n');
   return (
     <div class="halved">
       <div class="stack">
         <h3>The notification</h3>
-        <Code label="The notification as it went out" text={sent} />
+        <CodeBlock label="The notification as it went out" text={sent} />
       </div>
       <div class="stack">
         <h3>What fetches its record</h3>
-        <Code
+        <CodeBlock
           label="The call that fetches the record"
-          text={curlOf({ method: 'GET', path: pathOf(delivery.resource_url) })}
+          text={formatCurl({ method: 'GET', path: recordPathOf(delivery.resource_url) })}
         />
       </div>
     </div>
@@ -144,17 +144,17 @@ export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
 }
 
 /** Explains the badge of a delivered notification whose record was never fetched. */
-export const NEVER_READ =
+export const NEVER_READ_TEXT =
   'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
 /** Badge that shows whether the record of a delivered notification was fetched. */
-export function ReadReceipt({ told: delivery }: { readonly told: HookDelivery }) {
-  const reading = readStatusOf(delivery);
-  if (reading === 'not delivered') return null;
-  if (reading === 'never read') {
+export function ReadReceipt({ delivery }: { readonly delivery: HookDelivery }) {
+  const readStatus = readStatusOf(delivery);
+  if (readStatus === 'not delivered') return null;
+  if (readStatus === 'never read') {
     return (
-      <span class="mark unread" title={NEVER_READ}>
+      <span class="mark unread" title={NEVER_READ_TEXT}>
         told, never read
       </span>
     );

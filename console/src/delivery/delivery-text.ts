@@ -1,8 +1,8 @@
-import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
+import type { FeedKind, HookKind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
 /** Description of each kind that a hook can subscribe to, with an example path of a record. */
-export const kindTexts: Readonly<Record<Kind, { readonly description: string; readonly example: string }>> = {
+export const kindTexts: Readonly<Record<HookKind, { readonly description: string; readonly example: string }>> = {
   new_event: { description: 'Something new stands on the calendar.', example: '/events/512' },
   new_project: { description: 'A project was created.', example: '/projects/27' },
   new_task: { description: 'A task was added to a project.', example: '/tasks/1204' },
@@ -16,12 +16,12 @@ export const kindTexts: Readonly<Record<Kind, { readonly description: string; re
 };
 
 /** Kinds that a hook can subscribe to, most common first. */
-export const hookKinds = Object.keys(kindTexts) as Kind[];
+export const hookKinds = Object.keys(kindTexts) as HookKind[];
 
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
 /** Splits a kind into resource type and verb: `new_event` gives `event` and `created`. */
-export function partsOf(kind: string): { readonly resourceType: string; readonly verb: string } {
+export function splitKind(kind: string): { readonly resourceType: string; readonly verb: string } {
   const [first = '', ...rest] = kind.split('_');
   const resourceType = rest.length === 0 ? kind : rest.join(' ');
   return { resourceType, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
@@ -29,12 +29,12 @@ export function partsOf(kind: string): { readonly resourceType: string; readonly
 
 /** Returns the display name of a kind, such as `Event created`. */
 export function kindTitle(kind: FeedKind | 'test'): string {
-  const { resourceType, verb } = partsOf(kind);
+  const { resourceType, verb } = splitKind(kind);
   return `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${verb}`.trim();
 }
 
 /** Texts for outcomes without an HTTP status: a description, and advice for the operator of the target. */
-const failures: Readonly<Record<string, readonly [description: string, advice: string]>> = {
+const failureTexts: Readonly<Record<string, readonly [description: string, advice: string]>> = {
   timeout: ['no answer in time', 'Answer 200 first and work afterwards: the whole exchange has one deadline.'],
   refused: ['connection refused', 'Nothing listens there. Start the receiver, or see whether its port is right.'],
   reset: ['connection broken', 'The receiver, or something before it, closed the connection without an answer.'],
@@ -51,7 +51,7 @@ const failures: Readonly<Record<string, readonly [description: string, advice: s
 };
 
 /** Texts for local errors: failures on the side of the service, which never count against the target. */
-const localErrors: Readonly<Record<string, string>> = {
+const localErrorTexts: Readonly<Record<string, string>> = {
   no_file_handle: 'the service had no file handle left',
   no_local_port: 'the service had no local port left',
   no_route: 'the service had no way to the network',
@@ -63,10 +63,10 @@ const localErrors: Readonly<Record<string, string>> = {
 };
 
 /** Describes an outcome, such as `answered 500`. The outcome is empty before the first attempt. */
-export function outcomeWords(outcome: string): string {
+export function describeOutcome(outcome: string): string {
   if (outcome === '') return 'nothing sent yet';
   if (/^\d+$/.test(outcome)) return `answered ${outcome}`;
-  return failures[outcome]?.[0] ?? localErrors[outcome] ?? outcome;
+  return failureTexts[outcome]?.[0] ?? localErrorTexts[outcome] ?? outcome;
 }
 
 /** Returns advice for an outcome; undefined when there is nothing to do. */
@@ -82,13 +82,13 @@ export function outcomeAdvice(outcome: string): string | undefined {
     return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
   if (status >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
   if (status > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
-  if (localErrors[outcome] !== undefined)
+  if (localErrorTexts[outcome] !== undefined)
     return 'A fault of the service: it never counts, and the attempt is made again.';
-  return failures[outcome]?.[1];
+  return failureTexts[outcome]?.[1];
 }
 
 /** Explains why a hook ended, and what the user can do about it. */
-export function endedText({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
+export function explainEnd({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
   const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
     '': { why: 'ended', todo: '' },
     deleted: { why: 'deleted', todo: 'Somebody unsubscribed it. Restore it if that was a mistake.' },
@@ -97,7 +97,7 @@ export function endedText({ ended_reason, last_outcome }: Hook): { readonly why:
       todo: 'That means: not wanted any more. If it is wanted, let the target answer 200, then restore the hook.',
     },
     three_failures: {
-      why: `three failures in a row, the last: ${outcomeWords(last_outcome)}`,
+      why: `three failures in a row, the last: ${describeOutcome(last_outcome)}`,
       todo: `${outcomeAdvice(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
     },
     user_deleted: {
@@ -109,7 +109,7 @@ export function endedText({ ended_reason, last_outcome }: Hook): { readonly why:
 }
 
 /** Masks the path of a target URL: keeps the origin and, of a long path, the last four characters. */
-export function cutTarget(address: string): string {
+export function maskTarget(address: string): string {
   if (!URL.canParse(address)) return address;
   const { origin, pathname, search } = new URL(address);
   const path = pathname + search;
@@ -123,26 +123,26 @@ export function hostOf(address: string): string {
 }
 
 /** Returns the path of a record URL below `/v2`, such as `/events/512`. */
-export function pathOf(resourceUrl: string): string {
+export function recordPathOf(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/v2/') + 3);
 }
 
 /** Returns the JSON body of a webhook request. */
-export function bodyOf(resourceUrl: string): string {
+export function webhookBody(resourceUrl: string): string {
   return JSON.stringify({ resource_url: resourceUrl });
 }
 
 /** Formats a count with its singular or plural noun: `1 hook`, `1,204 hooks`. */
-export function counted(count: number | string, noun: string, plural = `${noun}s`): string {
+export function formatCount(count: number | string, noun: string, plural = `${noun}s`): string {
   return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
 }
 
 /** Number of random bytes in a suggested path: 18 bytes are 144 bits, as in an API key. */
-const SECRET_BYTES = 18;
+const SECRET_PATH_BYTES = 18;
 
 /** Generates an unguessable path for a target URL. */
-export function secretPath(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+export function generateSecretPath(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_PATH_BYTES));
   return `/carillon/${btoa(String.fromCharCode(...bytes))
     .replaceAll('+', '-')
     .replaceAll('/', '_')}`;

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Assigned, AssignedTeam, Id } from '../../../packages/sdk/src/api-types.ts';
+import type { AssignedTeam, AssignedUser, Id } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
-import { wholePage } from '../app/full-page-navigation.ts';
-import { change, EditConflictError, fieldError, idsOf } from '../app/optimistic-update.ts';
-import { attempt, useQuery } from '../app/use-query.ts';
-import { nameOf } from '../app/user-name.ts';
-import { Dot, Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
+import { listFullPage } from '../app/full-page-navigation.ts';
+import { EditConflictError, fieldError, idsOf, updateIfUnchanged } from '../app/optimistic-update.ts';
+import { runWithToast, useQuery } from '../app/use-query.ts';
+import { displayNameOf } from '../app/user-name.ts';
+import { ColorDot, Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
@@ -16,7 +16,7 @@ import type { EditableResource } from './editable-fields.tsx';
 
 const MAX_AVATARS = 3;
 
-type PeopleProps<T> = {
+type AssigneesProps<T> = {
   readonly kept: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
@@ -25,10 +25,10 @@ type PeopleProps<T> = {
 };
 
 /** A record with assignees: users and, for some resources, teams. */
-type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: readonly AssignedTeam[] };
+type AssignableRecord = { readonly users: readonly AssignedUser[]; readonly teams?: readonly AssignedTeam[] };
 
 /** Button that shows the assignees of a record and opens the assignee picker. */
-export function People<T extends WithAssigned>(props: PeopleProps<T>) {
+export function AssigneesButton<T extends AssignableRecord>(props: AssigneesProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const { kept, record, relation = 'assigned to' } = props;
   const { users, teams = [] } = record;
@@ -39,7 +39,7 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   return (
     <>
       <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        <span class="hidden-text">{`${capitalized(relation)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+        <span class="hidden-text">{`${capitalize(relation)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
         {users.slice(0, MAX_AVATARS).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
@@ -59,44 +59,47 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
           </span>
         )}
       </button>
-      {isOpen && <Picker {...props} onClose={() => setOpen(false)} />}
+      {isOpen && <AssigneePicker {...props} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
 /** Loads all users and teams that can be assigned. */
 const loadAssignable = async (signal: AbortSignal) => {
-  const [users, teams] = await Promise.all([client.users.list({}, { signal }), wholePage(client.teams, {}, signal)]);
+  const [users, teams] = await Promise.all([client.users.list({}, { signal }), listFullPage(client.teams, {}, signal)]);
   return { users: users.data, teams: teams.data };
 };
 
-const idsIn = ({ users, teams }: WithAssigned): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
+const assigneeIds = ({
+  users,
+  teams,
+}: AssignableRecord): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
   users: idsOf(users),
   ...(teams !== undefined && { teams: idsOf(teams) }),
 });
 
-const capitalized = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+const capitalize = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
-function Picker<T extends WithAssigned>({
+function AssigneePicker<T extends AssignableRecord>({
   kept,
   record,
   onChange,
   relation = 'assigned to',
   onClose,
-}: PeopleProps<T> & { readonly onClose: () => void }) {
+}: AssigneesProps<T> & { readonly onClose: () => void }) {
   const { data, fault: loadError } = useQuery(loadAssignable, []);
-  const [chosen, setChosen] = useState(idsIn(record));
+  const [chosen, setChosen] = useState(assigneeIds(record));
   const [fault, setFault] = useState<string>();
   const id = kept.idOf(record);
   const save = async (event: Event) => {
     event.preventDefault();
     try {
-      const after = await change(kept.resource, id, chosen, record);
-      const before = idsIn(record);
+      const after = await updateIfUnchanged(kept.resource, id, chosen, record);
+      const before = assigneeIds(record);
       onChange(after);
       onClose();
       showToast('People changed.', {
-        undo: () => void attempt(async () => onChange(await change(kept.resource, id, before, after))),
+        undo: () => void runWithToast(async () => onChange(await updateIfUnchanged(kept.resource, id, before, after))),
       });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);
@@ -105,15 +108,15 @@ function Picker<T extends WithAssigned>({
           ? `Somebody else has changed who is ${relation} it. Look again, then save.`
           : fieldError(error, 'People'),
       );
-      if (error instanceof EditConflictError) setChosen(idsIn(error.record as T));
+      if (error instanceof EditConflictError) setChosen(assigneeIds(error.record as T));
     }
   };
-  const check = (of: 'users' | 'teams', one: string, name: string, begin: ComponentChildren) => (
+  const renderCheckbox = (of: 'users' | 'teams', one: string, name: string, avatar: ComponentChildren) => (
     <Checkbox
       key={one}
       label={
         <span class="row">
-          {begin}
+          {avatar}
           {name}
         </span>
       }
@@ -130,12 +133,14 @@ function Picker<T extends WithAssigned>({
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
         {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
         {data === undefined && loadError === undefined && <LoadingSkeleton lines={2} />}
-        {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
+        {data?.users.map((user) =>
+          renderCheckbox('users', user.user_id, displayNameOf(user), <Initials name={displayNameOf(user)} />),
+        )}
         {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
           <>
             <h3>Teams</h3>
             {data.teams.map(({ team_id, team_name, color }) =>
-              check('teams', team_id, team_name, <Dot color={color} />),
+              renderCheckbox('teams', team_id, team_name, <ColorDot color={color} />),
             )}
           </>
         )}

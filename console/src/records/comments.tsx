@@ -2,16 +2,16 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Comment, ListedComment, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
-import { wholePage } from '../app/full-page-navigation.ts';
+import { listFullPage } from '../app/full-page-navigation.ts';
 import { fieldError } from '../app/optimistic-update.ts';
 import { hrefTo } from '../app/router.ts';
-import { all, useQuery } from '../app/use-query.ts';
-import { nameOf } from '../app/user-name.ts';
+import { collectAll, useQuery } from '../app/use-query.ts';
+import { displayNameOf } from '../app/user-name.ts';
 import { Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select, TextArea } from '../components/field.tsx';
 import { Timestamp } from '../components/timestamp.tsx';
-import { counted, type Deletable, dependentsText, inputOf, useDelete } from './delete-with-undo.tsx';
+import { type Deletable, dependentsSubject, formatCount, toCreateInput, useDelete } from './delete-with-undo.tsx';
 import { useRecords } from './records.ts';
 
 /** A comment, with the number of its replies, or a reply to a comment. */
@@ -26,10 +26,10 @@ const comments: Deletable<CommentOrReply> = {
   async findWarning({ reply_count = '0' }) {
     const replies = Number(reply_count);
     if (replies === 0) return undefined;
-    const text = `${dependentsText(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
-    return { yes: `Delete with ${counted(replies, 'reply')}`, text };
+    const text = `${dependentsSubject(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
+    return { confirmLabel: `Delete with ${formatCount(replies, 'reply')}`, text };
   },
-  recreate: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
+  recreate: (comment) => client.comments.create(comment.project_id, toCreateInput(comment)),
 };
 
 /** Props of a comment section. Its subject is a project, or `task` if set. */
@@ -42,12 +42,16 @@ type CommentsProps = {
 };
 
 /** Loads the names, by id, of the parts that a comment can be on: the tasks of a project or the subtasks of a task. */
-async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
+async function loadPartNames(
+  projectId: string,
+  task: Task | undefined,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
   if (task === undefined) {
-    const { data } = await wholePage(client.tasks, { project_id: projectId }, signal);
+    const { data } = await listFullPage(client.tasks, { project_id: projectId }, signal);
     return new Map(data.map(({ task_id, task_name }) => [task_id, task_name]));
   }
-  const { data } = await wholePage(client.subtasks, { task_id: task.task_id }, signal);
+  const { data } = await listFullPage(client.subtasks, { task_id: task.task_id }, signal);
   return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
 }
 
@@ -55,37 +59,37 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
 export function Comments({ projectId: project_id, task, name, reloads = 0 }: CommentsProps) {
   const filter = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
-    (signal) => wholePage(client.comments, filter, signal),
+    (signal) => listFullPage(client.comments, filter, signal),
     [filter, project_id, reloads],
     comments.idOf,
   );
   const parts =
-    useQuery((signal) => partsOf(project_id, task, signal), [filter, reloads]).data ?? new Map<string, string>();
+    useQuery((signal) => loadPartNames(project_id, task, signal), [filter, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
   // Fall back to '0', the task itself, if the chosen subtask was deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';
   const users = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [replyingTo, setReplyingTo] = useState<string>();
   /** Ids of comments whose replies are expanded. */
-  const [opened, setOpened] = useState<readonly string[]>([]);
-  const open = (commentId: string) => setOpened((before) => [...before, commentId]);
+  const [expandedIds, setExpandedIds] = useState<readonly string[]>([]);
+  const expandReplies = (commentId: string) => setExpandedIds((before) => [...before, commentId]);
   const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
   const nameOfUser = (userId: string) => {
     const user = users.data?.find(({ user_id }) => user_id === userId);
-    return user === undefined ? 'Somebody' : nameOf(user);
+    return user === undefined ? 'Somebody' : displayNameOf(user);
   };
   const createComment = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
     await client.comments.create(project_id, { comment, task_id: task?.task_id, ...on });
     setReplyingTo(undefined);
     // A new reply is listed last: expand the replies, so that it is visible.
-    if ('parent_id' in on) open(on.parent_id);
+    if ('parent_id' in on) expandReplies(on.parent_id);
     records.reload();
   };
   const renderComment = (comment: CommentOrReply, on?: ComponentChildren) => (
     <CommentView comment={comment} by={nameOfUser(comment.user_id)} on={on} onDelete={() => deleting.begin(comment)} />
   );
   /** Renders the task or subtask that a comment is on. */
-  const partIn = ({ task_id, subtask_id }: CommentOrReply) => {
+  const renderPart = ({ task_id, subtask_id }: CommentOrReply) => {
     if (task !== undefined) return parts.get(subtask_id);
     return task_id !== '0' && <a href={hrefTo('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
   };
@@ -97,12 +101,12 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
       <ul class="comments" aria-label={`Comments on ${name}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
-            {renderComment(thread, partIn(thread))}
+            {renderComment(thread, renderPart(thread))}
             <Replies
               thread={thread}
-              isWhole={opened.includes(thread.comment_id)}
+              isWhole={expandedIds.includes(thread.comment_id)}
               renderComment={renderComment}
-              onOpen={() => open(thread.comment_id)}
+              onOpen={() => expandReplies(thread.comment_id)}
             />
             {replyingTo === thread.comment_id ? (
               <CommentForm
@@ -144,21 +148,23 @@ type RepliesProps = {
 /** Replies to a comment. The list of comments includes the first replies; expanding loads the rest. */
 function Replies({ thread, isWhole, renderComment, onOpen }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
-  const isMore = Number(reply_count) > replies.length;
+  const hasMore = Number(reply_count) > replies.length;
   const rest = useQuery<readonly Comment[]>(
     async (signal) =>
-      isWhole && isMore ? all(client.comments.each({ parent_id: comment_id, offset: replies.length }, { signal })) : [],
+      isWhole && hasMore
+        ? collectAll(client.comments.each({ parent_id: comment_id, offset: replies.length }, { signal }))
+        : [],
     [comment_id, isWhole, reply_count, replies.length],
   );
   return (
     <>
       <ul>
-        {[...replies, ...(isMore ? (rest.data ?? []) : [])].map((reply) => (
+        {[...replies, ...(hasMore ? (rest.data ?? []) : [])].map((reply) => (
           <li key={reply.comment_id}>{renderComment(reply)}</li>
         ))}
       </ul>
       {rest.fault !== undefined && <Note tone="bad">{rest.fault}</Note>}
-      {isMore && !isWhole && (
+      {hasMore && !isWhole && (
         <Button variant="quiet" onClick={onOpen}>
           Show all {reply_count} replies
         </Button>

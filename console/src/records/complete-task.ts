@@ -1,10 +1,10 @@
 import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
-import { attempt } from '../app/use-query.ts';
+import { runWithToast } from '../app/use-query.ts';
 import { showToast } from '../components/toast.tsx';
 
 /** Callbacks that show the changes of a task on the screen. */
-type TaskUpdates = {
+type TaskCallbacks = {
   task(task: Task): void;
   /** Reloads the subtasks, because completing a task completes them as well. */
   subtasks(): void;
@@ -12,7 +12,7 @@ type TaskUpdates = {
   next?(): void;
 };
 
-const withSubtasks = (count: number) =>
+const subtasksSuffix = (count: number) =>
   count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
 
 /**
@@ -20,12 +20,12 @@ const withSubtasks = (count: number) =>
  * were completed together with the task. A recurring task has no Undo, because the next task, which the service has
  * created, would remain (C41).
  */
-export async function completeTask(task: Task, updates: TaskUpdates): Promise<void> {
+export async function completeTask(task: Task, updates: TaskCallbacks): Promise<void> {
   updates.task({ ...task, completed: '1' });
-  const open: Subtask[] = [];
-  const isDone = await attempt(async () => {
+  const openSubtasks: Subtask[] = [];
+  const isDone = await runWithToast(async () => {
     for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
-      if (subtask.completed === '0') open.push(subtask);
+      if (subtask.completed === '0') openSubtasks.push(subtask);
     updates.task(await client.tasks.complete(task.task_id));
   });
   if (!isDone) updates.task(task);
@@ -33,37 +33,41 @@ export async function completeTask(task: Task, updates: TaskUpdates): Promise<vo
   if (!isDone) return;
   if (task.recurring !== '') {
     updates.next?.();
-    showToast(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
+    showToast(`“${task.task_name}” completed${subtasksSuffix(openSubtasks.length)}. The next one is open.`);
     return;
   }
-  showToast(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
-    undo: () => void reopenTask(task, open, updates),
+  showToast(`“${task.task_name}” completed${subtasksSuffix(openSubtasks.length)}.`, {
+    undo: () => void reopenTask(task, openSubtasks, updates),
   });
 }
 
 /** Reopens a task and the given subtasks, as an optimistic update. */
-export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows: TaskUpdates): Promise<void> {
-  shows.task({ ...task, completed: '0' });
-  const isDone = await attempt(
+export async function reopenTask(task: Task, subtasks: readonly Subtask[], updates: TaskCallbacks): Promise<void> {
+  updates.task({ ...task, completed: '0' });
+  const isDone = await runWithToast(
     async () => {
       const reopened = await client.tasks.resume(task.task_id);
       for (const { subtask_id } of subtasks) await client.subtasks.resume(subtask_id);
-      shows.task(reopened);
+      updates.task(reopened);
     },
-    `“${task.task_name}” is open again${withSubtasks(subtasks.length)}.`,
+    `“${task.task_name}” is open again${subtasksSuffix(subtasks.length)}.`,
   );
-  if (!isDone) shows.task(task);
-  shows.subtasks();
+  if (!isDone) updates.task(task);
+  updates.subtasks();
 }
 
-type SubtaskUpdates = { show(subtask: Subtask): void; next(): void };
+type SubtaskCallbacks = { show(subtask: Subtask): void; next(): void };
 
 /** Completes or reopens a subtask, as an optimistic update. */
-export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: SubtaskUpdates): Promise<void> {
+export async function setSubtaskCompleted(
+  subtask: Subtask,
+  isDone: boolean,
+  { show, next }: SubtaskCallbacks,
+): Promise<void> {
   const { subtask_id } = subtask;
   show({ ...subtask, completed: isDone ? '1' : '0' });
   const { complete, resume } = client.subtasks;
-  const wasDone = await attempt(async () => show(await (isDone ? complete(subtask_id) : resume(subtask_id))));
-  if (!wasDone) show(subtask);
+  const hasSucceeded = await runWithToast(async () => show(await (isDone ? complete(subtask_id) : resume(subtask_id))));
+  if (!hasSucceeded) show(subtask);
   else if (isDone && subtask.recurring !== '') next();
 }

@@ -3,9 +3,15 @@ import type { Client, Contact, ContactChanges, ContactFilters } from '../../../p
 import { client } from '../app/client.ts';
 import { currentRoute, hrefTo, navigate } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';
-import { Empty } from '../components/page.tsx';
-import { type Deletable, inputOf, useDelete } from './delete-with-undo.tsx';
-import { choice, type EditableResource, type FieldDefinition, InlineField, text } from './editable-fields.tsx';
+import { EmptyState } from '../components/page.tsx';
+import { type Deletable, toCreateInput, useDelete } from './delete-with-undo.tsx';
+import {
+  choiceField,
+  type EditableResource,
+  type FieldDefinition,
+  InlineField,
+  textField,
+} from './editable-fields.tsx';
 import { FilterSelect, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
 
@@ -21,7 +27,10 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
   const records = useRecords((signal) => client.contacts.list(filters, { signal }), [filters], contacts.idOf);
   const deleting = useDelete(contacts, { onGone: records.drop, onBack: records.append });
   const isUnfiltered = clientId === undefined;
-  const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
+    value: client_id,
+    text: client_name,
+  }));
   const { client_id } = filters;
   return (
     <section class="stack" aria-label="Contacts">
@@ -30,7 +39,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <FilterSelect
             name="client"
             label="Client"
-            options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...named]}
+            options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...clientOptions]}
           />
         </div>
       ) : (
@@ -41,9 +50,9 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
         words={['contact', 'contacts']}
         columns={['Contact', 'Role', 'Email', 'Telephone', ...(isUnfiltered ? ['Client'] : [])]}
         empty={
-          <Empty icon="user" title="No contacts here">
+          <EmptyState icon="user" title="No contacts here">
             <p>A contact is somebody to speak to. Write a name below; how to reach them can follow.</p>
-          </Empty>
+          </EmptyState>
         }
         row={(contact) => (
           <ContactRow
@@ -80,9 +89,9 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
       <td class="name">
         <InlineField {...shared} field={name} href={address} />
       </td>
-      {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((fact) => (
-        <td key={fact.label} class="where">
-          <InlineField {...shared} field={fact} />
+      {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((field) => (
+        <td key={field.label} class="where">
+          <InlineField {...shared} field={field} />
         </td>
       ))}
       <td class="more">
@@ -103,18 +112,18 @@ export const contacts: EditableResource<Contact, ContactChanges> & Deletable<Con
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
   findWarning: async () => undefined,
-  recreate: (contact) => client.contacts.create(inputOf(contact)),
+  recreate: (contact) => client.contacts.create(toCreateInput(contact)),
 };
 
 /** Editable fields of a contact. */
 export const contactFields = {
-  name: text<Contact, ContactChanges>('contact_name', 'Name'),
-  role: text<Contact, ContactChanges>('role', 'Role'),
-  company: text<Contact, ContactChanges>('company_name', 'Company'),
-  email: text<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
-  tel: text<Contact, ContactChanges>('tel', 'Telephone'),
-  mobile: text<Contact, ContactChanges>('mobile', 'Mobile'),
-  fax: text<Contact, ContactChanges>('fax', 'Fax'),
+  name: textField<Contact, ContactChanges>('contact_name', 'Name'),
+  role: textField<Contact, ContactChanges>('role', 'Role'),
+  company: textField<Contact, ContactChanges>('company_name', 'Company'),
+  email: textField<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
+  tel: textField<Contact, ContactChanges>('tel', 'Telephone'),
+  mobile: textField<Contact, ContactChanges>('mobile', 'Mobile'),
+  fax: textField<Contact, ContactChanges>('fax', 'Fax'),
 };
 
 /** Returns the select field for the client of a contact; its options include the current client in any case. */
@@ -125,10 +134,15 @@ export function clientField(
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
   const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];
-  return choice<Contact, ContactChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
-    show: ({ client_id }) => {
-      const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
-      return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);
+  return choiceField<Contact, ContactChanges>(
+    'client_id',
+    'Client',
+    [{ value: '0', text: 'None' }, ...own, ...options],
+    {
+      show: ({ client_id }) => {
+        const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
+        return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);
+      },
     },
-  });
+  );
 }

@@ -1,20 +1,20 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Assigned, AssignedTeam, Paging } from '../../../packages/sdk/src/api-types.ts';
-import type { Deletes } from '../../../packages/sdk/src/resource-methods.ts';
+import type { AssignedTeam, AssignedUser, PagePosition } from '../../../packages/sdk/src/api-types.ts';
+import type { DeleteMethod } from '../../../packages/sdk/src/resource-methods.ts';
 import { idsOf } from '../app/optimistic-update.ts';
-import { attempt } from '../app/use-query.ts';
+import { runWithToast } from '../app/use-query.ts';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { showToast } from '../components/toast.tsx';
 
 /**
  * Warning about the side effects of a deletion: label of the confirm button, and text of the confirmation dialog.
  */
-export type DeleteWarning = { readonly yes: string; readonly text: ComponentChildren };
+export type DeleteWarning = { readonly confirmLabel: string; readonly text: ComponentChildren };
 
 /** How records of a resource are deleted and restored. */
 export type Deletable<T> = {
-  readonly resource: Deletes;
+  readonly resource: DeleteMethod;
   idOf(record: T): string;
   nameOf(record: T): string;
   /** Describes the dependent records that are deleted or changed as well; undefined when there are none. */
@@ -42,21 +42,21 @@ export function useDelete<T>(
 ) {
   const [confirmation, setConfirmation] = useState<{ readonly record: T } & DeleteWarning>();
   const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
-    if (!(await attempt(() => resource.delete(idOf(record))))) return;
+    if (!(await runWithToast(() => resource.delete(idOf(record))))) return;
     onGone(record);
     showToast(`“${nameOf(record)}” deleted.`, toastOptions);
   };
   const begin = (record: T) =>
-    void attempt(async () => {
-      const found = await findWarning(record);
-      if (found !== undefined) setConfirmation({ record, ...found });
+    void runWithToast(async () => {
+      const warning = await findWarning(record);
+      if (warning !== undefined) setConfirmation({ record, ...warning });
       else if (recreate === undefined) await remove(record, {});
-      else await remove(record, { undo: () => void attempt(async () => onBack(await recreate(record))) });
+      else await remove(record, { undo: () => void runWithToast(async () => onBack(await recreate(record))) });
     });
   const question = confirmation !== undefined && (
     <ConfirmDialog
       title={`Delete “${nameOf(confirmation.record)}”?`}
-      confirmLabel={confirmation.yes}
+      confirmLabel={confirmation.confirmLabel}
       onConfirm={() => void remove(confirmation.record, {})}
       onClose={() => setConfirmation(undefined)}
     >
@@ -70,19 +70,19 @@ export function useDelete<T>(
  * Returns the input that creates a deleted record again; the API ignores its read-only fields. The creator is
  * omitted, because that user may have been deleted: the current user becomes the creator.
  */
-export function inputOf<T extends WithAssignees>(record: T) {
+export function toCreateInput<T extends WithAssignees>(record: T) {
   const { user_id: _, users = [], teams = [], ...rest } = record;
   return { ...rest, users: idsOf(users), teams: idsOf(teams) };
 }
 
 type WithAssignees = {
   readonly user_id?: string;
-  readonly users?: readonly Assigned[];
+  readonly users?: readonly AssignedUser[];
   readonly teams?: readonly AssignedTeam[];
 };
 
 /** Formats a count with its singular or plural noun: `1 task`, `3 tasks`. */
-export const counted = (count: number, word: string) =>
+export const formatCount = (count: number, word: string) =>
   `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
 
 /** Dependent records that a deletion removes. `more` names their own dependents, such as ` and all subtasks`. */
@@ -91,25 +91,28 @@ type Dependents = { readonly word: string; readonly count: number; readonly more
 /** Counts the dependent records of one resource; a list request returns their total. */
 export async function countDependents(
   word: string,
-  listed: Promise<{ readonly paging: Paging }>,
+  listRequest: Promise<{ readonly paging: PagePosition }>,
   more = '',
 ): Promise<Dependents> {
-  return { word, count: (await listed).paging.total_records, more };
+  return { word, count: (await listRequest).paging.total_records, more };
 }
 
 /** Describes all dependent records of a record; undefined when there are none. */
-export async function deleteWarning(counting: readonly Promise<Dependents>[]): Promise<DeleteWarning | undefined> {
-  const [first, ...others] = (await Promise.all(counting)).filter(({ count }) => count > 0);
+export async function describeDependents(
+  dependentCounts: readonly Promise<Dependents>[],
+): Promise<DeleteWarning | undefined> {
+  const [first, ...others] = (await Promise.all(dependentCounts)).filter(({ count }) => count > 0);
   if (first === undefined) return undefined;
   const isOne = first.count === 1 && first.more === '' && others.length === 0;
-  const all = others.length === 0 ? dependentsText(first.count, first.word) : `Its ${counted(first.count, first.word)}`;
-  const rest = others.map(({ count, word }) => `, ${counted(count, word)}`).join('');
+  const all =
+    others.length === 0 ? dependentsSubject(first.count, first.word) : `Its ${formatCount(first.count, first.word)}`;
+  const rest = others.map(({ count, word }) => `, ${formatCount(count, word)}`).join('');
   return {
-    yes: `Delete with ${counted(first.count, first.word)}${others.length > 0 ? ' and more' : ''}`,
+    confirmLabel: `Delete with ${formatCount(first.count, first.word)}${others.length > 0 ? ' and more' : ''}`,
     text: `${all}${first.more}${rest} ${isOne ? 'goes' : 'go'} with it.`,
   };
 }
 
 /** Returns the subject of a sentence about dependent records: `Its task`, `Its 3 tasks`. */
-export const dependentsText = (count: number, word: string) =>
-  count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`;
+export const dependentsSubject = (count: number, word: string) =>
+  count === 1 ? `Its ${word}` : `Its ${formatCount(count, word)}`;

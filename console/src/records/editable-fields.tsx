@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
-import { dayOf, showDay, withDay } from '../app/calendar-dates.ts';
-import { change, EditConflictError, fieldError, restore } from '../app/optimistic-update.ts';
-import { attempt } from '../app/use-query.ts';
-import { Dot, palette } from '../components/badge.tsx';
-import { Inline, type InlineProps } from '../components/inline-edit.tsx';
+import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
+import { dayOf, formatDay, replaceDay } from '../app/calendar-dates.ts';
+import { EditConflictError, fieldError, inverseChanges, updateIfUnchanged } from '../app/optimistic-update.ts';
+import { runWithToast } from '../app/use-query.ts';
+import { ColorDot, palette } from '../components/badge.tsx';
+import { InlineEdit, type InlineEditProps } from '../components/inline-edit.tsx';
 import { showToast } from '../components/toast.tsx';
 
 /** Definition of an editable field of a record: how it is read, written and formatted. */
 export type FieldDefinition<T, C> = {
   readonly label: string;
-  readonly type?: InlineProps['type'];
-  readonly options?: InlineProps['options'];
+  readonly type?: InlineEditProps['type'];
+  readonly options?: InlineEditProps['options'];
   readonly empty?: string;
   read(record: T): string;
   /** Returns the changes to send to the API: only the API fields that this field consists of. */
@@ -23,35 +23,35 @@ export type FieldDefinition<T, C> = {
 };
 
 /** Thrown when an entered value fails client-side validation. */
-class InvalidInput extends Error {}
+class InvalidInputError extends Error {}
 
 /** A resource whose records can be edited inline. */
 export type EditableResource<T, C> = {
-  readonly resource: Gets<T> & Updates<T, C>;
+  readonly resource: GetMethod<T> & UpdateMethod<T, C>;
   idOf(record: T): string;
   nameOf(record: T): string;
 };
 
 type FieldOf<T> = keyof T & string;
 
-const textOf = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
+const fieldText = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
 
 /** Defines a text field. */
-export function text<T, C>(
+export function textField<T, C>(
   field: FieldOf<T>,
   label: string,
   more: Partial<FieldDefinition<T, C>> = {},
 ): FieldDefinition<T, C> {
   return {
     label,
-    read: (record) => textOf(record, field),
+    read: (record) => fieldText(record, field),
     write: (value) => ({ [field]: value }) as C,
     ...more,
   };
 }
 
 /** Defines the field of a start or due date. */
-export function day<T, C>(
+export function dateField<T, C>(
   field: FieldOf<T>,
   label: string,
   more: Partial<FieldDefinition<T, C>> = {},
@@ -60,36 +60,36 @@ export function day<T, C>(
     label,
     type: 'date',
     empty: 'No date',
-    read: (record) => dayOf(textOf(record, field)),
-    write: (value, before) => ({ [field]: withDay(textOf(before, field), value) }) as C,
-    show: (record) => showDay(textOf(record, field)) || undefined,
+    read: (record) => dayOf(fieldText(record, field)),
+    write: (value, before) => ({ [field]: replaceDay(fieldText(before, field), value) }) as C,
+    show: (record) => formatDay(fieldText(record, field)) || undefined,
     ...more,
   };
 }
 
 /** Defines a field with a fixed set of values. */
-export function choice<T, C>(
+export function choiceField<T, C>(
   field: FieldOf<T>,
   label: string,
   options: readonly { readonly value: string; readonly text: string }[],
   more: Partial<FieldDefinition<T, C>> = {},
 ): FieldDefinition<T, C> {
-  return text(field, label, {
+  return textField(field, label, {
     options,
-    show: (record) => options.find(({ value }) => value === textOf(record, field))?.text,
+    show: (record) => options.find(({ value }) => value === fieldText(record, field))?.text,
     ...more,
   });
 }
 
 /** Defines the color field of a record: a color of the palette, or a custom color that an API client has set. */
-export function colour<T extends { readonly color: string }, C>(record: T): FieldDefinition<T, C> {
-  const own = { value: record.color, text: record.color };
-  const isOwn = !palette.some(({ value }) => value === record.color);
-  const options = isOwn ? [...palette, own] : palette;
-  return choice<T, C>('color', 'Colour', options, {
+export function colorField<T extends { readonly color: string }, C>(record: T): FieldDefinition<T, C> {
+  const customOption = { value: record.color, text: record.color };
+  const isCustom = !palette.some(({ value }) => value === record.color);
+  const options = isCustom ? [...palette, customOption] : palette;
+  return choiceField<T, C>('color', 'Colour', options, {
     show: ({ color }) => (
       <>
-        <Dot color={color} />
+        <ColorDot color={color} />
         {options.find(({ value }) => value === color)?.text}
       </>
     ),
@@ -115,14 +115,16 @@ export function InlineField<T extends object, C extends object>(props: InlineFie
   const label = `${field.label} of ${kept.nameOf(record)}`;
   const save = async (value: string) => {
     const invalid = field.fault?.(value);
-    if (invalid !== undefined) throw new InvalidInput(invalid);
+    if (invalid !== undefined) throw new InvalidInputError(invalid);
     const id = kept.idOf(record);
     const changes = field.write(value, record);
     try {
-      const after = await change(kept.resource, id, changes, record);
+      const after = await updateIfUnchanged(kept.resource, id, changes, record);
       onChange(after);
       const undo = () =>
-        attempt(async () => onChange(await change(kept.resource, id, restore(changes, record), after)));
+        runWithToast(async () =>
+          onChange(await updateIfUnchanged(kept.resource, id, inverseChanges(changes, record), after)),
+        );
       showToast(`${field.label} changed.`, { undo });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);
@@ -130,13 +132,13 @@ export function InlineField<T extends object, C extends object>(props: InlineFie
     }
   };
   const explain = (error: unknown) => {
-    if (error instanceof InvalidInput) return error.message;
+    if (error instanceof InvalidInputError) return error.message;
     if (!(error instanceof EditConflictError)) return fieldError(error, field.label);
-    const now = field.read(error.record as T);
-    return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;
+    const currentValue = field.read(error.record as T);
+    return `Somebody else has set this to “${currentValue === '' ? 'nothing' : currentValue}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
   return (
-    <Inline
+    <InlineEdit
       label={label}
       value={field.read(record)}
       {...(field.type !== undefined && { type: field.type })}
@@ -147,7 +149,7 @@ export function InlineField<T extends object, C extends object>(props: InlineFie
       explain={explain}
     >
       {children ?? field.show?.(record)}
-    </Inline>
+    </InlineEdit>
   );
 }
 
@@ -160,11 +162,11 @@ type FieldListProps<T, C> = Pick<InlineFieldProps<T, C>, 'kept' | 'record' | 'on
 export function FieldList<T extends object, C extends object>({ fields, children, ...rest }: FieldListProps<T, C>) {
   return (
     <dl class="plan-facts">
-      {fields.map((fact) => (
-        <div key={fact.label}>
-          <dt>{fact.label}</dt>
+      {fields.map((field) => (
+        <div key={field.label}>
+          <dt>{field.label}</dt>
           <dd>
-            <InlineField field={fact} {...rest} />
+            <InlineField field={field} {...rest} />
           </dd>
         </div>
       ))}

@@ -2,9 +2,15 @@ import type { Client, Project, ProjectChanges } from '../../../packages/sdk/src/
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
-import { countDependents, type Deletable, deleteWarning, dependentsText, inputOf } from './delete-with-undo.tsx';
-import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
-import { Due } from './tags.tsx';
+import {
+  countDependents,
+  type Deletable,
+  dependentsSubject,
+  describeDependents,
+  toCreateInput,
+} from './delete-with-undo.tsx';
+import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
+import { DueDate } from './tags.tsx';
 
 export const projects: EditableResource<Project, ProjectChanges> & Deletable<Project> = {
   resource: client.projects,
@@ -12,8 +18,8 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
   nameOf: ({ project_name }) => project_name,
   async findWarning({ project_id }) {
     const countOnly = { project_id, limit: 1 };
-    const [gone, { paging }] = await Promise.all([
-      deleteWarning([
+    const [warning, { paging }] = await Promise.all([
+      describeDependents([
         countDependents('task', client.tasks.list(countOnly), ' and all subtasks'),
         countDependents('comment', client.comments.list(countOnly)),
         countDependents('time entry', client.timeEntries.list(countOnly)),
@@ -21,15 +27,15 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
       client.events.list(countOnly),
     ]);
     const events = paging.total_records;
-    if (gone === undefined && events === 0) return undefined;
+    if (warning === undefined && events === 0) return undefined;
     return {
-      yes: gone?.yes ?? 'Delete',
+      confirmLabel: warning?.confirmLabel ?? 'Delete',
       text: (
         <>
-          {gone !== undefined && <p>{gone.text}</p>}
+          {warning !== undefined && <p>{warning.text}</p>}
           {events > 0 && (
             <p>
-              {dependentsText(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
+              {dependentsSubject(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
             </p>
           )}
           <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>
@@ -37,48 +43,55 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
       ),
     };
   },
-  recreate: (project) => client.projects.create(inputOf(project)),
+  recreate: (project) => client.projects.create(toCreateInput(project)),
 };
 
 /** Project states, each with the API flags that represent the state. */
-const states = {
+const projectStates = {
   open: { text: 'Open', tone: 'good', flags: { closed: '0', archived: '0' } },
   closed: { text: 'Closed', tone: 'plain', flags: { closed: '1', archived: '0' } },
   archived: { text: 'Archived', tone: 'plain', flags: { closed: '0', archived: '1' } },
 } as const;
 
-type State = keyof typeof states;
+type ProjectState = keyof typeof projectStates;
 
-export function stateOf({ archived, closed }: Project): State {
+export function projectStateOf({ archived, closed }: Project): ProjectState {
   if (archived === '1') return 'archived';
   return closed === '1' ? 'closed' : 'open';
 }
 
-export const stateOptions = (Object.keys(states) as State[]).map((value) => ({ value, text: states[value].text }));
+export const projectStateOptions = (Object.keys(projectStates) as ProjectState[]).map((value) => ({
+  value,
+  text: projectStates[value].text,
+}));
 
 /** Editable fields of a project. */
 export const projectFields = {
-  name: text<Project, ProjectChanges>('project_name', 'Name'),
-  start: day<Project, ProjectChanges>('start_date', 'Start'),
-  due: day<Project, ProjectChanges>('due_date', 'Due', {
+  name: textField<Project, ProjectChanges>('project_name', 'Name'),
+  start: dateField<Project, ProjectChanges>('start_date', 'Start'),
+  due: dateField<Project, ProjectChanges>('due_date', 'Due', {
     show: (project) =>
-      dayOf(project.due_date) === '' ? undefined : <Due due={project.due_date} isDone={stateOf(project) !== 'open'} />,
+      dayOf(project.due_date) === '' ? undefined : (
+        <DueDate due={project.due_date} isDone={projectStateOf(project) !== 'open'} />
+      ),
   }),
   state: {
     label: 'State',
-    options: stateOptions,
-    read: stateOf,
-    write: (value) => states[value as State].flags,
-    show: (project) => <Badge tone={states[stateOf(project)].tone}>{states[stateOf(project)].text}</Badge>,
+    options: projectStateOptions,
+    read: projectStateOf,
+    write: (value) => projectStates[value as ProjectState].flags,
+    show: (project) => (
+      <Badge tone={projectStates[projectStateOf(project)].tone}>{projectStates[projectStateOf(project)].text}</Badge>
+    ),
   } satisfies FieldDefinition<Project, ProjectChanges>,
-  progress: text<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
-  tags: text<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
-  uri: text<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
-  description: text<Project, ProjectChanges>('description', 'Description', {
+  progress: textField<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
+  tags: textField<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  uri: textField<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
+  description: textField<Project, ProjectChanges>('description', 'Description', {
     type: 'area',
     empty: 'Add a description',
   }),
-  notes: text<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  notes: textField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
 /** Returns the select field for the client of a project; its options include the current client in any case. */
@@ -90,7 +103,12 @@ export function clientField(
   const isMissing =
     project !== undefined && project.client_id !== '0' && !options.some(({ value }) => value === project.client_id);
   const own = isMissing ? [{ value: project.client_id, text: project.client_name }] : [];
-  return choice<Project, ProjectChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
-    show: ({ client_id, client_name }) => (client_id === '0' ? <span class="nothing">None</span> : client_name),
-  });
+  return choiceField<Project, ProjectChanges>(
+    'client_id',
+    'Client',
+    [{ value: '0', text: 'None' }, ...own, ...options],
+    {
+      show: ({ client_id, client_name }) => (client_id === '0' ? <span class="nothing">None</span> : client_name),
+    },
+  );
 }

@@ -4,8 +4,8 @@ import { currentRoute, setQuery } from '../app/router.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select } from '../components/field.tsx';
-import { AddLine } from '../components/inline-edit.tsx';
-import { Empty, Pager } from '../components/page.tsx';
+import { QuickAddField } from '../components/inline-edit.tsx';
+import { EmptyState, Pager } from '../components/page.tsx';
 import type { Records } from './records.ts';
 
 type RecordListProps<T> = {
@@ -39,7 +39,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
             <LoadingSkeleton />
           </div>
         )}
-        {rows?.length === 0 && (paging.offset === 0 ? empty : <Beyond />)}
+        {rows?.length === 0 && (paging.offset === 0 ? empty : <PageOutOfRange />)}
         {rows !== undefined && rows.length > 0 && (
           <table class="table plan">
             <thead>
@@ -56,13 +56,13 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
           </table>
         )}
         {create !== undefined && (
-          <AddLine
+          <QuickAddField
             label={`Add a ${words[0]}`}
             explain={(error) => fieldError(error, 'Name')}
             onAdd={async (name) => append(await create(name))}
           >
             {children}
-          </AddLine>
+          </QuickAddField>
         )}
       </section>
       {rows !== undefined && (
@@ -78,18 +78,18 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
 }
 
 /** Empty state of a page after the last page of the list. */
-function Beyond() {
+function PageOutOfRange() {
   return (
-    <Empty icon="check" title="Nothing on this page">
+    <EmptyState icon="check" title="Nothing on this page">
       <Button onClick={() => setQuery({ page: '' })}>To the first page</Button>
-    </Empty>
+    </EmptyState>
   );
 }
 
 /** Text for screen readers only. */
 export const HiddenText = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
 
-type FilterProps = {
+type FilterSelectProps = {
   /** Name of the query parameter. */
   readonly name: string;
   readonly label: string;
@@ -97,7 +97,7 @@ type FilterProps = {
 };
 
 /** Select that filters or sorts the list; its value is a query parameter of the route. */
-export function FilterSelect({ name, label, options }: FilterProps) {
+export function FilterSelect({ name, label, options }: FilterSelectProps) {
   return (
     <Select
       label={label}
@@ -110,11 +110,14 @@ export function FilterSelect({ name, label, options }: FilterProps) {
 }
 
 /** Returns the value of a query parameter if it is one of the options, otherwise undefined. */
-export function chosen<V extends string>(name: string, options: readonly { readonly value: V }[]): V | undefined {
+export function optionFromQuery<V extends string>(
+  name: string,
+  options: readonly { readonly value: V }[],
+): V | undefined {
   return options.find(({ value }) => value === currentRoute.value.query.get(name))?.value;
 }
 
 /** Formats list filters as a query string. */
-export function queryOf(filters: object): string {
+export function toQueryString(filters: object): string {
   return String(new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)])));
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets } from '../../../packages/sdk/src/resource-methods.ts';
+import type { GetMethod } from '../../../packages/sdk/src/resource-methods.ts';
 import { hrefTo } from '../app/router.ts';
 import { useQuery } from '../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
@@ -7,7 +7,7 @@ import { ButtonLink } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
 
 type RecordPageProps<T> = {
-  readonly resource: Gets<T>;
+  readonly resource: GetMethod<T>;
   readonly id: string;
   /** Title until the record is loaded, such as `Client`. */
   readonly title: string;

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
-import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
+import type { Page, PagePosition } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
-import { wholePage } from '../app/full-page-navigation.ts';
+import { listFullPage } from '../app/full-page-navigation.ts';
 import { currentRoute } from '../app/router.ts';
 import { type Query, useQuery } from '../app/use-query.ts';
 
@@ -17,7 +17,7 @@ export function pageOffset(): number {
 export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> & {
   /** Undefined until the first page is loaded. */
   readonly rows: readonly T[] | undefined;
-  readonly paging: Paging;
+  readonly paging: PagePosition;
   /** Replaces a record. */
   put(record: T): void;
   /** Adds a new record at the end. */
@@ -32,7 +32,7 @@ const EMPTY_PAGING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
  * Moves the focus to the page title if the focused row was deleted. Otherwise keyboard users would start again at the
  * top of the document.
  */
-function keepFocus(): void {
+function restoreFocus(): void {
   requestAnimationFrame(() => {
     if (document.activeElement !== document.body) return;
     document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
@@ -45,34 +45,37 @@ export function useRecords<T>(
   inputs: readonly unknown[],
   idOf: (record: T) => string,
 ): Records<T> {
-  const loaded = useQuery(load, inputs);
-  const latest = useRef<Page<T>>(undefined);
-  latest.current = loaded.data ?? latest.current;
-  const show = (change: (rows: readonly T[]) => readonly T[], totalChange: number) => {
-    if (latest.current === undefined) return;
-    const { paging, data } = latest.current;
-    latest.current = { data: change(data), paging: { ...paging, total_records: paging.total_records + totalChange } };
-    loaded.set(latest.current);
+  const query = useQuery(load, inputs);
+  const latestPage = useRef<Page<T>>(undefined);
+  latestPage.current = query.data ?? latestPage.current;
+  const updatePage = (change: (rows: readonly T[]) => readonly T[], totalChange: number) => {
+    if (latestPage.current === undefined) return;
+    const { paging, data } = latestPage.current;
+    latestPage.current = {
+      data: change(data),
+      paging: { ...paging, total_records: paging.total_records + totalChange },
+    };
+    query.set(latestPage.current);
   };
   return {
-    rows: latest.current?.data,
-    paging: latest.current?.paging ?? EMPTY_PAGING,
-    fault: loaded.fault,
-    isLoading: loaded.isLoading,
-    reload: loaded.reload,
-    put: (record) => show((rows) => rows.map((row) => (idOf(row) === idOf(record) ? record : row)), 0),
-    append: (record) => show((rows) => [...rows, record], 1),
+    rows: latestPage.current?.data,
+    paging: latestPage.current?.paging ?? EMPTY_PAGING,
+    fault: query.fault,
+    isLoading: query.isLoading,
+    reload: query.reload,
+    put: (record) => updatePage((rows) => rows.map((row) => (idOf(row) === idOf(record) ? record : row)), 0),
+    append: (record) => updatePage((rows) => [...rows, record], 1),
     drop: (record) => {
-      show((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1);
-      keepFocus();
+      updatePage((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1);
+      restoreFocus();
     },
   };
 }
 
 /** Loads the projects that a select offers: at most 1,000, sorted by name. */
 export const useProjects = () =>
-  useQuery(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
+  useQuery(async (signal) => (await listFullPage(client.projects, { order: 'projectname' }, signal)).data, []);
 
 /** Loads the clients that a select offers: at most 1,000, sorted by name. */
 export const useClients = () =>
-  useQuery(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);
+  useQuery(async (signal) => (await listFullPage(client.clients, { order: 'clientname' }, signal)).data, []);

@@ -1,13 +1,13 @@
 import { useEffect } from 'preact/hooks';
 import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
-import { wholePage } from '../app/full-page-navigation.ts';
+import { listFullPage } from '../app/full-page-navigation.ts';
 import { fieldError } from '../app/optimistic-update.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { AddLine } from '../components/inline-edit.tsx';
-import { People } from './assignee-picker.tsx';
-import { tickSubtask } from './complete-task.ts';
+import { QuickAddField } from '../components/inline-edit.tsx';
+import { AssigneesButton } from './assignee-picker.tsx';
+import { setSubtaskCompleted } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
 import { useRecords } from './records.ts';
@@ -24,7 +24,7 @@ type SubtasksProps = {
 /** List of the subtasks of a task, which the user can complete, edit inline, delete and add. */
 export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
-  const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
+  const records = useRecords((signal) => listFullPage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
   useEffect(() => {
     if (reloads > 0) records.reload();
   }, [reloads]);
@@ -32,11 +32,14 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
   }, [task.completed]);
-  const counted = (show: (subtask: Subtask) => void) => (subtask: Subtask) => {
+  const thenReportCount = (show: (subtask: Subtask) => void) => (subtask: Subtask) => {
     show(subtask);
     onCount();
   };
-  const deleting = useDelete(subtasks, { onGone: counted(records.drop), onBack: counted(records.append) });
+  const deleting = useDelete(subtasks, {
+    onGone: thenReportCount(records.drop),
+    onBack: thenReportCount(records.append),
+  });
   return (
     <div class="subtasks">
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
@@ -50,15 +53,15 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
                 aria-label={`Complete ${subtask.subtask_name}`}
                 checked={subtask.completed === '1'}
                 onChange={(event) => {
-                  const shows = { show: records.put, next: records.reload };
-                  void tickSubtask(subtask, event.currentTarget.checked, shows);
+                  const callbacks = { show: records.put, next: records.reload };
+                  void setSubtaskCompleted(subtask, event.currentTarget.checked, callbacks);
                 }}
               />
               <span class="grow">
                 <InlineField kept={subtasks} record={subtask} field={subtaskFields.name} onChange={records.put} />
               </span>
               <InlineField kept={subtasks} record={subtask} field={subtaskFields.due} onChange={records.put} />
-              <People kept={subtasks} record={subtask} onChange={records.put} />
+              <AssigneesButton kept={subtasks} record={subtask} onChange={records.put} />
               <Button
                 variant="quiet"
                 icon="trash"
@@ -69,10 +72,12 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
           ))}
         </ul>
       )}
-      <AddLine
+      <QuickAddField
         label={`Add a subtask to ${task.task_name}`}
         explain={(error) => fieldError(error, 'Name')}
-        onAdd={async (subtask_name) => counted(records.append)(await client.subtasks.create(task_id, { subtask_name }))}
+        onAdd={async (subtask_name) =>
+          thenReportCount(records.append)(await client.subtasks.create(task_id, { subtask_name }))
+        }
       />
       {deleting.question}
     </div>

@@ -1,4 +1,4 @@
-import { dayOf, dueIn, showDay, today } from '../app/calendar-dates.ts';
+import { dayOf, describeDueDate, formatDay, today } from '../app/calendar-dates.ts';
 import { currentRoute, setQuery } from '../app/router.ts';
 import { Progress } from '../components/badge.tsx';
 
@@ -36,20 +36,20 @@ export function TagFilter() {
 }
 
 /** Due date with relative text, such as "2 days late"; for a completed record only the date is shown. */
-export function Due({ due, isDone }: { readonly due: string; readonly isDone: boolean }) {
-  const last = dayOf(due);
-  if (last === '') return null;
-  const { text: words, tone } = dueIn(last, today());
+export function DueDate({ due, isDone }: { readonly due: string; readonly isDone: boolean }) {
+  const dueDay = dayOf(due);
+  if (dueDay === '') return null;
+  const { text: relativeText, tone } = describeDueDate(dueDay, today());
   return (
     <span class="due">
-      <span class="number">{showDay(due)}</span>
-      {!isDone && words !== '' && <span class={`small due-${tone}`}>{words}</span>}
+      <span class="number">{formatDay(due)}</span>
+      {!isDone && relativeText !== '' && <span class={`small due-${tone}`}>{relativeText}</span>}
     </span>
   );
 }
 
 /** Progress bar, followed by the percentage as text. */
-export function Percent({ percent, name }: { readonly percent: number; readonly name: string }) {
+export function ProgressPercent({ percent, name }: { readonly percent: number; readonly name: string }) {
   return (
     <span class="percent">
       <Progress percent={percent} label={`Progress of ${name}`} />

@@ -1,9 +1,9 @@
 import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
-import { countDependents, type Deletable, deleteWarning, inputOf } from './delete-with-undo.tsx';
-import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
-import { Due, Percent } from './tags.tsx';
+import { countDependents, type Deletable, describeDependents, toCreateInput } from './delete-with-undo.tsx';
+import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
+import { DueDate, ProgressPercent } from './tags.tsx';
 
 export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
   resource: client.tasks,
@@ -11,14 +11,14 @@ export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
   nameOf: ({ task_name }) => task_name,
   async findWarning({ task_id }) {
     const countOnly = { task_id, limit: 1 };
-    const gone = await deleteWarning([
+    const gone = await describeDependents([
       countDependents('subtask', client.subtasks.list(countOnly)),
       countDependents('comment', client.comments.list(countOnly)),
       countDependents('time entry', client.timeEntries.list(countOnly)),
     ]);
     return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
   },
-  recreate: (task) => client.tasks.create(task.project_id, inputOf(task)),
+  recreate: (task) => client.tasks.create(task.project_id, toCreateInput(task)),
 };
 
 export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Subtask> = {
@@ -28,25 +28,28 @@ export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Sub
   async findWarning({ subtask_id }) {
     const countOnly = { subtask_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
-      deleteWarning([countDependents('comment', client.comments.list(countOnly))]),
+      describeDependents([countDependents('comment', client.comments.list(countOnly))]),
       client.timeEntries.list(countOnly),
     ]);
-    const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
-    if (gone === undefined && stays === '') return undefined;
-    return { yes: gone?.yes ?? 'Delete', text: `${gone?.text ?? ''}${stays} This cannot be taken back.`.trim() };
+    const timeEntriesText = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
+    if (gone === undefined && timeEntriesText === '') return undefined;
+    return {
+      confirmLabel: gone?.confirmLabel ?? 'Delete',
+      text: `${gone?.text ?? ''}${timeEntriesText} This cannot be taken back.`.trim(),
+    };
   },
-  recreate: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
+  recreate: (subtask) => client.subtasks.create(subtask.task_id, toCreateInput(subtask)),
 };
 
 type WithDueDate = { readonly due_date: string };
 type WithProgress = { readonly progress: string; readonly completed: string };
 
-const yesOrNo = [
+const yesNoOptions = [
   { value: '0', text: 'No' },
   { value: '1', text: 'Yes' },
 ];
 
-const periods = [
+const recurrenceOptions = [
   { value: '', text: 'None' },
   { value: 'D', text: 'Daily' },
   { value: 'W', text: 'Weekly' },
@@ -56,39 +59,39 @@ const periods = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const due = <T extends WithDueDate, C>(isDone: (record: T) => boolean): FieldDefinition<T, C> =>
-  day<T, C>('due_date', 'Due', {
+export const dueDateField = <T extends WithDueDate, C>(isDone: (record: T) => boolean): FieldDefinition<T, C> =>
+  dateField<T, C>('due_date', 'Due', {
     show: (record) =>
-      dayOf(record.due_date) === '' ? undefined : <Due due={record.due_date} isDone={isDone(record)} />,
+      dayOf(record.due_date) === '' ? undefined : <DueDate due={record.due_date} isDone={isDone(record)} />,
   });
 
-const isComplete = ({ completed }: WithProgress) => completed === '1';
+const isCompleted = ({ completed }: WithProgress) => completed === '1';
 
 /** Editable fields of a task. */
 export const taskFields = {
-  name: text<Task, TaskChanges>('task_name', 'Name'),
-  start: day<Task, TaskChanges>('start_date', 'Start'),
-  due: due<Task, TaskChanges>(isComplete),
-  progress: text<Task, TaskChanges>('progress', 'Progress', {
+  name: textField<Task, TaskChanges>('task_name', 'Name'),
+  start: dateField<Task, TaskChanges>('start_date', 'Start'),
+  due: dueDateField<Task, TaskChanges>(isCompleted),
+  progress: textField<Task, TaskChanges>('progress', 'Progress', {
     type: 'number',
-    show: (task) => <Percent percent={isComplete(task) ? 100 : Number(task.progress)} name={task.task_name} />,
+    show: (task) => <ProgressPercent percent={isCompleted(task) ? 100 : Number(task.progress)} name={task.task_name} />,
   }),
-  state: choice<Task, TaskChanges>('active', 'State', [
+  state: choiceField<Task, TaskChanges>('active', 'State', [
     { value: '1', text: 'Active' },
     { value: '2', text: 'On hold' },
     { value: '0', text: 'Inactive' },
   ]),
-  recurring: choice<Task, TaskChanges>('recurring', 'Recurring', periods),
-  important: choice<Task, TaskChanges>('important', 'Important', yesOrNo),
-  archived: choice<Task, TaskChanges>('archived', 'Archived', yesOrNo),
-  hours: text<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
-  tags: text<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
-  description: text<Task, TaskChanges>('description', 'Description', { type: 'area', empty: 'Add a description' }),
-  notes: text<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  recurring: choiceField<Task, TaskChanges>('recurring', 'Recurring', recurrenceOptions),
+  important: choiceField<Task, TaskChanges>('important', 'Important', yesNoOptions),
+  archived: choiceField<Task, TaskChanges>('archived', 'Archived', yesNoOptions),
+  hours: textField<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
+  tags: textField<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  description: textField<Task, TaskChanges>('description', 'Description', { type: 'area', empty: 'Add a description' }),
+  notes: textField<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
 /** Editable fields of a subtask. */
 export const subtaskFields = {
-  name: text<Subtask, SubtaskChanges>('subtask_name', 'Name'),
-  due: due<Subtask, SubtaskChanges>(isComplete),
+  name: textField<Subtask, SubtaskChanges>('subtask_name', 'Name'),
+  due: dueDateField<Subtask, SubtaskChanges>(isCompleted),
 };

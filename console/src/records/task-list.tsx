@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { Project, Task, TaskFilters } from '../../../packages/sdk/src/resources.ts';
-import { plusDays, SOON_DAYS, today } from '../app/calendar-dates.ts';
+import { DUE_SOON_DAYS, plusDays, today } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
-import { wholePage } from '../app/full-page-navigation.ts';
+import { listFullPage } from '../app/full-page-navigation.ts';
 import { currentRoute, hrefTo, navigate, setQuery } from '../app/router.ts';
 import { Badge } from '../components/badge.tsx';
 import { RadioGroup, Select } from '../components/field.tsx';
 import { Menu } from '../components/menu.tsx';
-import { Empty } from '../components/page.tsx';
-import { People } from './assignee-picker.tsx';
+import { EmptyState } from '../components/page.tsx';
+import { AssigneesButton } from './assignee-picker.tsx';
 import { completeTask, reopenTask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
-import { chosen, FilterSelect, HiddenText, RecordList } from './record-list.tsx';
+import { FilterSelect, HiddenText, optionFromQuery, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
@@ -20,22 +20,26 @@ import { taskFields, tasks } from './task-fields.tsx';
 import './records.css';
 
 /** Views of the list, by the value of the query parameter, each with its label and API filters. */
-const views = {
+const taskViews = {
   open: { text: 'Open', filters: () => ({ status: 'open' }) },
   soon: {
     text: 'Due soon',
-    filters: () => ({ status: 'open', due_from: filterDay(today()), due_to: filterDay(plusDays(today(), SOON_DAYS)) }),
+    filters: () => ({
+      status: 'open',
+      due_from: compactDay(today()),
+      due_to: compactDay(plusDays(today(), DUE_SOON_DAYS)),
+    }),
   },
-  late: { text: 'Overdue', filters: () => ({ status: 'open', due_to: filterDay(plusDays(today(), -1)) }) },
+  late: { text: 'Overdue', filters: () => ({ status: 'open', due_to: compactDay(plusDays(today(), -1)) }) },
   completed: { text: 'Completed', filters: () => ({ status: 'completed' }) },
   all: { text: 'All', filters: () => ({}) },
 } as const satisfies Record<string, { text: string; filters: () => TaskFilters }>;
 
-type View = keyof typeof views;
+type TaskView = keyof typeof taskViews;
 
-const viewOptions = (Object.keys(views) as View[]).map((value) => ({ value, text: views[value].text }));
+const viewOptions = (Object.keys(taskViews) as TaskView[]).map((value) => ({ value, text: taskViews[value].text }));
 
-const orders = [
+const orderOptions = [
   { value: '', text: 'Oldest first' },
   { value: 'latest', text: 'Newest first' },
   { value: 'duedate', text: 'By due date' },
@@ -43,12 +47,12 @@ const orders = [
   { value: 'progress', text: 'By progress' },
 ] as const;
 
-const filterDay = (day: string) => day.replaceAll('-', '');
+const compactDay = (day: string) => day.replaceAll('-', '');
 
 /** Reads the API filters from the query of the route; `projectId` limits the list to one project. */
 export function taskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
-  const order = chosen('order', orders) ?? '';
-  const view = views[chosen('view', viewOptions) ?? 'open'];
+  const order = optionFromQuery('order', orderOptions) ?? '';
+  const view = taskViews[optionFromQuery('view', viewOptions) ?? 'open'];
   const tag = currentRoute.value.query.get('tag') ?? '';
   return {
     ...view.filters(),
@@ -72,17 +76,20 @@ type TaskListProps = {
 /** Paginated list of tasks, which the user can filter, edit inline, complete and add. */
 export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
   const filters = taskFilters(projectId);
-  const records = useRecords((signal) => wholePage(client.tasks, filters, signal), [filters], tasks.idOf);
-  const change = (show: (task: Task) => void) => (task: Task) => {
+  const records = useRecords((signal) => listFullPage(client.tasks, filters, signal), [filters], tasks.idOf);
+  const thenReportCount = (show: (task: Task) => void) => (task: Task) => {
     show(task);
     onCount();
   };
-  const deleting = useDelete(tasks, { onGone: change(records.drop), onBack: change(records.append) });
-  const narrowed = projectId ?? currentRoute.value.query.get('project') ?? '';
-  const [target, setTarget] = useState('');
-  const addTo = narrowed || target || projects?.[0]?.project_id;
-  const view = chosen('view', viewOptions) ?? 'open';
-  const named = (projects ?? []).map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
+  const deleting = useDelete(tasks, { onGone: thenReportCount(records.drop), onBack: thenReportCount(records.append) });
+  const fixedProjectId = projectId ?? currentRoute.value.query.get('project') ?? '';
+  const [chosenProjectId, setChosenProjectId] = useState('');
+  const targetProjectId = fixedProjectId || chosenProjectId || projects?.[0]?.project_id;
+  const view = optionFromQuery('view', viewOptions) ?? 'open';
+  const projectOptions = (projects ?? []).map(({ project_id, project_name }) => ({
+    value: project_id,
+    text: project_name,
+  }));
   const isUnfiltered = projectId === undefined;
   return (
     <section class="stack" aria-label="Tasks">
@@ -94,9 +101,13 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
         />
         {isUnfiltered && (
-          <FilterSelect name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />
+          <FilterSelect
+            name="project"
+            label="Project"
+            options={[{ value: '', text: 'All projects' }, ...projectOptions]}
+          />
         )}
-        <FilterSelect name="order" label="Order" options={orders} />
+        <FilterSelect name="order" label="Order" options={orderOptions} />
         <TagFilter />
       </div>
       <RecordList
@@ -120,17 +131,23 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           />
         )}
         create={
-          addTo === undefined
+          targetProjectId === undefined
             ? undefined
             : async (task_name) => {
-                const task = await client.tasks.create(addTo, { task_name });
+                const task = await client.tasks.create(targetProjectId, { task_name });
                 onCount();
                 return task;
               }
         }
       >
-        {narrowed === '' && addTo !== undefined && (
-          <Select label="Into the project" hideLabel value={addTo} options={named} onChange={setTarget} />
+        {fixedProjectId === '' && targetProjectId !== undefined && (
+          <Select
+            label="Into the project"
+            hideLabel
+            value={targetProjectId}
+            options={projectOptions}
+            onChange={setChosenProjectId}
+          />
         )}
       </RecordList>
       {deleting.question}
@@ -138,25 +155,25 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
   );
 }
 
-function NoTasks({ view, needsProject }: { readonly view: View; readonly needsProject: boolean }) {
+function NoTasks({ view, needsProject }: { readonly view: TaskView; readonly needsProject: boolean }) {
   if (needsProject) {
     return (
-      <Empty icon="folder" title="A task belongs to a project">
+      <EmptyState icon="folder" title="A task belongs to a project">
         <p>
           <a href={hrefTo('projects')}>Create a project</a> first; its tasks can then be written down here or there.
         </p>
-      </Empty>
+      </EmptyState>
     );
   }
-  if (view === 'late') return <Empty icon="check" title="Nothing is late" />;
-  if (view === 'soon') return <Empty icon="clock" title="Nothing is due in the next seven days" />;
+  if (view === 'late') return <EmptyState icon="check" title="Nothing is late" />;
+  if (view === 'soon') return <EmptyState icon="clock" title="Nothing is due in the next seven days" />;
   return (
-    <Empty icon="task" title={view === 'completed' ? 'Nothing is completed yet' : 'No tasks here'}>
+    <EmptyState icon="task" title={view === 'completed' ? 'Nothing is completed yet' : 'No tasks here'}>
       <p>
         A task is a piece of work in a project, with subtasks if it has parts. Completing it tells every hook on{' '}
         <code>completed_task</code>.
       </p>
-    </Empty>
+    </EmptyState>
   );
 }
 
@@ -225,7 +242,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           </td>
         )}
         <td class="assigned">
-          <People {...shared} />
+          <AssigneesButton {...shared} />
         </td>
         <td class="more">
           <Menu

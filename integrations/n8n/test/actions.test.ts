@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startService } from '../../service.ts';
-import { execute, hosted } from './platform.ts';
+import { createHostedNode, execute } from './platform.ts';
 
 const service = await startService({ after });
 const credentials = { baseUrl: service.baseUrl, domain: service.domain, apiKey: service.key };
 
 async function run(resource: string, operation: string, parameters: object = {}) {
-  const output = await execute(hosted('carillon', { resource, operation, ...parameters }, credentials));
+  const output = await execute(createHostedNode('carillon', { resource, operation, ...parameters }, credentials));
   return output.map(({ json }) => json);
 }
 
@@ -86,8 +86,8 @@ test('errors show the message of the service, for the run or for a single item',
     due_date: '20270101',
     creation: {},
   };
-  await assert.rejects(execute(hosted('carillon', wrong, credentials)), /event_name: .*; start_date: /);
-  const going = hosted('carillon', wrong, credentials);
+  await assert.rejects(execute(createHostedNode('carillon', wrong, credentials)), /event_name: .*; start_date: /);
+  const going = createHostedNode('carillon', wrong, credentials);
   going.node.onError = 'continueRegularOutput';
   const output = await execute(going, [{}, {}]);
   assert.deepEqual(

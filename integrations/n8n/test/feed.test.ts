@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { memberKey, startService } from '../../service.ts';
-import { type Credentials, hosted, startForeign, startTrigger } from './platform.ts';
+import { type Credentials, createHostedNode, startForeignServer, startTrigger } from './platform.ts';
 
 const service = await startService({ after });
 const credentials: Credentials = { baseUrl: service.baseUrl, domain: service.domain, apiKey: service.key };
 const feed = (parameters: object = {}, given: Partial<Credentials> = {}) =>
-  hosted('carillonFeedTrigger', { kinds: [], scope: 'account', ...parameters }, { ...credentials, ...given });
+  createHostedNode('carillonFeedTrigger', { kinds: [], scope: 'account', ...parameters }, { ...credentials, ...given });
 const { events, clients } = service.carillon;
 const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270101' };
 
@@ -15,11 +15,11 @@ test('X2 occurrences by any user start the workflow from its activation on: chan
   await events.create({ ...launch, event_name: 'Before' });
   const trigger = await startTrigger(t, feed());
   const event = await events.create(launch);
-  await trigger.emitted(1);
+  await trigger.waitForItems(1);
   const changed = await events.update(event.event_id, { event_name: 'Landing' });
-  await trigger.emitted(2);
+  await trigger.waitForItems(2);
   await events.delete(event.event_id);
-  await trigger.emitted(3);
+  await trigger.waitForItems(3);
   assert.deepEqual(
     trigger.items.map(({ kind, record }) => [kind, record]),
     [
@@ -37,7 +37,7 @@ test('X2 occurrences while n8n was down arrive at its next start: the cursor is 
   const made = feed({ kinds: ['new_client', 'deleted_client'] });
   const first = await startTrigger(t, made);
   const seen = await clients.create({ client_name: 'Seen' });
-  await first.emitted(1);
+  await first.waitForItems(1);
   await first.close();
   assert.match(String(made.workflow.getStaticData('node', made.node).cursor), /^\d+$/);
 
@@ -46,7 +46,7 @@ test('X2 occurrences while n8n was down arrive at its next start: the cursor is 
   const gone = await clients.create({ client_name: 'Gone' });
   await clients.delete(gone.client_id);
   const second = await startTrigger(t, made);
-  await second.emitted(2);
+  await second.waitForItems(2);
   await second.close();
   assert.deepEqual(
     first.items.map(({ record }) => record),
@@ -72,7 +72,7 @@ test('X2 with scope own, occurrences by others start nothing', async (t) => {
     body: JSON.stringify({ ...launch, event_name: 'Their own' }),
   });
   assert.equal(answer.status, 201);
-  await trigger.emitted(1);
+  await trigger.waitForItems(1);
   await trigger.close();
   assert.deepEqual(
     trigger.items.map(({ record }) => Reflect.get(Object(record), 'event_name')),
@@ -91,7 +91,7 @@ test('a cursor that is gone is reported once, and the workflow continues with ne
     (cursor) => cursor !== '999999999',
   );
   await events.create(launch);
-  await trigger.emitted(1);
+  await trigger.waitForItems(1);
   await trigger.close();
   assert.deepEqual(
     trigger.errors.map(({ message }) => /no longer stored/.test(message)),
@@ -107,7 +107,7 @@ test('a revoked key is reported once; with a new key nothing was missed', async 
   await trigger.failed();
   const missed = await events.create(launch);
   made.additionalData.credentialsHelper = feed().additionalData.credentialsHelper;
-  await trigger.emitted(1);
+  await trigger.waitForItems(1);
   await trigger.close();
   assert.deepEqual(
     trigger.items.map(({ record }) => record),
@@ -123,7 +123,7 @@ test('an unreachable service is retried, and nothing is missed', async (t) => {
     { status: 502, body: {} },
     { status: 200, body: { data: { event_id: '1' } } },
   ];
-  const passing = await startForeign(t, (response) => {
+  const passing = await startForeignServer(t, (response) => {
     const { status, body } = replies.shift() ?? { status: 200, body: { data: [], next: '5' } };
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body).replace('URL', passing.url));
@@ -131,7 +131,7 @@ test('an unreachable service is retried, and nothing is missed', async (t) => {
   const made = feed({}, { baseUrl: passing.url });
   made.workflow.getStaticData('node', made.node).cursor = '4';
   const trigger = await startTrigger(t, made);
-  await trigger.emitted(1);
+  await trigger.waitForItems(1);
   await trigger.close();
   assert.deepEqual(trigger.items[0]?.record, { event_id: '1' });
   assert.deepEqual(trigger.errors, []);

@@ -20,9 +20,9 @@ import type {
 import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
 
 // Use n8n's own modules, so that contexts, requests and static data are those of a real n8n. Both are CommonJS.
-const load = createRequire(import.meta.url);
-const core: typeof import('n8n-core') = load('n8n-core');
-const { Workflow }: typeof import('n8n-workflow') = load('n8n-workflow');
+const requireModule = createRequire(import.meta.url);
+const core: typeof import('n8n-core') = requireModule('n8n-core');
+const { Workflow }: typeof import('n8n-workflow') = requireModule('n8n-workflow');
 
 export type Credentials = { baseUrl: string; domain: string; apiKey: string };
 
@@ -34,7 +34,7 @@ export async function loadPackage() {
 }
 
 const { nodeTypes } = await loadPackage();
-const credentialType = new (load('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
+const credentialType = new (requireModule('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
 
 /** Returns the node type of this package with the given name. */
 export function nodeType(name: string): INodeType {
@@ -44,7 +44,7 @@ export function nodeType(name: string): INodeType {
 }
 
 /** A workflow with one node of this package, and its static data. */
-export type Hosted = {
+export type HostedNode = {
   readonly node: INode;
   readonly workflow: InstanceType<typeof Workflow>;
   readonly type: INodeType;
@@ -56,12 +56,12 @@ export type Hosted = {
  *
  * @param host base URL of n8n's webhooks
  */
-export function hosted(
+export function createHostedNode(
   name: string,
   parameters: IDataObject,
   credentials: Credentials,
   host = 'http://127.0.0.1:9',
-): Hosted {
+): HostedNode {
   const type = nodeType(name);
   const node = {
     id: randomUUID(),
@@ -106,15 +106,15 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
 }
 
 /** All warnings that the nodes have logged. */
-export const logged: string[] = [];
+export const loggedWarnings: string[] = [];
 
-function logging<T extends object>(context: T): T {
-  const warn = (...said: unknown[]) => logged.push(inspect(said, { depth: 12 }));
+function withLogCapture<T extends object>(context: T): T {
+  const warn = (...said: unknown[]) => loggedWarnings.push(inspect(said, { depth: 12 }));
   return Object.defineProperty(context, 'logger', { value: { warn } });
 }
 
 /** Activates the webhook of a node like n8n: creates the webhook only if it does not exist. */
-export async function activate(hosted: Hosted, isTest = false): Promise<boolean> {
+export async function activate(hosted: HostedNode, isTest = false): Promise<boolean> {
   const { type } = hosted;
   const context = hookContext(hosted, 'activate', isTest);
   const methods = type.webhookMethods?.default;
@@ -124,12 +124,12 @@ export async function activate(hosted: Hosted, isTest = false): Promise<boolean>
   return exists;
 }
 
-export async function deactivate(hosted: Hosted, isTest = false): Promise<void> {
+export async function deactivate(hosted: HostedNode, isTest = false): Promise<void> {
   await hosted.type.webhookMethods?.default?.delete.call(hookContext(hosted, 'update', isTest));
 }
 
 /** Returns the webhook URL of a workflow. */
-export function webhookUrl(hosted: Hosted, isTest = false): string {
+export function webhookUrl(hosted: HostedNode, isTest = false): string {
   return hookContext(hosted, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
 }
 
@@ -138,24 +138,25 @@ export function webhookUrl(hosted: Hosted, isTest = false): string {
  *
  * @param isTest whether the workflow is tested in the editor, with another webhook URL and without static data
  */
-function hookContext({ workflow, node, additionalData }: Hosted, why: 'activate' | 'update', isTest: boolean) {
+function hookContext({ workflow, node, additionalData }: HostedNode, why: 'activate' | 'update', isTest: boolean) {
   const mode = isTest ? 'manual' : 'trigger';
-  return logging(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
+  return withLogCapture(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
 }
 
 /** The result of one POST to an n8n webhook. */
-export type Rung = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
+export type WebhookResult = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
 
 /** Starts an HTTP server that handles webhooks like the web server of n8n. */
-export async function startHost(context: Cleanup) {
-  const workflows: Hosted[] = [];
-  const rung: Rung[] = [];
+export async function startWebhookHost(context: Cleanup) {
+  const workflows: HostedNode[] = [];
+  const webhookResults: WebhookResult[] = [];
   let told = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     const workflow = workflows.find((one) => new URL(webhookUrl(one)).pathname === request.url);
-    const { status, items } = workflow === undefined ? { status: 404, items: [] } : await ring(workflow, request);
+    const { status, items } =
+      workflow === undefined ? { status: 404, items: [] } : await handleWebhook(workflow, request);
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-    rung.push({ status, items, at: request.url ?? '' });
+    webhookResults.push({ status, items, at: request.url ?? '' });
     told.resolve();
     told = Promise.withResolvers();
   });
@@ -163,22 +164,22 @@ export async function startHost(context: Cleanup) {
   atEnd(context, () => server.close().closeAllConnections());
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    add: (workflow: Hosted) => workflows.push(workflow),
-    rung,
+    add: (workflow: HostedNode) => workflows.push(workflow),
+    rung: webhookResults,
     /** Resolves when `count` notifications in total have been answered. */
-    async answered(count: number): Promise<readonly Rung[]> {
-      while (rung.length < count) await told.promise;
-      return rung;
+    async waitForResults(count: number): Promise<readonly WebhookResult[]> {
+      while (webhookResults.length < count) await told.promise;
+      return webhookResults;
     },
   };
 }
 
 /** Handles a POST to a webhook like n8n: the node starts the workflow, or sends the response itself. */
-async function ring({ workflow, node, type, additionalData }: Hosted, request: IncomingMessage) {
-  const own = { status: 200 };
+async function handleWebhook({ workflow, node, type, additionalData }: HostedNode, request: IncomingMessage) {
+  const ownResponse = { status: 200 };
   const answer = {
     status: (status: number) => {
-      own.status = status;
+      ownResponse.status = status;
       return answer;
     },
     json: () => answer,
@@ -196,8 +197,8 @@ async function ring({ workflow, node, type, additionalData }: Hosted, request: I
     [],
     null,
   );
-  const said: IWebhookResponseData = (await type.webhook?.call(logging(context))) ?? {};
-  if (said.noWebhookResponse) return { status: own.status, items: [] };
+  const said: IWebhookResponseData = (await type.webhook?.call(withLogCapture(context))) ?? {};
+  if (said.noWebhookResponse) return { status: ownResponse.status, items: [] };
   return { status: 200, items: jsonOf(said.workflowData) };
 }
 
@@ -208,7 +209,7 @@ function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[
 /**
  * Starts a trigger. Returns the items and errors that it emits, functions that wait for them, and `close`.
  */
-export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: Hosted) {
+export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: HostedNode) {
   const items: IDataObject[] = [];
   const errors: Error[] = [];
   let told = Promise.withResolvers<void>();
@@ -233,22 +234,25 @@ export async function startTrigger(cleanup: Cleanup, { workflow, node, type, add
     failed,
     failed,
   );
-  const response = await type.trigger?.call(logging(context));
+  const response = await type.trigger?.call(withLogCapture(context));
   atEnd(cleanup, () => response?.closeFunction?.());
-  const until = async (isThere: () => boolean) => {
+  const waitUntil = async (isThere: () => boolean) => {
     while (!isThere()) await told.promise;
   };
   return {
     items,
     errors,
-    emitted: (count: number) => until(() => items.length >= count),
-    failed: () => until(() => errors.length > 0),
+    waitForItems: (count: number) => waitUntil(() => items.length >= count),
+    failed: () => waitUntil(() => errors.length > 0),
     close: async () => response?.closeFunction?.(),
   };
 }
 
 /** Runs a regular node once for these items. */
-export async function execute({ workflow, node, type, additionalData }: Hosted, items: readonly IDataObject[] = [{}]) {
+export async function execute(
+  { workflow, node, type, additionalData }: HostedNode,
+  items: readonly IDataObject[] = [{}],
+) {
   const input = items.map((json) => ({ json }));
   const data = { main: [input] };
   const context = new core.ExecuteContext(
@@ -268,7 +272,7 @@ export async function execute({ workflow, node, type, additionalData }: Hosted, 
 }
 
 /** Starts a server that is not the Carillon service, and records the requests that it receives. */
-export async function startForeign(context: Cleanup, answer: (response: ServerResponse) => void) {
+export async function startForeignServer(context: Cleanup, answer: (response: ServerResponse) => void) {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     seen.push(request);

@@ -5,27 +5,32 @@ import { memberKey, startService } from '../../service.ts';
 import {
   activate,
   type Credentials,
+  createHostedNode,
   deactivate,
-  hosted,
-  logged,
-  startForeign,
-  startHost,
+  loggedWarnings,
+  startForeignServer,
+  startWebhookHost,
   webhookUrl,
 } from './platform.ts';
 
 // Short retry waits, so that hooks end soon.
 const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
-const host = await startHost({ after });
+const host = await startWebhookHost({ after });
 const credentials: Credentials = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
 
-function workflow(kind: string, given: Partial<Credentials> = {}) {
-  const made = hosted('carillonTrigger', { kind, answer: 'onReceived' }, { ...credentials, ...given }, host.url);
+function createWorkflow(kind: string, given: Partial<Credentials> = {}) {
+  const made = createHostedNode(
+    'carillonTrigger',
+    { kind, answer: 'onReceived' },
+    { ...credentials, ...given },
+    host.url,
+  );
   host.add(made);
   return made;
 }
 
 /** Lists the hooks whose target is the webhook URL of a workflow, newest last. */
-async function hooksOf(made: ReturnType<typeof workflow>) {
+async function hooksOf(made: ReturnType<typeof createWorkflow>) {
   const { data } = await service.carillon.hooks.list();
   return data.filter(({ target_url }) => target_url === webhookUrl(made));
 }
@@ -35,7 +40,7 @@ const post = (url: string, body: object) =>
   fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 
 test('an active workflow has a hook of its kind, gets the record, and leaves no hook behind', async () => {
-  const made = workflow('new_event');
+  const made = createWorkflow('new_event');
   assert.equal(await activate(made), false);
   const [hook] = await hooksOf(made);
   assert.equal(hook?.event, 'new_event');
@@ -45,7 +50,7 @@ test('an active workflow has a hook of its kind, gets the record, and leaves no 
 
   const count = host.rung.length;
   const event = await service.carillon.events.create(launch);
-  const { status, items } = (await host.answered(count + 1))[count] ?? {};
+  const { status, items } = (await host.waitForResults(count + 1))[count] ?? {};
   assert.equal(status, 200);
   const resource_url = `${service.baseUrl}/v2/events/${event.event_id}`;
   assert.match(String(items?.[0]?.delivery_id), /^\d+$/);
@@ -60,25 +65,25 @@ test('an active workflow has a hook of its kind, gets the record, and leaves no 
 });
 
 test('a hook test and a deleted record get 200 and start nothing', async () => {
-  const made = workflow('new_client');
+  const made = createWorkflow('new_client');
   await activate(made);
   const [hook] = await hooksOf(made);
   const count = host.rung.length;
   await service.carillon.hooks.test(hook?.id ?? '');
-  const tested = (await host.answered(count + 1))[count];
+  const tested = (await host.waitForResults(count + 1))[count];
   assert.deepEqual([tested?.status, tested?.items], [200, []]);
   const gone = await service.carillon.clients.create({ client_name: 'Gone' });
-  await host.answered(count + 2);
+  await host.waitForResults(count + 2);
   await service.carillon.clients.delete(gone.client_id);
   const answer = await post(webhookUrl(made), { resource_url: `${service.baseUrl}/v2/clients/${gone.client_id}` });
   assert.equal(answer.status, 200);
-  assert.deepEqual((await host.answered(count + 3))[count + 2]?.items, []);
+  assert.deepEqual((await host.waitForResults(count + 3))[count + 2]?.items, []);
   await deactivate(made);
 });
 
 test('an address of another service is rejected, and the key is not sent there', async (t) => {
-  const foreign = await startForeign(t, (response) => response.end('{"data":{}}'));
-  const made = workflow('new_event');
+  const foreign = await startForeignServer(t, (response) => response.end('{"data":{}}'));
+  const made = createWorkflow('new_event');
   for (const resource_url of [
     `${foreign.url}/v2/events/1`,
     `${service.baseUrl}@${new URL(foreign.url).host}/v2/events/1`,
@@ -88,30 +93,30 @@ test('an address of another service is rejected, and the key is not sent there',
   ]) {
     const count = host.rung.length;
     assert.equal((await post(webhookUrl(made), { resource_url })).status, 400);
-    assert.deepEqual((await host.answered(count + 1))[count]?.items, []);
+    assert.deepEqual((await host.waitForResults(count + 1))[count]?.items, []);
   }
   assert.equal(foreign.seen.length, 0);
 });
 
 test('no redirect is followed: the key stays with the base URL', async (t) => {
-  const foreign = await startForeign(t, (response) => response.end('{"data":{"event_id":"1"}}'));
-  const moved = await startForeign(t, (response) => {
+  const foreign = await startForeignServer(t, (response) => response.end('{"data":{"event_id":"1"}}'));
+  const moved = await startForeignServer(t, (response) => {
     response.writeHead(302, { location: `${foreign.url}/v2/events/1` }).end();
   });
-  const made = workflow('new_event', { baseUrl: moved.url });
+  const made = createWorkflow('new_event', { baseUrl: moved.url });
   assert.equal((await post(webhookUrl(made), { resource_url: `${moved.url}/v2/events/1` })).status, 502);
   assert.deepEqual([moved.seen.length, foreign.seen.length], [1, 0]);
 });
 
 test('a rejected key fails the activation, and never ends a hook', async () => {
-  await assert.rejects(activate(workflow('new_event', { apiKey: 'wrong' })), /do not name a valid key/);
-  const made = workflow('new_event', { apiKey: 'wrong' });
+  await assert.rejects(activate(createWorkflow('new_event', { apiKey: 'wrong' })), /do not name a valid key/);
+  const made = createWorkflow('new_event', { apiKey: 'wrong' });
   const answer = await post(webhookUrl(made), { resource_url: `${service.baseUrl}/v2/events/1` });
   assert.equal(answer.status, 502, 'told again later; 401 would end the hook');
 });
 
 test('C12 a target taken by a hook of the same user is reused; one of another user is an error', async () => {
-  const made = workflow('new_project');
+  const made = createWorkflow('new_project');
   const { id } = await service.carillon.hooks.create({ target_url: webhookUrl(made), event: 'new_project' });
   await activate(made);
   assert.deepEqual(
@@ -119,7 +124,7 @@ test('C12 a target taken by a hook of the same user is reused; one of another us
     [id],
   );
 
-  const other = workflow('new_project');
+  const other = createWorkflow('new_project');
   await service.carillon.hooks.create({ target_url: webhookUrl(other), event: 'new_task' });
   await activate(other);
   const live = (await hooksOf(other)).filter(({ state }) => state === 'live');
@@ -128,7 +133,7 @@ test('C12 a target taken by a hook of the same user is reused; one of another us
     ['new_project'],
   );
 
-  const theirs = workflow('new_project', { apiKey: await memberKey(service) });
+  const theirs = createWorkflow('new_project', { apiKey: await memberKey(service) });
   const before = await service.carillon.hooks.create({ target_url: webhookUrl(theirs), event: 'new_project' });
   await assert.rejects(activate(theirs), /Another hook has this target_url/);
   await service.carillon.hooks.delete(before.id);
@@ -136,12 +141,12 @@ test('C12 a target taken by a hook of the same user is reused; one of another us
 });
 
 test('X1 a hook that ended while n8n was down is restored at the next start, and gets what it missed', async () => {
-  const made = workflow('new_task');
+  const made = createWorkflow('new_task');
   await activate(made);
   const [hook] = await hooksOf(made);
   const { project_id } = await service.carillon.projects.create({ project_name: 'Release' });
   // From now on n8n fails every notification, because its key is rejected.
-  made.additionalData.credentialsHelper = hosted(
+  made.additionalData.credentialsHelper = createHostedNode(
     'carillonTrigger',
     {},
     { ...credentials, apiKey: 'revoked' },
@@ -149,7 +154,7 @@ test('X1 a hook that ended while n8n was down is restored at the next start, and
   const count = host.rung.length;
   const task = await service.carillon.tasks.create(project_id, { task_name: 'Missed' });
   assert.deepEqual(
-    (await host.answered(count + 3)).slice(count).map(({ status }) => status),
+    (await host.waitForResults(count + 3)).slice(count).map(({ status }) => status),
     [502, 502, 502],
   );
   await eventually(
@@ -157,19 +162,19 @@ test('X1 a hook that ended while n8n was down is restored at the next start, and
     ([one]) => one?.ended_reason === 'three_failures',
   );
 
-  made.additionalData.credentialsHelper = workflow('new_task').additionalData.credentialsHelper;
+  made.additionalData.credentialsHelper = createWorkflow('new_task').additionalData.credentialsHelper;
   assert.equal(await activate(made), false);
   assert.deepEqual(
     (await hooksOf(made)).map(({ id, state }) => [id, state]),
     [[hook?.id, 'live']],
   );
-  const { items } = (await host.answered(count + 4))[count + 3] ?? {};
+  const { items } = (await host.waitForResults(count + 4))[count + 3] ?? {};
   assert.deepEqual(items?.[0]?.record, task);
   await deactivate(made);
 });
 
 test('a workflow changed to another kind has one hook, of the new kind', async () => {
-  const made = workflow('new_task');
+  const made = createWorkflow('new_task');
   await activate(made);
   made.node.parameters.kind = 'completed_task';
   assert.equal(await activate(made), false);
@@ -182,9 +187,9 @@ test('a workflow changed to another kind has one hook, of the new kind', async (
 });
 
 test('a test in the editor has a hook and URL of its own and does not affect the active workflow', async () => {
-  const made = workflow('new_project');
+  const made = createWorkflow('new_project');
   await activate(made);
-  const tried = { ...workflow('new_project'), node: made.node };
+  const tried = { ...createWorkflow('new_project'), node: made.node };
   assert.notEqual(webhookUrl(tried, true), webhookUrl(made));
   await activate(tried, true);
   const { data } = await service.carillon.hooks.list({ state: 'live' });
@@ -198,9 +203,9 @@ test('a test in the editor has a hook and URL of its own and does not affect the
 });
 
 test('a workflow copied to another n8n with its static data does not take the hook of the original', async () => {
-  const made = workflow('new_project');
+  const made = createWorkflow('new_project');
   await activate(made);
-  const copy = hosted('carillonTrigger', made.node.parameters, credentials, 'http://127.0.0.1:9');
+  const copy = createHostedNode('carillonTrigger', made.node.parameters, credentials, 'http://127.0.0.1:9');
   Object.assign(copy.workflow.getStaticData('node', copy.node), made.workflow.getStaticData('node', made.node));
   assert.equal(await activate(copy), false);
   assert.deepEqual(
@@ -211,17 +216,20 @@ test('a workflow copied to another n8n with its static data does not take the ho
 });
 
 test('a workflow deactivated while the service is unreachable drops its hook; the log contains no key', async () => {
-  const made = workflow('new_task');
+  const made = createWorkflow('new_task');
   await activate(made);
   const { credentialsHelper } = made.additionalData;
-  const away = workflow('new_task', { baseUrl: 'http://127.0.0.1:1' });
+  const away = createWorkflow('new_task', { baseUrl: 'http://127.0.0.1:1' });
   made.additionalData.credentialsHelper = away.additionalData.credentialsHelper;
   const { status } = await post(webhookUrl(made), { resource_url: 'http://127.0.0.1:1/v2/tasks/1' });
   assert.equal(status, 502);
   await deactivate(made);
   assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
-  assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s);
-  assert.equal(logged.join().includes(service.key), false);
+  assert.match(
+    loggedWarnings.join(),
+    /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s,
+  );
+  assert.equal(loggedWarnings.join().includes(service.key), false);
   // When activated again, the workflow reuses the existing hook.
   made.additionalData.credentialsHelper = credentialsHelper;
   const [before] = await hooksOf(made);

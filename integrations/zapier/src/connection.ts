@@ -10,7 +10,7 @@ import type {
 const RETRY_DELAY_S = 60;
 
 /** Returns the URL prefix of every API call; throws if the base URL is invalid. */
-export function rootOf(z: ZObject, { authData }: Bundle): string {
+export function apiRootOf(z: ZObject, { authData }: Bundle): string {
   const url = URL.parse(String(authData.baseUrl).trim());
   const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
   if (!isPlain || !/^https?:$/.test(url.protocol)) {
@@ -23,9 +23,9 @@ export function rootOf(z: ZObject, { authData }: Bundle): string {
 }
 
 /** Adds the key to requests to the service, and to no other host. Redirects are not followed. */
-export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
+export const addKey: BeforeRequestMiddleware = (request, z, bundle) => {
   if (!z || !bundle) return request;
-  if (!String(request.url).startsWith(`${rootOf(z, bundle)}/`)) {
+  if (!String(request.url).startsWith(`${apiRootOf(z, bundle)}/`)) {
     throw new z.errors.Error('This is not an address of the service.', 'foreign_address');
   }
   const { apiKey, domain } = bundle.authData;
@@ -38,14 +38,14 @@ export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
 };
 
 /** Request option: the caller handles these statuses itself, so they do not throw an error. */
-export const expected = (...statuses: number[]) => ({ middlewareData: { expected: statuses } });
+export const expectStatuses = (...statuses: number[]) => ({ middlewareData: { expected: statuses } });
 
 /** Throws the service's error message unless the call succeeds. The message names every invalid field (C6). */
-export const mustSucceed: AfterResponseMiddleware = (response, z) => {
+export const requireSuccess: AfterResponseMiddleware = (response, z) => {
   const { status, request } = response;
   const isExpected = ((request.middlewareData?.expected ?? []) as number[]).includes(status);
   if ((status >= 200 && status < 300) || isExpected) return response;
-  const { code = 'unexpected_answer', message = `The service answered ${status}.` } = problemIn(response.content);
+  const { code = 'unexpected_answer', message = `The service answered ${status}.` } = parseProblem(response.content);
   if (code === 'unauthorized') throw new z.errors.ExpiredAuthError(message);
   if (status === 429 || status === 503) {
     throw new z.errors.ThrottledError(message, Number(response.getHeader('retry-after')) || RETRY_DELAY_S);
@@ -53,7 +53,7 @@ export const mustSucceed: AfterResponseMiddleware = (response, z) => {
   throw new z.errors.Error(message, code, status);
 };
 
-function problemIn(content: string): { code?: string; message?: string } {
+function parseProblem(content: string): { code?: string; message?: string } {
   try {
     return Object(JSON.parse(content));
   } catch {
@@ -81,6 +81,6 @@ export const authentication: Authentication = {
       helpText: 'Of one user, with hooks:read and hooks:write beside the permission to read the records.',
     },
   ],
-  test: async (z, bundle) => (await z.request(`${rootOf(z, bundle)}/user`)).data.data,
+  test: async (z, bundle) => (await z.request(`${apiRootOf(z, bundle)}/user`)).data.data,
   connectionLabel: '{{user_name}} ({{domain}})',
 };

@@ -1,10 +1,10 @@
 import type { Create } from 'zapier-platform-core';
-import { rootOf } from './connection';
-import { given, inputOf } from './inputs';
-import { type Field, type ResourceType, resourceTypes, shown, titleOf } from './table';
+import { apiRootOf } from './connection';
+import { readInputFields, toInputField } from './inputs';
+import { type Field, type ResourceType, resourceTypes, titleOf, toZapierRecord } from './table';
 
 /** An action that every resource type can offer. Its path may contain an id; `body` is the fixed part of the body. */
-type Verb = {
+type ActionDefinition = {
   name: string;
   says: string;
   method: 'POST' | 'PUT';
@@ -13,7 +13,7 @@ type Verb = {
   body?: Record<string, unknown>;
 };
 
-const verbs: readonly Verb[] = [
+const actionDefinitions: readonly ActionDefinition[] = [
   {
     name: 'create',
     says: 'Creates',
@@ -32,18 +32,21 @@ const verbs: readonly Verb[] = [
   },
 ];
 
-const isCompleted = ({ change }: ResourceType) => change.some(({ name }) => name === 'completed');
+const canBeCompleted = ({ change }: ResourceType) => change.some(({ name }) => name === 'completed');
 
 export const creates = Object.fromEntries(
   resourceTypes.flatMap((resourceType) =>
-    verbs
-      .filter(({ name }) => name !== 'complete' || isCompleted(resourceType))
-      .map((verb) => createOf(resourceType, verb))
+    actionDefinitions
+      .filter(({ name }) => name !== 'complete' || canBeCompleted(resourceType))
+      .map((verb) => toZapierCreate(resourceType, verb))
       .map((create) => [create.key, create]),
   ),
 );
 
-function createOf(resourceType: ResourceType, { name, says, method, idOf, fieldsOf, body = {} }: Verb): Create {
+function toZapierCreate(
+  resourceType: ResourceType,
+  { name, says, method, idOf, fieldsOf, body = {} }: ActionDefinition,
+): Create {
   const idName = idOf(resourceType);
   const fields = fieldsOf(resourceType);
   const title = titleOf(resourceType.name);
@@ -54,15 +57,15 @@ function createOf(resourceType: ResourceType, { name, says, method, idOf, fields
     noun: title,
     display: { label: `${titleOf(name)} ${title}`, description: `${says} one ${resourceType.name}.` },
     operation: {
-      inputFields: [...idField, ...fields].map(inputOf),
+      inputFields: [...idField, ...fields].map(toInputField),
       perform: async (z, bundle) => {
         const inputData: Record<string, unknown> = bundle.inputData;
         const id = idName === undefined ? '' : `/${encodeURIComponent(String(inputData[idName]))}`;
-        const url = `${rootOf(z, bundle)}/${resourceType.plural}${id}`;
-        const answer = await z.request({ url, method, body: { ...given(fields, inputData), ...body } });
-        return shown(resourceType, answer.data.data);
+        const url = `${apiRootOf(z, bundle)}/${resourceType.plural}${id}`;
+        const answer = await z.request({ url, method, body: { ...readInputFields(fields, inputData), ...body } });
+        return toZapierRecord(resourceType, answer.data.data);
       },
-      sample: shown(resourceType, resourceType.sample),
+      sample: toZapierRecord(resourceType, resourceType.sample),
     },
   };
 }

@@ -1,5 +1,5 @@
 import zapier, { defineApp } from 'zapier-platform-core';
-import { authentication, mustSucceed, withKey } from './connection';
+import { addKey, authentication, requireSuccess } from './connection';
 import { creates } from './creates';
 import { searches } from './searches';
 import { triggers } from './triggers';
@@ -8,8 +8,8 @@ const app = defineApp({
   version: require('../package.json').version,
   platformVersion: zapier.version,
   authentication,
-  beforeRequest: [withKey],
-  afterResponse: [mustSucceed],
+  beforeRequest: [addKey],
+  afterResponse: [requireSuccess],
   triggers,
   creates,
   searches,

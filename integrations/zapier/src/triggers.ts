@@ -1,7 +1,7 @@
 import type { Bundle, Trigger, ZObject } from 'zapier-platform-core';
-import { expected, rootOf } from './connection';
-import { recordsAt } from './records';
-import { hookKinds, type ResourceType, resourceTypes, type Shown, shown, titleOf } from './table';
+import { apiRootOf, expectStatuses } from './connection';
+import { fetchRecords } from './records';
+import { hookKinds, type ResourceType, resourceTypes, titleOf, toZapierRecord, type ZapierRecord } from './table';
 
 /** Maximum number of example records that the editor shows for a trigger. */
 const MAX_EXAMPLES = 3;
@@ -9,24 +9,24 @@ const MAX_EXAMPLES = 3;
 const CHOICES_PAGE_SIZE = 100;
 
 /** One trigger for each kind that a hook can subscribe to. */
-const hooks = hookKinds.map(
+const hookTriggers = hookKinds.map(
   ({ name, resourceType }): Trigger => ({
     key: name,
     noun: titleOf(resourceType.name),
-    display: { label: titleOf(name), description: `Triggers as soon as ${sentenceOf(name)}, done by you.` },
+    display: { label: titleOf(name), description: `Triggers as soon as ${describeKind(name)}, done by you.` },
     operation: {
       type: 'hook',
       performSubscribe: (z, bundle) => subscribe(z, bundle, name),
       performUnsubscribe: unsubscribe,
-      perform: (z, bundle) => record(z, bundle, resourceType),
-      performList: (z, bundle) => list(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...examplesOf(name) }),
-      sample: shown(resourceType, resourceType.sample),
+      perform: (z, bundle) => fetchNotifiedRecord(z, bundle, resourceType),
+      performList: (z, bundle) => listRecords(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...examplesOf(name) }),
+      sample: toZapierRecord(resourceType, resourceType.sample),
     },
   }),
 );
 
 /** One hidden trigger for each resource type. It lists the records from which the user chooses an id. */
-const choices = resourceTypes.map(
+const choiceTriggers = resourceTypes.map(
   (resourceType): Trigger => ({
     key: `list_${resourceType.name}`,
     noun: titleOf(resourceType.name),
@@ -39,7 +39,7 @@ const choices = resourceTypes.map(
       type: 'polling',
       canPaginate: true,
       perform: (z, bundle) =>
-        list(z, bundle, resourceType, {
+        listRecords(z, bundle, resourceType, {
           limit: CHOICES_PAGE_SIZE,
           offset: CHOICES_PAGE_SIZE * (bundle.meta?.page ?? 0),
         }),
@@ -47,9 +47,11 @@ const choices = resourceTypes.map(
   }),
 );
 
-export const triggers = Object.fromEntries([...hooks, ...choices].map((trigger) => [trigger.key, trigger]));
+export const triggers = Object.fromEntries(
+  [...hookTriggers, ...choiceTriggers].map((trigger) => [trigger.key, trigger]),
+);
 
-function sentenceOf(kind: string): string {
+function describeKind(kind: string): string {
   const [what, resourceType = ''] = kind.split('_');
   const article = /^[aeio]/.test(resourceType) ? 'an' : 'a';
   return what === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
@@ -62,9 +64,9 @@ function examplesOf(kind: string): Record<string, string> {
 type Hook = { id: string; event: string; target_url: string };
 
 async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ id: string }> {
-  const url = `${rootOf(z, bundle)}/hooks`;
+  const url = `${apiRootOf(z, bundle)}/hooks`;
   const body = { target_url: bundle.targetUrl, event };
-  const answer = await z.request({ url, method: 'POST', body, ...expected(409) });
+  const answer = await z.request({ url, method: 'POST', body, ...expectStatuses(409) });
   if (answer.status === 201) return answer.data;
   // 409: another hook has this target (C12). If that hook belongs to this user, Zapier has repeated the call because it
   // missed the first response.
@@ -79,7 +81,7 @@ async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ i
 /** Deletes the hook. It is no error if the hook has ended or no longer exists. */
 async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
   const id = encodeURIComponent(String(bundle.subscribeData?.id));
-  await z.request({ url: `${rootOf(z, bundle)}/hooks/${id}`, method: 'DELETE', ...expected(404) });
+  await z.request({ url: `${apiRootOf(z, bundle)}/hooks/${id}`, method: 'DELETE', ...expectStatuses(404) });
   return {};
 }
 
@@ -88,20 +90,25 @@ async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
  * service, since anyone can POST to a target (section 5 of the specification). A hook test and a deleted record trigger
  * nothing.
  */
-async function record(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<Shown[]> {
+async function fetchNotifiedRecord(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<ZapierRecord[]> {
   const url = String(bundle.cleanedRequest?.resource_url);
-  const root = rootOf(z, bundle);
+  const root = apiRootOf(z, bundle);
   const [, plural] = /^\/(\w+)\/\d+$/.exec(url.startsWith(root) ? url.slice(root.length) : '') ?? [];
   if (plural === 'hooks') return [];
   if (plural !== resourceType.plural)
     throw new z.errors.Error(`This is not the address of a record of type ${resourceType.name}.`, 'foreign_address');
-  const answer = await z.request({ url, ...expected(404) });
-  return answer.status === 404 ? [] : [shown(resourceType, answer.data.data)];
+  const answer = await z.request({ url, ...expectStatuses(404) });
+  return answer.status === 404 ? [] : [toZapierRecord(resourceType, answer.data.data)];
 }
 
-type Query = Readonly<Record<string, string | number>> & { readonly limit: number };
+type ListQuery = Readonly<Record<string, string | number>> & { readonly limit: number };
 
-async function list(z: ZObject, bundle: Bundle, resourceType: ResourceType, query: Query): Promise<Shown[]> {
-  const records = await recordsAt(z, `${rootOf(z, bundle)}/${resourceType.plural}`, query);
-  return records.map((record) => shown(resourceType, record));
+async function listRecords(
+  z: ZObject,
+  bundle: Bundle,
+  resourceType: ResourceType,
+  query: ListQuery,
+): Promise<ZapierRecord[]> {
+  const records = await fetchRecords(z, `${apiRootOf(z, bundle)}/${resourceType.plural}`, query);
+  return records.map((record) => toZapierRecord(resourceType, record));
 }

@@ -59,14 +59,14 @@ test('a created record arrives as fetched; a hook test and a deleted record trig
   const { id } = await hookOf('new_event', target.at('/zap'));
   const count = target.received.length;
   const event = await service.carillon.events.create(launch);
-  const { body } = (await target.arrived(count + 1))[count] ?? { body: '{}' };
+  const { body } = (await target.waitForArrivals(count + 1))[count] ?? { body: '{}' };
   const notified = { cleanedRequest: JSON.parse(body) };
   assert.deepEqual(await run(perform, notified), [{ id: event.event_id, ...event }]);
   await service.carillon.events.delete(event.event_id);
   assert.deepEqual(await run(perform, notified), []);
 
   await service.carillon.hooks.test(id);
-  const tested = (await target.arrived(count + 2))[count + 1]?.body ?? '{}';
+  const tested = (await target.waitForArrivals(count + 2))[count + 1]?.body ?? '{}';
   assert.deepEqual(await run(perform, { cleanedRequest: JSON.parse(tested) }), []);
   await run(performUnsubscribe, { subscribeData: { id } });
 });
@@ -116,13 +116,13 @@ test('C12 a repeated subscription keeps its hook; a target of another user is re
 test('unsubscribing from an ended or unknown hook is no error', async () => {
   const { performUnsubscribe } = operation('triggers', 'new_event');
   const { id } = await hookOf('new_event', target.at('/ending'));
-  target.answers(401);
+  target.setReplies(401);
   await service.carillon.events.create(launch);
   await eventually(
     () => service.carillon.hooks.get(id),
     ({ ended_reason }) => ended_reason === 'answered_401',
   );
-  target.answers(200);
+  target.setReplies(200);
   await run(performUnsubscribe, { subscribeData: { id } });
   await run(performUnsubscribe, { subscribeData: { id: '999999' } });
 });

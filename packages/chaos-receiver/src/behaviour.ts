@@ -1,12 +1,12 @@
 import type { SecureContextOptions } from 'node:tls';
-import type { Authority } from './certificates.ts';
+import type { CertificateAuthority } from './certificates.ts';
 import type { Connection } from './connection.ts';
 
 /**
  * The point of a connection at which a behaviour starts: after the connect, the first bytes, the request head, the
  * first byte of the request body, or the whole request.
  */
-export type Phase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
+export type StartPhase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
 
 /** The result that a correct sender observes: the status of the response, or the reason why it gets no response. */
 export type SenderResult = number | 'timeout' | 'reset' | 'protocol' | 'tls';
@@ -19,39 +19,39 @@ export type Behaviour = {
   readonly description: string;
   readonly senderSees: SenderResult;
   /** The point at which the behaviour starts; default `request`. */
-  readonly startsAt?: Phase;
+  readonly startsAt?: StartPhase;
   /**
    * Restricts the behaviour to senders that use TLS. A function returns the certificate and TLS options; with `true`,
    * the receiver performs no handshake.
    */
-  readonly tls?: true | ((authority: Authority) => SecureContextOptions);
+  readonly tls?: true | ((authority: CertificateAuthority) => SecureContextOptions);
   readonly run: (connection: Connection) => void | Promise<void>;
 };
 
-export type Outcome = 'delivered' | 'ended' | 'failed';
+export type SenderOutcome = 'delivered' | 'ended' | 'failed';
 
 /**
  * Returns the outcome for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure.
  */
-export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Outcome {
+export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): SenderOutcome {
   if (senderSees === 200) return 'delivered';
   return senderSees === 401 ? 'ended' : 'failed';
 }
 
-export type BehaviourBody = Omit<Behaviour, 'slug'>;
+export type BehaviourDefinition = Omit<Behaviour, 'slug'>;
 
 /** Converts a table of behaviours, keyed by slug, to a list. */
-export function behavioursOf(table: Readonly<Record<string, BehaviourBody>>): readonly Behaviour[] {
+export function toBehaviours(table: Readonly<Record<string, BehaviourDefinition>>): readonly Behaviour[] {
   return Object.entries(table).map(([slug, body]) => ({ slug, ...body }));
 }
 
 /** Creates a behaviour that sends the bytes and closes the connection. */
-export const respond = (
+export const respondAndClose = (
   description: string,
   senderSees: SenderResult,
   bytes: string,
-  startsAt: Phase = 'request',
-): BehaviourBody => ({ description, senderSees, startsAt, run: (connection) => connection.end(bytes) });
+  startsAt: StartPhase = 'request',
+): BehaviourDefinition => ({ description, senderSees, startsAt, run: (connection) => connection.end(bytes) });
 
 /**
  * Creates a behaviour that sends the bytes and waits until the sender closes. If the receiver closed first, the sender
@@ -61,8 +61,8 @@ export const respondAndKeepOpen = (
   description: string,
   senderSees: SenderResult,
   bytes: string,
-  startsAt: Phase = 'request',
-): BehaviourBody => ({
+  startsAt: StartPhase = 'request',
+): BehaviourDefinition => ({
   description,
   senderSees,
   startsAt,
@@ -94,4 +94,4 @@ export function textResponse(status: string | number, text: string): string {
 export const emptyResponse = (status: string | number, ...headers: readonly string[]): string =>
   responseHead(status, 'Content-Length: 0', ...headers);
 
-export const OK = emptyResponse('200 OK');
+export const EMPTY_200 = emptyResponse('200 OK');

@@ -1,32 +1,38 @@
 import type { Behaviour } from './behaviour.ts';
-import { compressionBombs, endless } from './behaviours/endless.ts';
-import { brokenConnections, framing } from './behaviours/framing.ts';
-import { headers } from './behaviours/headers.ts';
+import { compressionBombs, endlessResponses } from './behaviours/endless.ts';
+import { brokenConnections, framingErrors } from './behaviours/framing.ts';
+import { unusualHeaders } from './behaviours/headers.ts';
 import { otherProtocols, tls } from './behaviours/protocols.ts';
-import { slow } from './behaviours/slow.ts';
-import { redirects, retryAfter, status, statuses, unauthorized } from './behaviours/statuses.ts';
+import { slowResponses } from './behaviours/slow.ts';
+import {
+  authenticationDemands,
+  redirects,
+  retryAfterResponses,
+  statusBehaviour,
+  statuses,
+} from './behaviours/statuses.ts';
 
 /** All behaviours by group, in the order in which `--list` prints them. */
-export const groups: Readonly<Record<string, readonly Behaviour[]>> = {
-  'Slow or no response': slow,
-  'Endless responses': endless,
+export const behaviourGroups: Readonly<Record<string, readonly Behaviour[]>> = {
+  'Slow or no response': slowResponses,
+  'Endless responses': endlessResponses,
   'Compression bombs': compressionBombs,
   'Broken connections': brokenConnections,
-  'Content length and framing': framing,
-  'Status lines and headers': headers,
+  'Content length and framing': framingErrors,
+  'Status lines and headers': unusualHeaders,
   'Other protocols': otherProtocols,
   TLS: tls,
   Redirects: redirects,
-  'Retry-After': retryAfter,
-  'Authentication and protocol demands': unauthorized,
+  'Retry-After': retryAfterResponses,
+  'Authentication and protocol demands': authenticationDemands,
   'Plain statuses': statuses,
 };
 
-export const behaviours: readonly Behaviour[] = Object.values(groups).flat();
+export const behaviours: readonly Behaviour[] = Object.values(behaviourGroups).flat();
 
 const bySlug = new Map(behaviours.map((one) => [one.slug, one]));
 
 /** Finds a behaviour by its slug. Every status from 200 to 599 is a slug, even if the list does not contain it. */
 export function behaviourBySlug(slug: string): Behaviour | undefined {
-  return bySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? status(Number(slug)) : undefined);
+  return bySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? statusBehaviour(Number(slug)) : undefined);
 }

@@ -72,7 +72,7 @@ export class Connection {
   }
 
   /** Closes the TCP connection with FIN, without a `close_notify`. */
-  endTcp(): void {
+  closeTcp(): void {
     this.#tcp.end();
   }
 
@@ -108,11 +108,11 @@ export class Connection {
   async writeRepeatedly(bytes: string | Uint8Array, times = Number.POSITIVE_INFINITY): Promise<void> {
     const chunk = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     for (let count = 0; count < times && !this.#hasSenderClosed; count += 1) {
-      if (!this.write(chunk)) await this.#drained();
+      if (!this.write(chunk)) await this.#waitForDrain();
     }
   }
 
-  async #drained(): Promise<void> {
+  async #waitForDrain(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#socket.once('drain', resolve);
     await Promise.race([promise, this.senderClosed]);

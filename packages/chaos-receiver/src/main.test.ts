@@ -13,10 +13,10 @@ import { behaviourBySlug, behaviours } from './behaviours.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
-type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+type ProgramResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs the program and waits until it ends. */
-function run(...flags: readonly string[]): Promise<Ended> {
+function run(...flags: readonly string[]): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const options = { timeout: 15_000, maxBuffer: 2 ** 22 };
     execFile(process.execPath, [main, ...flags], options, (error, stdout, stderr) =>
@@ -25,10 +25,10 @@ function run(...flags: readonly string[]): Promise<Ended> {
   });
 }
 
-type Running = { readonly url: string; readonly lines: AsyncIterator<string>; readonly child: ChildProcess };
+type RunningProgram = { readonly url: string; readonly lines: AsyncIterator<string>; readonly child: ChildProcess };
 
 /** Starts the program on a free port. The program is killed when the test ends. */
-async function start(t: TestContext, ...flags: readonly string[]): Promise<Running> {
+async function start(t: TestContext, ...flags: readonly string[]): Promise<RunningProgram> {
   const child = spawn(process.execPath, [main, '--port', '0', '--json', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -70,8 +70,8 @@ const program = new Command('carillon-chaos-receiver')
   .option('--ca-file <file>', 'Write the CA certificate that the sender has to trust. Each start creates a new one.')
   .option('--json', 'Print one JSON object per line.')
   .action(async (flags: Flags) => {
-    if (flags.list) list(flags);
-    else await receive(flags);
+    if (flags.list) printBehaviours(flags);
+    else await startServers(flags);
   });
 
 // EPIPE is not an error: a reader such as `head` closed the pipe early.
@@ -84,17 +84,17 @@ try {
   process.exitCode = 1;
 }
 
-function list({ json }: Flags): void {
+function printBehaviours({ json }: Flags): void {
   if (json) printJson(listJson());
   else for (const line of listLines()) printLine(line);
 }
 
-async function receive(flags: Flags): Promise<void> {
+async function startServers(flags: Flags): Promise<void> {
   const seed = parseSeed(flags.seed);
   const options = serverOptions(flags, seed);
   const scripts = flags.each
     ? behaviours.map((one) => ({ steps: [{ behaviours: [one], times: 1 }], slug: one.slug }))
-    : [{ steps: stepsOf(flags), slug: undefined }];
+    : [{ steps: parseSteps(flags), slug: undefined }];
   const port = parsePort(flags.port, scripts.length);
   if (flags.caFile !== undefined) writeCertificate(flags.caFile, options.authority.certificate);
   const servers: Server[] = [];
@@ -112,7 +112,7 @@ async function receive(flags: Flags): Promise<void> {
   }
 }
 
-function stepsOf({ script }: Flags) {
+function parseSteps({ script }: Flags) {
   const steps = script === undefined ? undefined : parseScript(script);
   if (steps !== undefined && 'error' in steps) throw new UsageError(`--script: ${steps.error}; see --list`);
   return steps;
@@ -131,9 +131,9 @@ function serverOptions(flags: Flags, seed: number): ServerOptions {
   };
 }
 
-type Listening = { readonly listening: string; readonly behaviour: string | null; readonly seed: number };
+type ListeningReport = { readonly listening: string; readonly behaviour: string | null; readonly seed: number };
 
-function printListening({ json, each }: Flags, listening: Listening): void {
+function printListening({ json, each }: Flags, listening: ListeningReport): void {
   const { listening: url, behaviour, seed } = listening;
   if (json) printJson(listening);
   else if (each) printLine(url);

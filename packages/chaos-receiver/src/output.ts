@@ -1,5 +1,5 @@
 import { type Behaviour, outcomeOf } from './behaviour.ts';
-import { groups } from './behaviours.ts';
+import { behaviourGroups } from './behaviours.ts';
 import type { ConnectionReport } from './server.ts';
 
 /** Matches C0 and C1 control characters, DEL, line and paragraph separators, and bidirectional controls. */
@@ -9,12 +9,12 @@ const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
  * Escapes control characters. Senders choose paths and headers, which must not move the cursor of a terminal or forge
  * lines.
  */
-const escaped = (text: string): string =>
+const escapeControlCharacters = (text: string): string =>
   text.replace(CONTROL_CHARACTERS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 /** Prints one line, with control characters escaped. */
 export function printLine(line: string): void {
-  process.stdout.write(`${escaped(line)}\n`);
+  process.stdout.write(`${escapeControlCharacters(line)}\n`);
 }
 
 /** Prints a value as one line of JSON. The escapes are valid in JSON, so the value stays the same. */
@@ -45,13 +45,13 @@ export function reportJson({ behaviour, at, request, ...rest }: ConnectionReport
 }
 
 /** Returns the scheme of the URLs that reach these behaviours. */
-export const schemeOf = (some: readonly Behaviour[] = []): 'http' | 'https' =>
-  some.length > 0 && some.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
+export const schemeOf = (behaviours: readonly Behaviour[] = []): 'http' | 'https' =>
+  behaviours.length > 0 && behaviours.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
 
 /** Formats all behaviours as lines for people. */
 export function listLines(): readonly string[] {
-  const width = Math.max(...Object.values(groups).flatMap((all) => all.map(({ slug }) => slug.length)));
-  return Object.entries(groups).flatMap(([title, all]) => [
+  const width = Math.max(...Object.values(behaviourGroups).flatMap((all) => all.map(({ slug }) => slug.length)));
+  return Object.entries(behaviourGroups).flatMap(([title, all]) => [
     `${title}:`,
     ...all.map((one) => {
       const columns = [one.slug.padEnd(width), outcomeOf(one).padEnd(9), String(one.senderSees).padEnd(8)];
@@ -63,7 +63,7 @@ export function listLines(): readonly string[] {
 
 /** Converts all behaviours to JSON for programs. */
 export function listJson(): readonly object[] {
-  return Object.entries(groups).flatMap(([group, all]) =>
+  return Object.entries(behaviourGroups).flatMap(([group, all]) =>
     all.map((one) => ({
       slug: one.slug,
       group,

@@ -1,11 +1,11 @@
 /** A pseudo-random number generator: the same seed gives the same numbers. It is not suitable for secrets. */
 export type SeededRandom = {
   /** Returns a number from 0 (inclusive) to 1 (exclusive). */
-  fraction(): number;
+  nextFraction(): number;
   /** Returns an integer from 0 (inclusive) to `end` (exclusive). */
-  below(end: number): number;
+  integerBelow(end: number): number;
   /** Returns a random element. */
-  one<T>(of: readonly T[]): T;
+  pick<T>(of: readonly T[]): T;
   /**
    * Creates an independent generator, seeded from this one. Numbers drawn from one generator do not affect the other.
    */
@@ -26,9 +26,9 @@ export function seededRandom(seed: number): SeededRandom {
   };
   const below = (end: number) => Math.floor(fraction() * end);
   return {
-    fraction,
-    below,
-    one: <T>(of: readonly T[]): T => of[below(of.length)] as T,
+    nextFraction: fraction,
+    integerBelow: below,
+    pick: <T>(of: readonly T[]): T => of[below(of.length)] as T,
     fork: () => seededRandom(below(2 ** 32)),
   };
 }

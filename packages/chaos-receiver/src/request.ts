@@ -15,23 +15,26 @@ export type ReceivedRequest = {
 const MAX_STORED_BYTES = 64 * 1_024;
 const MAX_BODY_SHOWN_BYTES = 2_048;
 
-type Part = 'request-head' | 'request-body' | 'request';
+type RequestPart = 'request-head' | 'request-body' | 'request';
 
 /** Reads one request leniently: it only requires a request head, since senders may misbehave as well. */
 export class RequestReader {
-  #kept: Buffer = Buffer.alloc(0);
+  #storedBytes: Buffer = Buffer.alloc(0);
   /** The last five bytes of the request, which show the end of a chunked body. */
-  #tail: Buffer = Buffer.alloc(0);
-  #bytes = 0;
+  #lastBytes: Buffer = Buffer.alloc(0);
+  #receivedByteCount = 0;
   #headEnd = -1;
   #headers: Readonly<Record<string, string>> = {};
   #nextChunk = Promise.withResolvers<void>();
 
   constructor(socket: Socket) {
     socket.on('data', (chunk: Buffer) => {
-      this.#bytes += chunk.length;
-      this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, MAX_STORED_BYTES - this.#kept.length)]);
-      this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-5);
+      this.#receivedByteCount += chunk.length;
+      this.#storedBytes = Buffer.concat([
+        this.#storedBytes,
+        chunk.subarray(0, MAX_STORED_BYTES - this.#storedBytes.length),
+      ]);
+      this.#lastBytes = Buffer.concat([this.#lastBytes, chunk]).subarray(-5);
       if (this.#headEnd < 0) this.#findHead();
       this.#nextChunk.resolve();
       this.#nextChunk = Promise.withResolvers();
@@ -39,12 +42,12 @@ export class RequestReader {
   }
 
   /** Resolves to true when the part has arrived, and to false if the sender closes the connection before. */
-  async waitFor(part: Part, senderClosed: Promise<void>): Promise<boolean> {
+  async waitFor(part: RequestPart, senderClosed: Promise<void>): Promise<boolean> {
     let isClosed = false;
     const closing = senderClosed.then(() => {
       isClosed = true;
     });
-    while (!this.#has(part)) {
+    while (!this.#hasArrived(part)) {
       if (isClosed) return false;
       await Promise.race([this.#nextChunk.promise, closing]);
     }
@@ -52,24 +55,24 @@ export class RequestReader {
   }
 
   #findHead(): void {
-    this.#headEnd = this.#kept.indexOf('\r\n\r\n');
-    if (this.#headEnd >= 0) this.#headers = parseHeaders(this.#kept.toString('latin1', 0, this.#headEnd));
+    this.#headEnd = this.#storedBytes.indexOf('\r\n\r\n');
+    if (this.#headEnd >= 0) this.#headers = parseHeaders(this.#storedBytes.toString('latin1', 0, this.#headEnd));
   }
 
-  #has(part: Part): boolean {
+  #hasArrived(part: RequestPart): boolean {
     if (this.#headEnd < 0) return false;
     if (part === 'request-head' || this.#isComplete()) return true;
-    return part === 'request-body' && this.#bodyBytes > 0;
+    return part === 'request-body' && this.#bodyByteCount > 0;
   }
 
-  get #bodyBytes(): number {
-    return this.#headEnd < 0 ? 0 : this.#bytes - this.#headEnd - 4;
+  get #bodyByteCount(): number {
+    return this.#headEnd < 0 ? 0 : this.#receivedByteCount - this.#headEnd - 4;
   }
 
   #isComplete(): boolean {
     const { 'content-length': length = '0', 'transfer-encoding': encoding = '' } = this.#headers;
-    if (encoding !== '') return this.#bodyBytes >= 5 && this.#tail.toString('latin1') === '0\r\n\r\n';
-    return this.#bodyBytes >= Number(length);
+    if (encoding !== '') return this.#bodyByteCount >= 5 && this.#lastBytes.toString('latin1') === '0\r\n\r\n';
+    return this.#bodyByteCount >= Number(length);
   }
 
   /** Whether the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
@@ -78,11 +81,11 @@ export class RequestReader {
   }
 
   get request(): ReceivedRequest {
-    const end = this.#headEnd < 0 ? this.#kept.length : this.#headEnd;
-    const [line = ''] = this.#kept.toString('latin1', 0, end).split('\r\n');
+    const end = this.#headEnd < 0 ? this.#storedBytes.length : this.#headEnd;
+    const [line = ''] = this.#storedBytes.toString('latin1', 0, end).split('\r\n');
     const [method = '', path = ''] = line.split(' ');
-    const body = this.#headEnd < 0 ? '' : this.#kept.toString('utf8', end + 4, end + 4 + MAX_BODY_SHOWN_BYTES);
-    return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyBytes };
+    const body = this.#headEnd < 0 ? '' : this.#storedBytes.toString('utf8', end + 4, end + 4 + MAX_BODY_SHOWN_BYTES);
+    return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyByteCount };
   }
 }
 

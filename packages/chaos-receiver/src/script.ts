@@ -3,7 +3,7 @@ import { behaviourBySlug, behaviours } from './behaviours.ts';
 import type { SeededRandom } from './random.ts';
 
 /** One step of a script, for `times` connections. Each connection gets a random one of the behaviours. */
-type Step = { readonly behaviours: readonly Behaviour[]; readonly times: number };
+type ScriptStep = { readonly behaviours: readonly Behaviour[]; readonly times: number };
 
 /** A script: `next` returns the behaviour of the next connection. */
 export type Script = { next(): Behaviour };
@@ -16,8 +16,8 @@ const MAX_TIMES = 1_000_000;
  * `200|503|hang` picks one of these behaviours at random, `random` picks one of `all`. After its last step, a script
  * starts again.
  */
-export function parseScript(text: string, all = behaviours): readonly Step[] | { readonly error: string } {
-  const steps: Step[] = [];
+export function parseScript(text: string, all = behaviours): readonly ScriptStep[] | { readonly error: string } {
+  const steps: ScriptStep[] = [];
   for (const part of text.split(',').map((one) => one.trim())) {
     const [, names = '', star, count = ''] = /^([^*]*)(\*(\d*))?$/.exec(part) ?? [];
     const times = star === undefined ? 1 : count === '' ? Number.POSITIVE_INFINITY : Number(count);
@@ -26,7 +26,7 @@ export function parseScript(text: string, all = behaviours): readonly Step[] | {
       return { error: `invalid step ${part === '' ? '(empty)' : part}; valid steps are 503, 503*2, 200|503, hang*` };
     const found = slugs.flatMap((slug) => (slug === RANDOM ? all : (behaviourBySlug(slug) ?? slug)));
     const unknown = found.find((one) => typeof one === 'string');
-    if (unknown !== undefined) return { error: `unknown behaviour ${unknown}${suggestion(unknown)}` };
+    if (unknown !== undefined) return { error: `unknown behaviour ${unknown}${suggestSlugs(unknown)}` };
     steps.push({ behaviours: found.filter((one) => typeof one !== 'string'), times });
   }
   const isEndlessBeforeLast = steps.slice(0, -1).some(({ times }) => !Number.isFinite(times));
@@ -34,7 +34,7 @@ export function parseScript(text: string, all = behaviours): readonly Step[] | {
 }
 
 /** Suggests the five slugs that are most similar to an unknown slug. */
-function suggestion(unknown: string): string {
+function suggestSlugs(unknown: string): string {
   const similar = behaviours
     .map(({ slug }) => ({ slug, similarity: similarity(slug, unknown.toLowerCase()) }))
     .filter(({ similarity }) => similarity > 0.4)
@@ -53,7 +53,7 @@ function similarity(one: string, other: string): number {
 }
 
 /** Creates a script that runs the steps in order, and starts again after the last step. */
-export function createScript(steps: readonly Step[], random: SeededRandom): Script {
+export function createScript(steps: readonly ScriptStep[], random: SeededRandom): Script {
   let index = 0;
   let served = 0;
   return {
@@ -65,7 +65,7 @@ export function createScript(steps: readonly Step[], random: SeededRandom): Scri
         index = (index + 1) % steps.length;
         served = 0;
       }
-      return random.one(step.behaviours);
+      return random.pick(step.behaviours);
     },
   };
 }

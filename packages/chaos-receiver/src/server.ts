@@ -4,7 +4,7 @@ import { type Behaviour, textResponse } from './behaviour.ts';
 import { validCertificate } from './behaviours/protocols.ts';
 import { FOLLOWED_PATH } from './behaviours/statuses.ts';
 import { behaviourBySlug, behaviours } from './behaviours.ts';
-import type { Authority } from './certificates.ts';
+import type { CertificateAuthority } from './certificates.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { seededRandom } from './random.ts';
 import { type ReceivedRequest, RequestReader } from './request.ts';
@@ -29,7 +29,7 @@ export type ConnectionReport = {
 export type ServerOptions = ConnectionOptions & {
   readonly host: string;
   readonly seed: number;
-  readonly authority: Authority;
+  readonly authority: CertificateAuthority;
   readonly onConnectionEnd: (report: ConnectionReport) => void;
 };
 
@@ -39,7 +39,7 @@ export type Server = { readonly port: number; close(): Promise<void> };
 const MAX_PATHS = 10_000;
 
 /** Type of a TLS handshake record, which is the first byte of a TLS connection. */
-const TLS_HANDSHAKE = 0x16;
+const TLS_HANDSHAKE_RECORD_TYPE = 0x16;
 
 /**
  * Listens on one port. Each connection takes the next step of `script`. Without `script`, the request path contains the
@@ -49,11 +49,11 @@ export async function startServer(options: ServerOptions, port: number, script?:
   const open = new Set<Socket>();
   const tlsOptions = new Map<Behaviour | undefined, SecureContextOptions>();
   const startTls = (socket: Socket, behaviour: Behaviour | undefined) => {
-    const known = tlsOptions.get(behaviour) ?? tlsOptionsOf(options.authority, behaviour);
-    tlsOptions.set(behaviour, known);
-    return tlsOver(socket, known);
+    const contextOptions = tlsOptions.get(behaviour) ?? tlsOptionsOf(options.authority, behaviour);
+    tlsOptions.set(behaviour, contextOptions);
+    return acceptTls(socket, contextOptions);
   };
-  const scriptOfPath = createPathScripts(options);
+  const scriptOfPath = createPathScriptFinder(options);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     open.add(socket);
     const handler = new ConnectionHandler(options, socket, { behaviour: script?.next(), scriptOfPath, startTls });
@@ -73,12 +73,12 @@ export async function startServer(options: ServerOptions, port: number, script?:
   };
 }
 
-type PathScripts = (path: string) => Script | { readonly error: string };
+type FindPathScript = (path: string) => Script | { readonly error: string };
 
-type HandlerOptions = {
+type ConnectionHandlerOptions = {
   /** The behaviour, if the port has a script; otherwise undefined until the path is read. */
   readonly behaviour: Behaviour | undefined;
-  readonly scriptOfPath: PathScripts;
+  readonly scriptOfPath: FindPathScript;
   readonly startTls: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
 };
 
@@ -87,14 +87,14 @@ class ConnectionHandler {
   readonly #options: ServerOptions;
   readonly #tcp: Socket;
   readonly #connection: Connection;
-  readonly #scriptOfPath: HandlerOptions['scriptOfPath'];
-  readonly #startTls: HandlerOptions['startTls'];
+  readonly #scriptOfPath: ConnectionHandlerOptions['scriptOfPath'];
+  readonly #startTls: ConnectionHandlerOptions['startTls'];
   readonly #startedAt = performance.now();
   readonly #origin: Pick<ConnectionReport, 'at' | 'port' | 'from'>;
   #behaviour: Behaviour | undefined;
   #error: string | undefined;
 
-  constructor(options: ServerOptions, tcp: Socket, { behaviour, scriptOfPath, startTls }: HandlerOptions) {
+  constructor(options: ServerOptions, tcp: Socket, { behaviour, scriptOfPath, startTls }: ConnectionHandlerOptions) {
     this.#options = options;
     this.#tcp = tcp;
     this.#connection = new Connection(tcp, options);
@@ -111,7 +111,7 @@ class ConnectionHandler {
     const firstByte = await this.#peekFirstByte();
     if (firstByte === undefined) return;
     if (this.#behaviour?.startsAt === 'first-bytes') return this.#runBehaviour();
-    if (firstByte === TLS_HANDSHAKE && !(await this.#handshake())) return;
+    if (firstByte === TLS_HANDSHAKE_RECORD_TYPE && !(await this.#handshake())) return;
     await this.#readRequest();
   }
 
@@ -206,7 +206,7 @@ const startsBeforePath = ({ startsAt, tls }: Behaviour) =>
  * Returns a function that finds the script of a path. The first segment is the script, as in `/503*2,200/anything`, and
  * each path has its own position in its script.
  */
-function createPathScripts({ seed }: ServerOptions): PathScripts {
+function createPathScriptFinder({ seed }: ServerOptions): FindPathScript {
   const selectable = behaviours.filter((one) => !startsBeforePath(one));
   const scripts = new Map<string, Script>();
   const random = seededRandom(seed);
@@ -216,9 +216,9 @@ function createPathScripts({ seed }: ServerOptions): PathScripts {
     const [, segment = ''] = decodePath(path).split(/[/?]/);
     const steps = parseScript(segment, selectable);
     if ('error' in steps) return steps;
-    const early = steps.flatMap((step) => step.behaviours).find(startsBeforePath);
-    if (early !== undefined)
-      return { error: `${early.slug} starts before the path is known: select it with --script or --each` };
+    const unselectable = steps.flatMap((step) => step.behaviours).find(startsBeforePath);
+    if (unselectable !== undefined)
+      return { error: `${unselectable.slug} starts before the path is known: select it with --script or --each` };
     const script = createScript(steps, random.fork());
     const [oldest] = scripts.keys();
     if (scripts.size >= MAX_PATHS && oldest !== undefined) scripts.delete(oldest);
@@ -235,12 +235,12 @@ function decodePath(path: string): string {
   }
 }
 
-function tlsOptionsOf(authority: Authority, behaviour: Behaviour | undefined): SecureContextOptions {
+function tlsOptionsOf(authority: CertificateAuthority, behaviour: Behaviour | undefined): SecureContextOptions {
   return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : validCertificate(authority);
 }
 
 /** Performs the TLS handshake as the server. Rejects if the handshake fails. */
-function tlsOver(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
+function acceptTls(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = new TLSSocket(socket, {
     isServer: true,

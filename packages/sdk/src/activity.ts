@@ -1,7 +1,7 @@
-import type { DateText, FeedKind, Flag, Id, Kind, Optional, Window } from './api-types.ts';
-import { type Gets, gets, type Lists, lists } from './resource-methods.ts';
+import type { DateText, FeedKind, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
+import { type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
-import { type CallOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
+import { type CallOptions, type PostOptions, type Send, unexpectedResponse } from './transport.ts';
 
 /** The delivery of an occurrence to one hook, with the time at which the hook's user fetched the record. */
 export type HookDelivery = {
@@ -100,7 +100,7 @@ export type Delivery = {
   /** The hook that the delivery is for. */
   readonly hook_id: string;
   /** Kind of the occurrence, or `test` for a test of the hook. */
-  readonly event: Kind | 'test';
+  readonly event: HookKind | 'test';
   /** The `resource_url` in the body of the notification. */
   readonly resource_url: string;
   /** State of the delivery. */
@@ -131,7 +131,7 @@ export type Attempt = {
 export type DeliveryDetail = Delivery & { readonly attempts: readonly Attempt[] };
 
 /** Filters of the list of deliveries. A delivery must match all of them (X3). */
-export type DeliveryFilters = Window &
+export type DeliveryFilters = PageWindow &
   Optional<{
     /** Only deliveries for this hook. */
     hook_id: Id;
@@ -142,7 +142,7 @@ export type DeliveryFilters = Window &
   }>;
 
 /** Methods for the deliveries of the last 30 days (X3). */
-export interface Deliveries extends Lists<Delivery, DeliveryFilters>, Gets<DeliveryDetail> {
+export interface Deliveries extends ListMethods<Delivery, DeliveryFilters>, GetMethod<DeliveryDetail> {
   /**
    * Sends a delivery again with the same `Webhook-Id`. The outcome does not count towards the failures of the hook.
    * Errors: `not_found`, `hook_ended`.
@@ -152,14 +152,14 @@ export interface Deliveries extends Lists<Delivery, DeliveryFilters>, Gets<Deliv
    * const { state } = await carillon.deliveries.redeliver('7');
    * ```
    */
-  redeliver(id: Id, options?: OnceOptions): Promise<Delivery>;
+  redeliver(id: Id, options?: PostOptions): Promise<Delivery>;
 }
 
 /** Creates the methods for deliveries at `/deliveries`. */
 export function deliveries(send: Send): Deliveries {
   return {
-    ...lists<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),
-    ...gets<DeliveryDetail>(send, 'deliveries'),
+    ...listMethods<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),
+    ...getMethod<DeliveryDetail>(send, 'deliveries'),
     redeliver: async (id, options) =>
       recordOf(await send({ ...options, method: 'POST', path: ['deliveries', id, 'redeliver'] })),
   };

@@ -2,7 +2,7 @@
 export type Id = string | number;
 
 /** A calendar day for a filter, as `yyyymmdd`, such as `20261120`. The filter includes the whole day (C9, C25). */
-export type Day = string;
+export type CalendarDay = string;
 
 /** A start or due date as input: `yyyymmdd` or `YYYY-MM-DD HH:MM:SS`, without a time zone (C9). */
 export type DateInput = string;
@@ -23,16 +23,16 @@ export type Flag = '0' | '1';
 export type FlagInput = 0 | 1 | Flag | boolean;
 
 /** The field `active` in a response: `0` for no, `1` for yes, `2` for on hold. */
-export type Active = Flag | '2';
+export type ActiveStatus = Flag | '2';
 
 /** The field `active` as input: `0` for no, `1` for yes, `2` for on hold. */
-export type ActiveInput = FlagInput | 2 | '2';
+export type ActiveStatusInput = FlagInput | 2 | '2';
 
 /** How often a record recurs: daily, weekly, monthly, quarterly, semiannually or yearly; `""` for not at all (C41). */
-export type Period = '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+export type RecurrencePeriod = '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
 
 /** How often a record recurs, as input (C41). */
-export type PeriodInput = Period | '0' | 0 | false | null;
+export type RecurrencePeriodInput = RecurrencePeriod | '0' | 0 | false | null;
 
 /** A start or due date as input that may be absent: `""`, `null` or the zero date for none. */
 export type DateInputOrNone = DateInput | null;
@@ -41,10 +41,10 @@ export type DateInputOrNone = DateInput | null;
 export type IdOrNone = Id | null;
 
 /** A user to assign, by id or as returned in {@link AssignedUser}. */
-export type AssignedInput = Id | { readonly user_id: Id };
+export type AssignedUserInput = Id | { readonly user_id: Id };
 
 /** A user assigned to a record. */
-export type Assigned = { readonly user_id: string; readonly user_name: string };
+export type AssignedUser = { readonly user_id: string; readonly user_name: string };
 
 /** A team to assign, by id or as returned in {@link AssignedTeam}. */
 export type AssignedTeamInput = Id | { readonly team_id: Id };
@@ -56,7 +56,7 @@ export type AssignedTeam = { readonly team_id: string; readonly team_name: strin
 export type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 
 /** Paging parameters of a list (C7). */
-export type Window = Optional<{
+export type PageWindow = Optional<{
   /** Number of records per page, 1 to 1000; default 1000, larger values are treated as 1000. */
   limit: number;
   /** Number of records to skip, 0 or more. */
@@ -68,13 +68,13 @@ export type Window = Optional<{
 }>;
 
 /** Position of a page in its list (C7). */
-export type Paging = { readonly offset: number; readonly limit: number; readonly total_records: number };
+export type PagePosition = { readonly offset: number; readonly limit: number; readonly total_records: number };
 
 /** One page of a list. Pass `next` as `after` to get the next page; the last page has no `next` (C7). */
-export type Page<T> = { readonly paging: Paging; readonly data: readonly T[]; readonly next?: string };
+export type Page<T> = { readonly paging: PagePosition; readonly data: readonly T[]; readonly next?: string };
 
 /** The seven kinds of occurrence that a hook can subscribe to. */
-export const kinds = [
+export const hookKinds = [
   'completed_subtask',
   'completed_task',
   'new_client',
@@ -85,7 +85,7 @@ export const kinds = [
 ] as const;
 
 /** One of {@link hookKinds}. */
-export type Kind = (typeof kinds)[number];
+export type HookKind = (typeof hookKinds)[number];
 
 /** Types of the records whose changes are in the feed (X2). */
 export const feedResourceTypes = [
@@ -102,4 +102,4 @@ export const feedResourceTypes = [
 ] as const;
 
 /** The kinds of occurrence in the feed. Hooks can only subscribe to {@link hookKinds} (X2). */
-export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`;
+export type FeedKind = HookKind | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`;

@@ -1,7 +1,7 @@
-import type { DateText, FlagInput, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
+import type { DateText, FlagInput, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
+import { deleteMethod, type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
 import { recordOf, withSecret } from './response-body.ts';
-import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
+import type { ChangeOptions, PostOptions, Send } from './transport.ts';
 
 /**
  * Records that a calendar contains: those that concern its user, those of one project, or those of the account (X9).
@@ -49,14 +49,14 @@ export type CalendarInput = Optional<{
 }>;
 
 /** Filters of the list of calendars (X9). */
-export type CalendarFilters = Window &
+export type CalendarFilters = PageWindow &
   Optional<{
     /** Only calendars of this user; only admins can see calendars of other users. */
     user_id: Id;
   }>;
 
 /** Methods for calendars; lists are ordered by id (X9). */
-export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calendar> {
+export interface Calendars extends ListMethods<Calendar, CalendarFilters>, GetMethod<Calendar> {
   /**
    * Creates a calendar subscription. Errors: `invalid_input`, `not_found` for its project, `not_permitted`;
    * `secret_gone` if the response was lost and the call was repeated: revoke the calendar and create another one.
@@ -66,7 +66,7 @@ export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calend
    * const { url } = await carillon.calendars.create({ label: 'Phone', scope: 'own' });
    * ```
    */
-  create(input: CalendarInput, options?: OnceOptions): Promise<CreatedCalendar>;
+  create(input: CalendarInput, options?: PostOptions): Promise<CreatedCalendar>;
   /**
    * Revokes a calendar immediately. Errors: `not_found`, `not_permitted`.
    *
@@ -81,16 +81,16 @@ export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calend
 /** Creates the methods for calendars at `/calendars`. */
 export function calendars(send: Send): Calendars {
   return {
-    ...lists<Calendar, CalendarFilters>(send, 'calendars', 'id'),
-    ...gets<Calendar>(send, 'calendars'),
+    ...listMethods<Calendar, CalendarFilters>(send, 'calendars', 'id'),
+    ...getMethod<Calendar>(send, 'calendars'),
     create: async (input, options) =>
       withSecret<CreatedCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
-    revoke: deletes(send, 'calendars').delete,
+    revoke: deleteMethod(send, 'calendars').delete,
   };
 }
 
 /** Input for importing a calendar file (X9). */
-export type ImportInput = {
+export type CalendarImportInput = {
   /** Content of the file as text: iCalendar (RFC 5545). */
   readonly ics: string;
 } & Optional<{
@@ -133,7 +133,7 @@ export type DropReason =
   | 'shortened';
 
 /** The parts of a file that were dropped for the same reason (X9). */
-export type Dropped = {
+export type DroppedParts = {
   /** Name of the component or property, such as `VTODO` or `LOCATION`. */
   readonly what: string;
   /** Code of the reason. */
@@ -147,7 +147,7 @@ export type Dropped = {
 };
 
 /** Result of an import (X9). */
-export type ImportReport = {
+export type CalendarImportReport = {
   /** Number of events that were created. */
   readonly created: string;
   /** Number of events that were imported before and differ now. */
@@ -163,11 +163,11 @@ export type ImportReport = {
   /** Last day of the imported repetitions of recurring events, `YYYY-MM-DD`. */
   readonly repeated_to: string;
   /** Parts of the file that were not imported. */
-  readonly dropped: readonly Dropped[];
+  readonly dropped: readonly DroppedParts[];
 };
 
 /** Import method of a resource (X9). */
-export interface Imports {
+export interface ImportMethod {
   /**
    * Imports an .ics file. Importing the same file again creates no duplicates. The default timeout is five minutes.
    * Errors: `invalid_input` with the line, `not_found` for the project, `body_too_large`, `overloaded`.
@@ -177,18 +177,24 @@ export interface Imports {
    * const { created, dropped } = await carillon.events.import({ ics });
    * ```
    */
-  import(input: ImportInput, options?: OnceOptions): Promise<ImportReport>;
+  import(input: CalendarImportInput, options?: PostOptions): Promise<CalendarImportReport>;
 }
 
 /** Default timeout of an import, since importing a large file takes long. */
-const TIMEOUT_MS = 300_000;
+const IMPORT_TIMEOUT_MS = 300_000;
 
 /** Creates the import method at `/{resource}/import`. */
-export function imports(send: Send, resourceType: string): Imports {
+export function importMethod(send: Send, resourceType: string): ImportMethod {
   return {
     import: async (input, options) =>
       recordOf(
-        await send({ timeoutMs: TIMEOUT_MS, ...options, method: 'POST', path: [resourceType, 'import'], body: input }),
+        await send({
+          timeoutMs: IMPORT_TIMEOUT_MS,
+          ...options,
+          method: 'POST',
+          path: [resourceType, 'import'],
+          body: input,
+        }),
       ),
   };
 }

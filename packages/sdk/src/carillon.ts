@@ -3,8 +3,8 @@ import { type Calendars, calendars } from './calendars.ts';
 import { type Hooks, hooks } from './hooks.ts';
 import { type Keys, keys } from './keys.ts';
 import { type Notifications, notifications } from './notifications.ts';
-import { type Notified, notified } from './parse-notification.ts';
-import { type Account, type Caller, company, type Users, user, users } from './people.ts';
+import { fetchNotifiedRecord, type NotifiedRecord } from './parse-notification.ts';
+import { type AccountMethods, type CallerMethods, company, type Users, user, users } from './people.ts';
 import {
   type Clients,
   type Comments,
@@ -25,15 +25,15 @@ import {
   teams,
   timeEntries,
 } from './resources.ts';
-import { type RepeatOptions, repeating } from './retry.ts';
+import { type RetryOptions, withRetries } from './retry.ts';
 import {
-  type Authenticate,
   type CallOptions,
+  type CredentialsProvider,
+  createOpenStream,
+  createTransport,
   type Fetch,
   type Send,
-  streaming,
   type TransportOptions,
-  transport,
 } from './transport.ts';
 
 /** Options of a {@link Carillon} client. */
@@ -41,7 +41,7 @@ export type CarillonOptions = {
   /** URL of the service, such as `https://calendar.example`, optionally with a path. A trailing slash is ignored. */
   readonly baseUrl: string | URL;
   /** Provides the credentials of each request, such as `apiKey({ domain, key })`. */
-  readonly auth: Authenticate;
+  readonly auth: CredentialsProvider;
   /** Path of the API below `baseUrl`; default `/v2`. */
   readonly basePath?: string | undefined;
   /** Default timeout of a call including its retries, in milliseconds; default 30,000; 0 means no timeout. */
@@ -56,7 +56,7 @@ export type CarillonOptions = {
 };
 
 /** Options of a client for any route group, including one that does not store responses for retries. */
-export type RouteGroupOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'storesResponses'>>;
+export type RouteGroupOptions = CarillonOptions & Partial<Pick<RetryOptions, 'storesResponses'>>;
 
 /**
  * A client of one Carillon service for one caller, with a property for each resource. Calls reject with a
@@ -88,13 +88,13 @@ export class Carillon {
   /** Comments on projects, tasks and subtasks. */
   readonly comments: Comments;
   /** The user whose key is used. */
-  readonly user: Caller;
+  readonly user: CallerMethods;
   /** The users of the account. */
   readonly users: Users;
   /** Teams: groups of users who can be assigned together. */
   readonly teams: Teams;
   /** The account. */
-  readonly company: Account;
+  readonly company: AccountMethods;
   /** API keys. */
   readonly keys: Keys;
   /** Webhook subscriptions. */
@@ -107,9 +107,9 @@ export class Carillon {
 
   /** @throws TypeError if `baseUrl` is not an absolute http or https URL, or has userinfo, a query or a fragment. */
   constructor(options: RouteGroupOptions) {
-    const transported = transportedBy(options);
-    this.#root = transported.root;
-    const send = sending(transported);
+    const transportOptions = transportOptionsOf(options);
+    this.#root = transportOptions.root;
+    const send = createSend(transportOptions);
     this.events = events(send);
     this.calendars = calendars(send);
     this.clients = clients(send);
@@ -126,7 +126,7 @@ export class Carillon {
     this.keys = keys(send);
     this.hooks = hooks(send);
     this.deliveries = deliveries(send);
-    this.notifications = notifications(send, streaming(transported));
+    this.notifications = notifications(send, createOpenStream(transportOptions));
   }
 
   /**
@@ -139,15 +139,15 @@ export class Carillon {
    * if (resourceType === 'events') showEvent(record.event_name, record.start_date);
    * ```
    */
-  async notified(resourceUrl: string, options?: CallOptions): Promise<Notified> {
-    return notified(this, this.#root, resourceUrl, options);
+  async fetchNotifiedRecord(resourceUrl: string, options?: CallOptions): Promise<NotifiedRecord> {
+    return fetchNotifiedRecord(this, this.#root, resourceUrl, options);
   }
 }
 
 /** Applies the defaults to the options of a client. */
-export function transportedBy(options: RouteGroupOptions): TransportOptions & RepeatOptions {
+export function transportOptionsOf(options: RouteGroupOptions): TransportOptions & RetryOptions {
   return {
-    root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
+    root: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
     // The call is wrapped, because a browser's `fetch` throws if `this` is not the window.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
@@ -158,11 +158,11 @@ export function transportedBy(options: RouteGroupOptions): TransportOptions & Re
 }
 
 /** Creates a `Send` that retries transient failures. */
-export function sending(options: TransportOptions & RepeatOptions): Send {
-  return repeating(transport(options), options);
+export function createSend(options: TransportOptions & RetryOptions): Send {
+  return withRetries(createTransport(options), options);
 }
 
-function rootOf(baseUrl: string | URL, basePath: string): string {
+function apiRootOf(baseUrl: string | URL, basePath: string): string {
   const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   const isHttp = base?.protocol === 'http:' || base?.protocol === 'https:';
   if (base === undefined || !isHttp || base.username + base.password + base.search + base.hash !== '') {

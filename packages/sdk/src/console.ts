@@ -1,25 +1,25 @@
 import { type Activity, activity } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
-import { Carillon, type CarillonOptions, sending, transportedBy } from './carillon.ts';
-import { type ChecksTargets, verdict } from './hooks.ts';
+import { Carillon, type CarillonOptions, createSend, transportOptionsOf } from './carillon.ts';
+import { type CheckTarget, targetCheckMethod } from './hooks.ts';
 import {
   type Invitations,
   invitations,
-  type Passphrase,
+  type PassphraseMethods,
   passphrase,
   type Sessions,
-  type SignedIn,
+  type SignedInUser,
   sessions,
 } from './people.ts';
 import { recordOf } from './response-body.ts';
-import { type Hours, hours, type OverviewNow, overview } from './stats.ts';
+import { type GetOverview, type Hours, hours, overview } from './stats.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Options of the console's client, which authenticates with the session cookie. */
 export type ConsoleOptions = Omit<CarillonOptions, 'auth' | 'basePath'>;
 
 /** Input for signing in. */
-export type SignIn = {
+export type SignInInput = {
   /** Domain of the account. May be omitted if the service has exactly one account. */
   readonly domain?: string | undefined;
   readonly email: string;
@@ -27,7 +27,7 @@ export type SignIn = {
 };
 
 /** The user that an invitation is for, and the account of this user. */
-export type Invited = {
+export type InvitedUser = {
   readonly email: string;
   readonly user_name: string;
   readonly domain: string;
@@ -38,7 +38,7 @@ export type Invited = {
 };
 
 /** Makes the browser send the session cookie. The cookie is `HttpOnly`, so scripts cannot read it. */
-const byCookie = () => ({ credentials: 'same-origin' }) as const;
+const cookieCredentials = () => ({ credentials: 'same-origin' }) as const;
 
 /**
  * The client of the console. It has all methods of a client with a key, for the user who is signed in in this browser,
@@ -54,28 +54,34 @@ const byCookie = () => ({ credentials: 'same-origin' }) as const;
 export class CarillonConsole extends Carillon {
   readonly sessions: Sessions;
   readonly invitations: Invitations;
-  readonly passphrase: Passphrase;
+  readonly passphrase: PassphraseMethods;
   readonly activity: Activity;
   readonly hours: Hours;
   /** Returns the current state of deliveries: of the whole account for admins, otherwise of the caller. */
-  readonly overview: OverviewNow;
+  readonly overview: GetOverview;
   /** Checks whether the service would accept a URL as a target, and why. */
-  readonly verdict: ChecksTargets;
-  readonly #open: Send;
+  readonly verdict: CheckTarget;
+  readonly #sendPublic: Send;
 
   constructor(options: ConsoleOptions) {
     // The console shows errors immediately instead of retrying, and its API stores no responses for retries.
-    const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', storesResponses: false };
-    super(own);
-    const send = sending(transportedBy(own));
+    const consoleOptions = {
+      retries: 0,
+      ...options,
+      auth: cookieCredentials,
+      basePath: '/console/api',
+      storesResponses: false,
+    };
+    super(consoleOptions);
+    const send = createSend(transportOptionsOf(consoleOptions));
     this.sessions = sessions(send);
     this.invitations = invitations(send);
     this.passphrase = passphrase(send);
     this.activity = activity(send);
     this.hours = hours(send);
     this.overview = overview(send);
-    this.verdict = verdict(send);
-    this.#open = sending(transportedBy({ ...own, basePath: '/console' }));
+    this.verdict = targetCheckMethod(send);
+    this.#sendPublic = createSend(transportOptionsOf({ ...consoleOptions, basePath: '/console' }));
   }
 
   /**
@@ -86,8 +92,8 @@ export class CarillonConsole extends Carillon {
    * await console.signIn({ domain, email, passphrase });
    * ```
    */
-  async signIn(input: SignIn, options?: CallOptions): Promise<SignedIn> {
-    return recordOf(await this.#open({ ...options, method: 'POST', path: ['session'], body: input }));
+  async signIn(input: SignInInput, options?: CallOptions): Promise<SignedInUser> {
+    return recordOf(await this.#sendPublic({ ...options, method: 'POST', path: ['session'], body: input }));
   }
 
   /**
@@ -99,7 +105,7 @@ export class CarillonConsole extends Carillon {
    * ```
    */
   async signOut(options?: CallOptions): Promise<void> {
-    await this.#open({ ...options, method: 'DELETE', path: ['session'] });
+    await this.#sendPublic({ ...options, method: 'DELETE', path: ['session'] });
   }
 
   /**
@@ -111,8 +117,8 @@ export class CarillonConsole extends Carillon {
    * const { user_name } = await console.invitation(token);
    * ```
    */
-  async invitation(token: string, options?: CallOptions): Promise<Invited> {
-    return recordOf(await this.#open({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
+  async invitation(token: string, options?: CallOptions): Promise<InvitedUser> {
+    return recordOf(await this.#sendPublic({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
   }
 
   /**
@@ -123,7 +129,9 @@ export class CarillonConsole extends Carillon {
    * await console.welcome(token, passphrase);
    * ```
    */
-  async welcome(token: string, passphrase: string, options?: CallOptions): Promise<SignedIn> {
-    return recordOf(await this.#open({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }));
+  async welcome(token: string, passphrase: string, options?: CallOptions): Promise<SignedInUser> {
+    return recordOf(
+      await this.#sendPublic({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }),
+    );
   }
 }

@@ -1,5 +1,5 @@
 /** Error codes that the service returns, each with its HTTP status (C6). */
-export const serviceCodes = [
+export const serviceErrorCodes = [
   'malformed_body', // 400: the body is not JSON
   'malformed_request', // 400: invalid HTTP
   'invalid_input', // 400: `errors` names every invalid field
@@ -34,7 +34,7 @@ export const serviceCodes = [
 ] as const;
 
 /** Error codes that the client detects itself. */
-export const clientCodes = [
+export const clientErrorCodes = [
   'connection', // no complete response, because of DNS, the network or TLS
   'timeout', // no complete response within `timeoutMs`
   'unexpected_answer', // not a response of Carillon, such as a gateway's page or a redirect; or an unknown code
@@ -42,13 +42,13 @@ export const clientCodes = [
 ] as const;
 
 /** All values of {@link CarillonError.code}. The set is closed, so a `switch` can be exhaustive. */
-export type ProblemCode = (typeof serviceCodes)[number] | (typeof clientCodes)[number];
+export type ProblemCode = (typeof serviceErrorCodes)[number] | (typeof clientErrorCodes)[number];
 
 /** An invalid field: its name as sent, and the error message for it. */
 export type FieldError = { readonly field: string; readonly message: string };
 
 /** Arguments of the constructor of {@link CarillonError}. */
-export type Problem = {
+export type CarillonErrorInit = {
   /** Error code. */
   readonly code: ProblemCode;
   /** HTTP status; 0 without a response. */
@@ -91,7 +91,7 @@ export class CarillonError extends Error {
   /** Identifier of the request in the log of the service; undefined without a response. */
   readonly requestId: string | undefined;
 
-  constructor(problem: Problem) {
+  constructor(problem: CarillonErrorInit) {
     super(problem.message, 'cause' in problem ? { cause: problem.cause } : undefined);
     this.code = problem.code;
     this.status = problem.status;
@@ -101,10 +101,10 @@ export class CarillonError extends Error {
   }
 }
 
-const known: ReadonlySet<unknown> = new Set(serviceCodes);
+const knownServiceCodes: ReadonlySet<unknown> = new Set(serviceErrorCodes);
 
-function isServiceCode(code: unknown): code is (typeof serviceCodes)[number] {
-  return known.has(code);
+function isServiceCode(code: unknown): code is (typeof serviceErrorCodes)[number] {
+  return knownServiceCodes.has(code);
 }
 
 function isFieldError(entry: unknown): entry is FieldError {
@@ -113,7 +113,10 @@ function isFieldError(entry: unknown): entry is FieldError {
 }
 
 /** Creates the error for an `application/problem+json` response (C6). An unknown code becomes `unexpected_answer`. */
-export function problemFrom({ status, headers }: Pick<Response, 'status' | 'headers'>, body: unknown): CarillonError {
+export function errorFromResponse(
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  body: unknown,
+): CarillonError {
   const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, message, errors } = problem;
   return new CarillonError({
@@ -121,7 +124,7 @@ export function problemFrom({ status, headers }: Pick<Response, 'status' | 'head
     code: isServiceCode(code) ? code : 'unexpected_answer',
     message: typeof message === 'string' ? message : `The service responded ${status}.`,
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
-    retryAfterS: retryAfterOf(headers),
+    retryAfterS: parseRetryAfter(headers),
     requestId: headers.get('x-request-id') ?? undefined,
   });
 }
@@ -129,7 +132,7 @@ export function problemFrom({ status, headers }: Pick<Response, 'status' | 'head
 /**
  * Reads `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter.
  */
-function retryAfterOf(headers: Headers): number | undefined {
+function parseRetryAfter(headers: Headers): number | undefined {
   const value = headers.get('retry-after');
   if (value === null) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);

@@ -7,7 +7,7 @@ import { stores } from '../../../test/kit/service/stores.ts';
 import { apiKey, Carillon, type Notification } from './index.ts';
 
 /** Handles one connection. The last script handles all further connections. */
-type Script = (response: ServerResponse) => void;
+type ConnectionScript = (response: ServerResponse) => void;
 
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
 
@@ -16,7 +16,7 @@ const entry = (cursor: number) => ({ cursor: String(cursor), kind: 'new_event' }
 const frame = (cursor: number) => `id: ${cursor}\nevent: new_event\ndata: ${JSON.stringify(entry(cursor))}\n\n`;
 
 /** Creates a script that sends these texts, each as a chunk. Then the stream ends, breaks off or stays open. */
-function stream(chunks: readonly string[], then: 'ends' | 'breaks' | 'stays'): Script {
+function streamScript(chunks: readonly string[], then: 'ends' | 'breaks' | 'stays'): ConnectionScript {
   return (response) => {
     response.writeHead(200, STREAM);
     const send = (rest: readonly string[]) => {
@@ -29,14 +29,14 @@ function stream(chunks: readonly string[], then: 'ends' | 'breaks' | 'stays'): S
   };
 }
 
-function refusal(status: number, code: string): Script {
+function problemScript(status: number, code: string): ConnectionScript {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/problem+json' });
     response.end(JSON.stringify({ code, message: code }));
   };
 }
 
-async function service(t: TestContext, ...scripts: readonly Script[]) {
+async function service(t: TestContext, ...scripts: readonly ConnectionScript[]) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(`${request.headers.accept} ${request.url}`);
@@ -53,26 +53,26 @@ async function service(t: TestContext, ...scripts: readonly Script[]) {
 }
 
 /** Returns the cursors of the first `count` entries of a followed feed. */
-async function take(feed: AsyncIterable<Notification>, count: number): Promise<string[]> {
+async function takeCursors(feed: AsyncIterable<Notification>, count: number): Promise<string[]> {
   const cursors: string[] = [];
   for await (const { cursor } of feed) if (cursors.push(cursor) === count) break;
   return cursors;
 }
 
-const SOON = 'retry: 1\n\n';
+const RETRY_AFTER_1_MS = 'retry: 1\n\n';
 
 test('X2 following continues after the last entry when its connection ends or breaks at any point', async (t) => {
   const { asked, notifications } = await service(
     t,
-    stream([SOON, frame(1), frame(2).slice(0, 20)], 'breaks'),
-    stream([SOON, frame(2).replaceAll('\n', '\r\n')], 'ends'),
-    refusal(503, 'overloaded'),
+    streamScript([RETRY_AFTER_1_MS, frame(1), frame(2).slice(0, 20)], 'breaks'),
+    streamScript([RETRY_AFTER_1_MS, frame(2).replaceAll('\n', '\r\n')], 'ends'),
+    problemScript(503, 'overloaded'),
     (response) => response.destroy(),
     // An event without data stands for skipped entries: it only advances the cursor.
-    stream([SOON, ':\nid: 7\n\n'], 'ends'),
-    stream([frame(8), frame(9)], 'stays'),
+    streamScript([RETRY_AFTER_1_MS, ':\nid: 7\n\n'], 'ends'),
+    streamScript([frame(8), frame(9)], 'stays'),
   );
-  assert.deepEqual(await take(notifications.follow({ scope: 'account' }), 4), ['1', '2', '8', '9']);
+  assert.deepEqual(await takeCursors(notifications.follow({ scope: 'account' }), 4), ['1', '2', '8', '9']);
   const address = 'text/event-stream /v2/notifications?scope=account';
   const behind = ['', '&after=1', '&after=2', '&after=2', '&after=2', '&after=7'];
   assert.deepEqual(
@@ -97,22 +97,26 @@ test('X2 entries are parsed correctly when chunks split a character, a line or a
 });
 
 test('X2 C1 following rejects when the cursor is gone or the key is revoked; the first connection has to succeed', async (t) => {
-  const gone = await service(t, stream([SOON, frame(1)], 'ends'), refusal(410, 'cursor_gone'));
-  await assert.rejects(take(gone.notifications.follow(), 2), { code: 'cursor_gone', status: 410 });
-  const revoked = await service(t, stream([SOON, frame(1)], 'breaks'), refusal(401, 'unauthorized'));
-  await assert.rejects(take(revoked.notifications.follow(), 2), { code: 'unauthorized', status: 401 });
+  const gone = await service(t, streamScript([RETRY_AFTER_1_MS, frame(1)], 'ends'), problemScript(410, 'cursor_gone'));
+  await assert.rejects(takeCursors(gone.notifications.follow(), 2), { code: 'cursor_gone', status: 410 });
+  const revoked = await service(
+    t,
+    streamScript([RETRY_AFTER_1_MS, frame(1)], 'breaks'),
+    problemScript(401, 'unauthorized'),
+  );
+  await assert.rejects(takeCursors(revoked.notifications.follow(), 2), { code: 'unauthorized', status: 401 });
   const down = await service(t, (response) => response.destroy());
-  await assert.rejects(take(down.notifications.follow(), 1), { code: 'connection' });
-  const busy = await service(t, refusal(503, 'overloaded'));
-  await assert.rejects(take(busy.notifications.follow(), 1), { code: 'overloaded' });
+  await assert.rejects(takeCursors(down.notifications.follow(), 1), { code: 'connection' });
+  const busy = await service(t, problemScript(503, 'overloaded'));
+  await assert.rejects(takeCursors(busy.notifications.follow(), 1), { code: 'overloaded' });
   const another = await service(t, (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'));
-  await assert.rejects(take(another.notifications.follow(), 1), { code: 'unexpected_answer' });
+  await assert.rejects(takeCursors(another.notifications.follow(), 1), { code: 'unexpected_answer' });
   assert.deepEqual([down.asked.length, busy.asked.length, another.asked.length], [1, 1, 1]);
 });
 
 test('X2 following ends when its signal is aborted: before the start, while waiting, and between two connections', async (t) => {
-  const { asked, notifications } = await service(t, stream([frame(1)], 'stays'));
-  assert.deepEqual(await take(notifications.follow({}, { signal: AbortSignal.abort() }), 1), []);
+  const { asked, notifications } = await service(t, streamScript([frame(1)], 'stays'));
+  assert.deepEqual(await takeCursors(notifications.follow({}, { signal: AbortSignal.abort() }), 1), []);
   assert.deepEqual(asked, []);
   const leaving = new AbortController();
   const seen: string[] = [];
@@ -121,7 +125,7 @@ test('X2 following ends when its signal is aborted: before the start, while wait
     leaving.abort();
   }
   assert.deepEqual(seen, ['1']);
-  const lost = await service(t, stream(['retry: 3600000\n\n', frame(1)], 'ends'));
+  const lost = await service(t, streamScript(['retry: 3600000\n\n', frame(1)], 'ends'));
   const away = new AbortController();
   const feed = lost.notifications.follow({}, { signal: away.signal });
   assert.equal((await feed.next()).value?.cursor, '1');
@@ -133,8 +137,8 @@ test('X2 following ends when its signal is aborted: before the start, while wait
 for (const { test, testService } of stores) {
   test('X2 following yields existing entries, then new ones, and ends when the key is revoked', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const reader = await carillon.key(owner, {});
+    const owner = await carillon.createAccount('acme.test');
+    const reader = await carillon.createKey(owner, {});
     const { data: keys } = await owner.carillon.keys.list();
     const { clients } = owner.carillon;
     await clients.create({ client_name: 'One' });

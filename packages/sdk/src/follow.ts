@@ -1,16 +1,18 @@
 import { CarillonError } from './errors.ts';
 import { systemPorts } from './runtime.ts';
-import { type Call, type OpenStream, unexpectedResponse } from './transport.ts';
+import { type ApiCall, type OpenStream, unexpectedResponse } from './transport.ts';
 
 /** A server-sent event. Missing fields are undefined, and a comment is an event without fields. */
-export type Message = {
+export type ServerSentEvent = {
   readonly id: string | undefined;
   readonly data: string | undefined;
   readonly retryMs: number | undefined;
 };
 
 /** Parses server-sent events from a stream of bytes. An incomplete event at the end is dropped. */
-export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerator<Message, void, undefined> {
+export async function* parseEventStream(
+  bytes: ReadableStream<Uint8Array>,
+): AsyncGenerator<ServerSentEvent, void, undefined> {
   const reader = bytes.getReader();
   const decoder = new TextDecoder();
   let text = '';
@@ -22,7 +24,7 @@ export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerat
       text = (text + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
       const whole = text.split('\n\n');
       text = whole.pop() ?? '';
-      yield* whole.map(messageOf);
+      yield* whole.map(parseServerSentEvent);
     }
   } finally {
     // Cancel the stream, since the consumer has left the loop. This fails if the stream is already broken.
@@ -30,7 +32,7 @@ export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerat
   }
 }
 
-function messageOf(text: string): Message {
+function parseServerSentEvent(text: string): ServerSentEvent {
   const fields = text.split('\n').map((line) => /^([^:]*):? ?(.*)$/s.exec(line) ?? []);
   const valuesOf = (wanted: string) => fields.filter(([, name]) => name === wanted).map(([, , value = '']) => value);
   const data = valuesOf('data');
@@ -43,7 +45,7 @@ function messageOf(text: string): Message {
 }
 
 /** Initial delay before reconnecting. It doubles with each failure, and the service may replace it. */
-const FIRST_WAIT_MS = 1_000;
+const INITIAL_WAIT_MS = 1_000;
 /** Maximum delay before reconnecting. */
 const MAX_WAIT_MS = 30_000;
 
@@ -62,33 +64,33 @@ export type FollowOptions = {
  */
 export async function* followEvents<T>(
   open: OpenStream,
-  { path, query = {} }: Pick<Call, 'path' | 'query'>,
+  { path, query = {} }: Pick<ApiCall, 'path' | 'query'>,
   { signal }: FollowOptions = {},
 ): AsyncGenerator<T, void, undefined> {
   let { after } = query;
-  let firstWaitMs = FIRST_WAIT_MS;
-  let waitMs = FIRST_WAIT_MS;
-  let isFirst = true;
+  let initialWaitMs = INITIAL_WAIT_MS;
+  let waitMs = INITIAL_WAIT_MS;
+  let isFirstConnection = true;
   while (!signal?.aborted) {
     const silence = new SilenceTimeout();
-    const ending = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
+    const streamSignal = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
     try {
-      const bytes = await open({ method: 'GET', path, query: { ...query, after }, signal: ending });
-      isFirst = false;
-      for await (const { id, data, retryMs } of messages(bytes)) {
-        firstWaitMs = retryMs ?? firstWaitMs;
-        waitMs = firstWaitMs;
+      const bytes = await open({ method: 'GET', path, query: { ...query, after }, signal: streamSignal });
+      isFirstConnection = false;
+      for await (const { id, data, retryMs } of parseEventStream(bytes)) {
+        initialWaitMs = retryMs ?? initialWaitMs;
+        waitMs = initialWaitMs;
         after = id ?? after;
         // Pause the timeout while the consumer processes the event.
-        silence.end();
-        if (data !== undefined) yield parse(data);
-        silence.begin();
+        silence.stop();
+        if (data !== undefined) yield parseEventData(data);
+        silence.restart();
       }
     } catch (error) {
       if (signal?.aborted) return;
-      if (isFirst || !isTransient(error)) throw error;
+      if (isFirstConnection || !isTransient(error)) throw error;
     } finally {
-      silence.end();
+      silence.stop();
     }
     await systemPorts.pause(waitMs, signal);
     waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
@@ -103,7 +105,7 @@ function isTransient(error: unknown): boolean {
 }
 
 /** Parses the data of an event as JSON. The fields are not validated. */
-function parse<T>(data: string): T {
+function parseEventData<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {
@@ -117,20 +119,20 @@ class SilenceTimeout {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor() {
-    this.begin();
+    this.restart();
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  begin(): void {
-    this.end();
+  restart(): void {
+    this.stop();
     const lost = () => new CarillonError({ code: 'timeout', status: 0, message: 'The stream has timed out.' });
     this.#timer = setTimeout(() => this.#controller.abort(lost()), SILENCE_TIMEOUT_MS);
   }
 
-  end(): void {
+  stop(): void {
     clearTimeout(this.#timer);
   }
 }

@@ -1,8 +1,15 @@
 import type { Delivery } from './activity.ts';
-import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
-import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
+import type { DateText, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
+import {
+  type DeleteMethod,
+  deleteMethod,
+  type GetMethod,
+  getMethod,
+  type ListMethods,
+  listMethods,
+} from './resource-methods.ts';
 import { fieldOf, recordOf, withSecret } from './response-body.ts';
-import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
+import { type CallOptions, type ChangeOptions, type PostOptions, type Send, unexpectedResponse } from './transport.ts';
 
 /**
  * State of a hook (X1). `failing`: the hook is live and has one or two failures in a row; the next attempt is
@@ -18,7 +25,7 @@ export type Hook = {
   /** Identifier of the hook. */
   readonly id: string;
   /** The kind of occurrence that the hook subscribes to. */
-  readonly event: Kind;
+  readonly event: HookKind;
   /** The URL that notifications are sent to. */
   readonly target_url: string;
   /** Owner of the hook. */
@@ -74,11 +81,11 @@ export type HookInput = {
    */
   readonly target_url: string;
   /** The kind of occurrence to subscribe to. */
-  readonly event: Kind;
+  readonly event: HookKind;
 };
 
 /** Filters of the list of hooks (X1). */
-export type HookFilters = Window &
+export type HookFilters = PageWindow &
   Optional<{
     /** Only hooks in this state: live, failing or ended. */
     state: HookState;
@@ -87,7 +94,7 @@ export type HookFilters = Window &
   }>;
 
 /** Methods for hooks (C11–C14, X1). */
-export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
+export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, DeleteMethod {
   /**
    * Subscribes `target_url` to a kind, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
    * `target_taken`, `not_permitted` if the key may not read the records of the kind.
@@ -98,7 +105,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    * const { id } = await carillon.hooks.create({ event: 'new_event', target_url });
    * ```
    */
-  create(input: HookInput, options?: OnceOptions): Promise<{ readonly id: string }>;
+  create(input: HookInput, options?: PostOptions): Promise<{ readonly id: string }>;
   /**
    * Restores an ended hook under its id. Occurrences that the hook missed are delivered (X1). Errors: `target_taken` if
    * another hook has the target now, `not_found` if the caller has no such ended hook.
@@ -108,7 +115,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    * const hook = await carillon.hooks.restore('7');
    * ```
    */
-  restore(id: Id, options?: OnceOptions): Promise<Hook>;
+  restore(id: Id, options?: PostOptions): Promise<Hook>;
   /**
    * Immediately sends one notification whose `resource_url` is the hook itself (X1). The returned delivery gets the
    * outcome.
@@ -119,7 +126,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    * const { state, last_outcome } = await carillon.deliveries.get(id);
    * ```
    */
-  test(id: Id, options?: OnceOptions): Promise<Delivery>;
+  test(id: Id, options?: PostOptions): Promise<Delivery>;
   /**
    * Creates a secret with which notifications are signed by Standard Webhooks from now on, or rotates the existing one
    * (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` if the response was lost
@@ -130,7 +137,7 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
    * const { secret } = await carillon.hooks.createSecret('7', { overlap: 3_600 });
    * ```
    */
-  createSecret(id: Id, input?: HookSecretInput, options?: OnceOptions): Promise<HookSecret>;
+  createSecret(id: Id, input?: HookSecretInput, options?: PostOptions): Promise<HookSecret>;
   /**
    * Stops signing the notifications of a hook (X8). Errors: `not_found`, also if they are not signed; `hook_ended`.
    *
@@ -145,9 +152,9 @@ export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
 /** Creates the methods for hooks at `/hooks`. */
 export function hooks(send: Send): Hooks {
   return {
-    ...lists<Hook, HookFilters>(send, 'hooks', 'id'),
-    ...gets<Hook>(send, 'hooks'),
-    ...deletes(send, 'hooks'),
+    ...listMethods<Hook, HookFilters>(send, 'hooks', 'id'),
+    ...getMethod<Hook>(send, 'hooks'),
+    ...deleteMethod(send, 'hooks'),
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // at top level, unlike the id of every other record (C11)
@@ -169,7 +176,7 @@ export function hooks(send: Send): Hooks {
 }
 
 /** Result of the check whether the service would accept a URL as a target. */
-export type TargetCheck = {
+export type TargetCheckResult = {
   /** Whether the URL would be accepted, or why it would be rejected. */
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
   /** The reason, as words that follow "target_url". It never contains an IP address. */
@@ -177,10 +184,10 @@ export type TargetCheck = {
 };
 
 /** Checks whether the service would accept a URL as a target. */
-export type ChecksTargets = (targetUrl: string, options?: CallOptions) => Promise<TargetCheck>;
+export type CheckTarget = (targetUrl: string, options?: CallOptions) => Promise<TargetCheckResult>;
 
 /** Creates the method for the target check at `/verdict`. */
-export function verdict(send: Send): ChecksTargets {
+export function targetCheckMethod(send: Send): CheckTarget {
   return async (targetUrl, options) =>
     recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));
 }

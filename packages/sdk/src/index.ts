@@ -9,46 +9,53 @@ export type {
   DeliveryState,
 } from './activity.ts';
 export type {
-  Active,
-  ActiveInput,
-  Assigned,
-  AssignedInput,
+  ActiveStatus as Active,
+  ActiveStatusInput as ActiveInput,
   AssignedTeam,
   AssignedTeamInput,
+  AssignedUser as Assigned,
+  AssignedUserInput as AssignedInput,
+  CalendarDay as Day,
   DateInput,
   DateInputOrNone,
   DateText,
-  Day,
   FeedKind,
   Flag,
   FlagInput,
+  HookKind as Kind,
   Id,
   IdOrNone,
-  Kind,
   NumberInput,
   Optional,
   Page,
-  Paging,
-  Period,
-  PeriodInput,
-  Window,
+  PagePosition as Paging,
+  PageWindow as Window,
+  RecurrencePeriod as Period,
+  RecurrencePeriodInput as PeriodInput,
 } from './api-types.ts';
-export { feedResourceTypes, kinds } from './api-types.ts';
+export { feedResourceTypes, hookKinds as kinds } from './api-types.ts';
 export type {
   Calendar,
   CalendarFilters,
+  CalendarImportInput as ImportInput,
+  CalendarImportReport as ImportReport,
   CalendarInput,
   CalendarScope,
   Calendars,
   CreatedCalendar,
-  Dropped,
+  DroppedParts as Dropped,
   DropReason,
-  ImportInput,
-  ImportReport,
-  Imports,
+  ImportMethod as Imports,
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
-export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
+export {
+  CarillonError,
+  type CarillonErrorInit as Problem,
+  clientErrorCodes as clientCodes,
+  type FieldError,
+  type ProblemCode,
+  serviceErrorCodes as serviceCodes,
+} from './errors.ts';
 export type { FollowOptions } from './follow.ts';
 export type {
   EndedReason,
@@ -60,26 +67,44 @@ export type {
   HookState,
   Hooks,
 } from './hooks.ts';
-export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
 export type {
+  ApiKey as Key,
+  IssuedKey,
+  KeyChanges,
+  KeyFilters,
+  KeyInput,
+  Keys,
+  Permission,
+  PermissionArea,
+} from './keys.ts';
+export type {
+  FeedEntry as Notification,
+  FeedFilters as NotificationFilters,
   FeedPage,
   FollowFilters,
-  Notification,
-  NotificationFilters,
   Notifications,
 } from './notifications.ts';
-export type { Notified } from './parse-notification.ts';
-export type { Account, Caller, Company, Role, User, UserChanges, UserInput, Users } from './people.ts';
+export type { NotifiedRecord as Notified } from './parse-notification.ts';
 export type {
-  Completes,
-  Creates,
-  CreatesUnder,
-  Deletes,
-  Editable,
+  AccountMethods as Account,
+  CallerMethods as Caller,
+  Company,
+  Role,
+  User,
+  UserChanges,
+  UserInput,
+  Users,
+} from './people.ts';
+export type {
+  CompleteMethods as Completes,
+  CreateMethod as Creates,
+  CreateUnderMethod as CreatesUnder,
+  DeleteMethod as Deletes,
+  EditableMethods as Editable,
+  GetMethod as Gets,
   GetOptions,
-  Gets,
-  Lists,
-  Updates,
+  ListMethods as Lists,
+  UpdateMethod as Updates,
 } from './resource-methods.ts';
 export type {
   CalendarEvent,
@@ -129,5 +154,5 @@ export type {
   TimeEntryInput,
 } from './resources.ts';
 export { etagOf } from './response-body.ts';
-export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';
-export { type Authenticate, apiKey, type Credentials } from './transport.ts';
+export type { CallOptions, ChangeOptions, Fetch, PostOptions as OnceOptions } from './transport.ts';
+export { apiKey, type Credentials, type CredentialsProvider as Authenticate } from './transport.ts';

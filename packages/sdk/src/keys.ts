@@ -1,7 +1,15 @@
-import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { deletes, type Gets, gets, type Lists, lists, type Updates, updates } from './resource-methods.ts';
+import type { DateText, Flag, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
+import {
+  deleteMethod,
+  type GetMethod,
+  getMethod,
+  type ListMethods,
+  listMethods,
+  type UpdateMethod,
+  updateMethod,
+} from './resource-methods.ts';
 import { withSecret } from './response-body.ts';
-import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
+import type { ChangeOptions, PostOptions, Send } from './transport.ts';
 
 /**
  * The areas of permissions. Subtasks and time entries belong to `tasks`, contacts to `clients`, comments to `projects`,
@@ -16,7 +24,7 @@ export type PermissionArea = (typeof permissionAreas)[number];
 export type Permission = `${PermissionArea}:${'read' | 'write'}`;
 
 /** An API key as returned by the service. The service does not store the secret itself (X7). */
-export type Key = {
+export type ApiKey = {
   /** Identifier of the key. */
   readonly id: string;
   /** Label of the key. */
@@ -36,7 +44,7 @@ export type Key = {
 };
 
 /** A created API key with its secret, which is returned only once (X7). */
-export type IssuedKey = Key & {
+export type IssuedKey = ApiKey & {
   /** The secret. Only the response to the creation contains it. */
   readonly key: string;
 };
@@ -65,14 +73,14 @@ export type KeyChanges = Optional<{
 }>;
 
 /** Filters of the list of keys (X7). */
-export type KeyFilters = Window &
+export type KeyFilters = PageWindow &
   Optional<{
     /** Only keys of this user; only admins can see keys of other users. */
     user_id: Id;
   }>;
 
 /** Methods for API keys; lists are ordered by id (X7). */
-export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, KeyChanges> {
+export interface Keys extends ListMethods<ApiKey, KeyFilters>, GetMethod<ApiKey>, UpdateMethod<ApiKey, KeyChanges> {
   /**
    * Creates a key. Errors: `invalid_input`, `not_found` for its user, `not_permitted`; `secret_gone` if the response
    * was lost and the call was repeated. In this case the key exists, but its secret is lost: revoke it and create
@@ -83,7 +91,7 @@ export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, Ke
    * const { key } = await carillon.keys.create({ label: 'Import', permissions: ['events:write'], expires: '30d' });
    * ```
    */
-  create(input: KeyInput, options?: OnceOptions): Promise<IssuedKey>;
+  create(input: KeyInput, options?: PostOptions): Promise<IssuedKey>;
   /**
    * Revokes a key immediately. The hooks of its user stay (C23). Errors: `not_found`, `not_permitted`.
    *
@@ -98,11 +106,11 @@ export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, Ke
 /** Creates the methods for API keys at `/keys`. */
 export function keys(send: Send): Keys {
   return {
-    ...lists<Key, KeyFilters>(send, 'keys', 'id'),
-    ...gets<Key>(send, 'keys'),
+    ...listMethods<ApiKey, KeyFilters>(send, 'keys', 'id'),
+    ...getMethod<ApiKey>(send, 'keys'),
     create: async (input, options) =>
       withSecret<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
-    ...updates<Key, KeyChanges>(send, 'keys'),
-    revoke: deletes(send, 'keys').delete,
+    ...updateMethod<ApiKey, KeyChanges>(send, 'keys'),
+    revoke: deleteMethod(send, 'keys').delete,
   };
 }

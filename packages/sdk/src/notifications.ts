@@ -4,10 +4,10 @@ import { fieldOf } from './response-body.ts';
 import { type CallOptions, type OpenStream, type Send, unexpectedResponse } from './transport.ts';
 
 /** Time that the default timeout of a long poll exceeds its wait. */
-const MARGIN_MS = 15_000;
+const LONG_POLL_MARGIN_MS = 15_000;
 
 /** An entry of the feed (X2). */
-export type Notification = {
+export type FeedEntry = {
   /** Position of the entry in the account's feed. As a number, a later entry has a higher cursor. */
   readonly cursor: string;
   /** Kind of the occurrence. */
@@ -21,7 +21,7 @@ export type Notification = {
 };
 
 /** Position and filters for reading the feed (X2). */
-export type NotificationFilters = Optional<{
+export type FeedFilters = Optional<{
   /** The cursor to continue after. `latest` returns only new entries. Omitted: from the oldest stored entry. */
   after: string;
   /** Only entries of this kind. */
@@ -35,10 +35,10 @@ export type NotificationFilters = Optional<{
 }>;
 
 /** Position and filters for following the feed (X2). */
-export type FollowFilters = Omit<NotificationFilters, 'limit' | 'wait'>;
+export type FollowFilters = Omit<FeedFilters, 'limit' | 'wait'>;
 
 /** A page of the feed. Store `next` even if `data` is empty: it is the cursor to continue after (X2). */
-export type FeedPage = { readonly data: readonly Notification[]; readonly next: string };
+export type FeedPage = { readonly data: readonly FeedEntry[]; readonly next: string };
 
 /** Methods for the feed: all occurrences of the last 90 days, in order and without gaps (X2). */
 export interface Notifications {
@@ -51,7 +51,7 @@ export interface Notifications {
    * const { data, next } = await carillon.notifications.list({ after: cursor, wait: 30 });
    * ```
    */
-  list(filters?: NotificationFilters, options?: CallOptions): Promise<FeedPage>;
+  list(filters?: FeedFilters, options?: CallOptions): Promise<FeedPage>;
   /**
    * Yields all entries after a cursor, and then each new entry as it occurs, until the signal is aborted or the loop is
    * left. Store the `cursor` of the last entry that you have processed, and pass it as `after` to continue there.
@@ -67,7 +67,7 @@ export interface Notifications {
    * }
    * ```
    */
-  follow(filters?: FollowFilters, options?: FollowOptions): AsyncGenerator<Notification, void, undefined>;
+  follow(filters?: FollowFilters, options?: FollowOptions): AsyncGenerator<FeedEntry, void, undefined>;
 }
 
 /** Creates the methods for the feed at `/notifications`. */
@@ -76,7 +76,7 @@ export function notifications(send: Send, open: OpenStream): Notifications {
     follow: (query, options) => followEvents(open, { path: ['notifications'], query }, options),
     async list(filters = {}, options) {
       const { wait = 0 } = filters;
-      const timeout = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + MARGIN_MS } : {};
+      const timeout = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + LONG_POLL_MARGIN_MS } : {};
       const call = { method: 'GET', path: ['notifications'], query: filters } as const;
       const { status, body } = await send({ ...timeout, ...options, ...call });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {

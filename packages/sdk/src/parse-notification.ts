@@ -1,9 +1,9 @@
 import type { Hook } from './hooks.ts';
-import type { Gets } from './resource-methods.ts';
+import type { GetMethod } from './resource-methods.ts';
 import type { CalendarEvent, Client, Project, Subtask, Task } from './resources.ts';
 import type { CallOptions } from './transport.ts';
 
-type NotifiedRecords = {
+type RecordsByResourceType = {
   events: CalendarEvent;
   clients: Client;
   projects: Project;
@@ -14,21 +14,23 @@ type NotifiedRecords = {
 };
 
 /** The type and the record that a notification names. */
-export type Notified = {
-  [ResourceType in keyof NotifiedRecords]: {
+export type NotifiedRecord = {
+  [ResourceType in keyof RecordsByResourceType]: {
     /** The type of the record, as in the path of its URL. */
     readonly resourceType: ResourceType;
     /** The record in its current state. */
-    readonly record: NotifiedRecords[ResourceType];
+    readonly record: RecordsByResourceType[ResourceType];
   };
-}[keyof NotifiedRecords];
+}[keyof RecordsByResourceType];
 
 /** The resources of the records that a notification can name. */
-export type NotifyingResourceTypes = { readonly [Noun in keyof NotifiedRecords]: Gets<NotifiedRecords[Noun]> };
+export type NotifiableResources = {
+  readonly [ResourceType in keyof RecordsByResourceType]: GetMethod<RecordsByResourceType[ResourceType]>;
+};
 
-type Reader = (resourceTypes: NotifyingResourceTypes, id: string, options?: CallOptions) => Promise<Notified>;
+type RecordReader = (resources: NotifiableResources, id: string, options?: CallOptions) => Promise<NotifiedRecord>;
 
-const readers: Readonly<Record<keyof NotifiedRecords, Reader>> = {
+const recordReaders: Readonly<Record<keyof RecordsByResourceType, RecordReader>> = {
   events: async ({ events }, id, options) => ({ resourceType: 'events', record: await events.get(id, options) }),
   clients: async ({ clients }, id, options) => ({ resourceType: 'clients', record: await clients.get(id, options) }),
   projects: async ({ projects }, id, options) => ({
@@ -43,26 +45,26 @@ const readers: Readonly<Record<keyof NotifiedRecords, Reader>> = {
   hooks: async ({ hooks }, id, options) => ({ resourceType: 'hooks', record: await hooks.get(id, options) }),
 };
 
-function isResourceType(resourceType: string): resourceType is keyof NotifiedRecords {
-  return Object.hasOwn(readers, resourceType);
+function isResourceType(resourceType: string): resourceType is keyof RecordsByResourceType {
+  return Object.hasOwn(recordReaders, resourceType);
 }
 
 /** Fetches the record at `resourceUrl`. Checks the URL before the request, because anyone can POST to a target. */
-export async function notified(
-  resourceTypes: NotifyingResourceTypes,
+export async function fetchNotifiedRecord(
+  resources: NotifiableResources,
   root: string,
   resourceUrl: string,
   options?: CallOptions,
-): Promise<Notified> {
+): Promise<NotifiedRecord> {
   const { resourceType, id } = parseRecordUrl(root, resourceUrl);
-  return readers[resourceType](resourceTypes, id, options);
+  return recordReaders[resourceType](resources, id, options);
 }
 
 /** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `root`. */
 export function parseRecordUrl(
   root: string,
   resourceUrl: string,
-): { readonly resourceType: Notified['resourceType']; readonly id: string } {
+): { readonly resourceType: NotifiedRecord['resourceType']; readonly id: string } {
   const { href } = new URL(resourceUrl);
   const below = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
   const [resourceType = '', id = '', ...more] = below.split('/');

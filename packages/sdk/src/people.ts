@@ -1,5 +1,13 @@
-import type { DateText, Flag, Id, Optional, Window } from './api-types.ts';
-import { type Creates, creates, deletes, type Editable, editable, type Lists, lists } from './resource-methods.ts';
+import type { DateText, Flag, Id, Optional, PageWindow } from './api-types.ts';
+import {
+  type CreateMethod,
+  createMethod,
+  deleteMethod,
+  type EditableMethods,
+  editableMethods,
+  type ListMethods,
+  listMethods,
+} from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, Send } from './transport.ts';
 
@@ -32,7 +40,7 @@ export type Company = {
 };
 
 /** Methods for the account. */
-export interface Account {
+export interface AccountMethods {
   /**
    * Returns the account that the key belongs to. Errors: `not_permitted` (C35).
    *
@@ -45,12 +53,12 @@ export interface Account {
 }
 
 /** Creates the methods for the account at `/company`. */
-export function company(send: Send): Account {
+export function company(send: Send): AccountMethods {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['company'] })) };
 }
 
 /** Methods for the caller. */
-export interface Caller {
+export interface CallerMethods {
   /**
    * Returns the user whose key is used. Needs no permission (C2, C35).
    *
@@ -63,7 +71,7 @@ export interface Caller {
 }
 
 /** Creates the methods for the caller at `/user`. */
-export function user(send: Send): Caller {
+export function user(send: Send): CallerMethods {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['user'] })) };
 }
 
@@ -105,13 +113,13 @@ export type UserChanges = Optional<UserInput>;
  * the user's keys and ends the user's hooks; the user's records stay (C23). Additional errors: `email_taken`,
  * `last_owner` (C35).
  */
-export type Users = Editable<User, UserChanges, Window> & Creates<User, UserInput>;
+export type Users = EditableMethods<User, UserChanges, PageWindow> & CreateMethod<User, UserInput>;
 
 /** Creates the methods for users at `/users`. */
 export function users(send: Send): Users {
   return {
-    ...editable<User, UserChanges, Window>(send, 'users', 'user_id'),
-    ...creates<User, UserInput>(send, 'users'),
+    ...editableMethods<User, UserChanges, PageWindow>(send, 'users', 'user_id'),
+    ...createMethod<User, UserInput>(send, 'users'),
   };
 }
 
@@ -136,10 +144,12 @@ export type IssuedInvitation = Invitation & { readonly link: string };
 export type InvitationInput = { readonly user_id: Id };
 
 /** Filters of the list of invitations. */
-export type InvitationFilters = Window & Optional<{ user_id: Id }>;
+export type InvitationFilters = PageWindow & Optional<{ user_id: Id }>;
 
 /** Methods for invitations that can still be used, only for admins; lists are ordered by id. */
-export interface Invitations extends Lists<Invitation, InvitationFilters>, Creates<IssuedInvitation, InvitationInput> {
+export interface Invitations
+  extends ListMethods<Invitation, InvitationFilters>,
+    CreateMethod<IssuedInvitation, InvitationInput> {
   /**
    * Revokes an invitation. Errors: `not_found`, `not_permitted`.
    *
@@ -154,9 +164,9 @@ export interface Invitations extends Lists<Invitation, InvitationFilters>, Creat
 /** Creates the methods for invitations at `/invitations`. */
 export function invitations(send: Send): Invitations {
   return {
-    ...lists<Invitation, InvitationFilters>(send, 'invitations', 'id'),
-    ...creates<IssuedInvitation, InvitationInput>(send, 'invitations'),
-    withdraw: deletes(send, 'invitations').delete,
+    ...listMethods<Invitation, InvitationFilters>(send, 'invitations', 'id'),
+    ...createMethod<IssuedInvitation, InvitationInput>(send, 'invitations'),
+    withdraw: deleteMethod(send, 'invitations').delete,
   };
 }
 
@@ -169,7 +179,7 @@ export type PassphraseInput = {
 };
 
 /** Methods for the caller's own passphrase. */
-export interface Passphrase {
+export interface PassphraseMethods {
   /**
    * Changes the passphrase and ends all other sessions of the user. Errors: `invalid_input` with the field,
    * `too_many_tries`.
@@ -179,11 +189,11 @@ export interface Passphrase {
    * await console.passphrase.set({ current: passphrase, passphrase: newPassphrase });
    * ```
    */
-  set(input: PassphraseInput, options?: CallOptions): Promise<SignedIn>;
+  set(input: PassphraseInput, options?: CallOptions): Promise<SignedInUser>;
 }
 
 /** Creates the methods for the passphrase at `/passphrase`. */
-export function passphrase(send: Send): Passphrase {
+export function passphrase(send: Send): PassphraseMethods {
   return {
     set: async (input, options) =>
       recordOf(await send({ ...options, method: 'PUT', path: ['passphrase'], body: input })),
@@ -211,17 +221,17 @@ export type Session = {
 };
 
 /** The user who is signed in. */
-export type SignedIn = { readonly user_id: string };
+export type SignedInUser = { readonly user_id: string };
 
 /** Filters of the list of sessions. */
-export type SessionFilters = Window &
+export type SessionFilters = PageWindow &
   Optional<{
     /** Only sessions of this user, for admins. */
     user_id: Id;
   }>;
 
 /** Methods for sessions: the caller's own, or those of another user for admins. Lists are ordered by id. */
-export interface Sessions extends Lists<Session, SessionFilters> {
+export interface Sessions extends ListMethods<Session, SessionFilters> {
   /**
    * Ends a session immediately. Errors: `not_found`, `not_permitted`.
    *
@@ -235,5 +245,8 @@ export interface Sessions extends Lists<Session, SessionFilters> {
 
 /** Creates the methods for sessions at `/sessions`. */
 export function sessions(send: Send): Sessions {
-  return { ...lists<Session, SessionFilters>(send, 'sessions', 'id'), end: deletes(send, 'sessions').delete };
+  return {
+    ...listMethods<Session, SessionFilters>(send, 'sessions', 'id'),
+    end: deleteMethod(send, 'sessions').delete,
+  };
 }

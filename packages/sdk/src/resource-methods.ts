@@ -1,6 +1,6 @@
-import type { Id, Page, Window } from './api-types.ts';
+import type { Id, Page, PageWindow } from './api-types.ts';
 import { etagOf, nextPageLink, pageOf, recordOf } from './response-body.ts';
-import type { CallOptions, ChangeOptions, OnceOptions, QueryValue, Send } from './transport.ts';
+import type { CallOptions, ChangeOptions, PostOptions, QueryValue, Send } from './transport.ts';
 
 /** Options for reading a single record. */
 export type GetOptions<T> = CallOptions & {
@@ -11,7 +11,7 @@ export type GetOptions<T> = CallOptions & {
 };
 
 /** The method of a resource that reads one record (C8). */
-export interface Gets<T> {
+export interface GetMethod<T> {
   /**
    * Returns the record. Errors: `not_found`, `not_permitted`.
    *
@@ -25,7 +25,7 @@ export interface Gets<T> {
 }
 
 /** The method of a resource that creates a record at the path of the resource (C8). */
-export interface Creates<T, I> {
+export interface CreateMethod<T, I> {
   /**
    * Creates a record and returns it. Errors: `invalid_input`, `not_found` for an id in the input, `not_permitted`.
    *
@@ -34,11 +34,11 @@ export interface Creates<T, I> {
    * const client = await carillon.clients.create({ client_name: 'ACME' });
    * ```
    */
-  create(input: I, options?: OnceOptions): Promise<T>;
+  create(input: I, options?: PostOptions): Promise<T>;
 }
 
 /** The method of a resource that creates a record below a parent (C34). */
-export interface CreatesUnder<T, I> {
+export interface CreateUnderMethod<T, I> {
   /**
    * Creates a record below its parent and returns it. Errors: as for `create` without a parent, and `not_found` for the
    * parent.
@@ -49,11 +49,11 @@ export interface CreatesUnder<T, I> {
    * const task = await carillon.tasks.create(project_id, { task_name: 'Draft' });
    * ```
    */
-  create(parentId: Id, input: I, options?: OnceOptions): Promise<T>;
+  create(parentId: Id, input: I, options?: PostOptions): Promise<T>;
 }
 
 /** The method of a resource that changes a record (C8). */
-export interface Updates<T, I> {
+export interface UpdateMethod<T, I> {
   /**
    * Changes the given fields and returns the whole record.
    * Errors: `invalid_input`, `not_found`, `not_permitted`; `precondition_failed` with `ifMatch`.
@@ -67,7 +67,7 @@ export interface Updates<T, I> {
 }
 
 /** The method of a resource that deletes a record (C8). */
-export interface Deletes {
+export interface DeleteMethod {
   /**
    * Deletes the record. Errors: `not_found`, also if it was already deleted; `not_permitted`; `precondition_failed`
    * with `ifMatch`.
@@ -81,7 +81,7 @@ export interface Deletes {
 }
 
 /** The methods of a resource that complete and reopen a record (C33). */
-export interface Completes<T> {
+export interface CompleteMethods<T> {
   /**
    * Completes the record; completes a task together with its open subtasks. Does nothing and notifies no hook if the
    * record is already complete. Errors: as for `update`.
@@ -104,26 +104,29 @@ export interface Completes<T> {
 }
 
 /** The methods of a resource whose records can be listed, read, changed and deleted. */
-export type Editable<T, C, F extends Window> = Lists<T, F> & Gets<T> & Updates<T, C> & Deletes;
+export type EditableMethods<T, C, F extends PageWindow> = ListMethods<T, F> &
+  GetMethod<T> &
+  UpdateMethod<T, C> &
+  DeleteMethod;
 
 /**
  * Creates the methods that list, read, change and delete records at `/{resource}`. `id` is the name of the id field.
  */
-export function editable<T extends object, C, F extends Filters>(
+export function editableMethods<T extends object, C, F extends ListFilters>(
   send: Send,
   resourceType: string,
   id: keyof T,
-): Editable<T, C, F> {
+): EditableMethods<T, C, F> {
   return {
-    ...lists<T, F>(send, resourceType, id),
-    ...gets<T>(send, resourceType),
-    ...updates<T, C>(send, resourceType),
-    ...deletes(send, resourceType),
+    ...listMethods<T, F>(send, resourceType, id),
+    ...getMethod<T>(send, resourceType),
+    ...updateMethod<T, C>(send, resourceType),
+    ...deleteMethod(send, resourceType),
   };
 }
 
 /** Creates the method that reads a record at `/{resource}/{id}`. */
-export function gets<T extends object>(send: Send, resourceType: string): Gets<T> {
+export function getMethod<T extends object>(send: Send, resourceType: string): GetMethod<T> {
   return {
     async get(id, { known, ...options } = {}) {
       const condition = known === undefined ? {} : { ifNoneMatch: etagOf(known) };
@@ -134,7 +137,7 @@ export function gets<T extends object>(send: Send, resourceType: string): Gets<T
 }
 
 /** Creates the method that creates a record by POST to `/{resource}`. */
-export function creates<T, I>(send: Send, resourceType: string): Creates<T, I> {
+export function createMethod<T, I>(send: Send, resourceType: string): CreateMethod<T, I> {
   return {
     create: async (input, options) =>
       recordOf(await send({ ...options, method: 'POST', path: [resourceType], body: input })),
@@ -142,7 +145,7 @@ export function creates<T, I>(send: Send, resourceType: string): Creates<T, I> {
 }
 
 /** Creates the method that creates a record by POST to `/{resource}/{parentId}`. */
-export function createsUnder<T, I>(send: Send, resourceType: string): CreatesUnder<T, I> {
+export function createUnderMethod<T, I>(send: Send, resourceType: string): CreateUnderMethod<T, I> {
   return {
     create: async (parentId, input, options) =>
       recordOf(await send({ ...options, method: 'POST', path: [resourceType, parentId], body: input })),
@@ -150,7 +153,7 @@ export function createsUnder<T, I>(send: Send, resourceType: string): CreatesUnd
 }
 
 /** Creates the method that changes a record by PUT to `/{resource}/{id}`. */
-export function updates<T, I>(send: Send, resourceType: string): Updates<T, I> {
+export function updateMethod<T, I>(send: Send, resourceType: string): UpdateMethod<T, I> {
   return {
     update: async (id, changes, options) =>
       recordOf(await send({ ...options, method: 'PUT', path: [resourceType, id], body: changes })),
@@ -158,7 +161,7 @@ export function updates<T, I>(send: Send, resourceType: string): Updates<T, I> {
 }
 
 /** Creates the method that deletes a record at `/{resource}/{id}`. */
-export function deletes(send: Send, resourceType: string): Deletes {
+export function deleteMethod(send: Send, resourceType: string): DeleteMethod {
   return {
     delete: async (id, options) => {
       await send({ ...options, method: 'DELETE', path: [resourceType, id] });
@@ -167,8 +170,8 @@ export function deletes(send: Send, resourceType: string): Deletes {
 }
 
 /** Creates the methods that complete and reopen a record by PUT to `/{resource}/{id}`. */
-export function completes<T>(send: Send, resourceType: string): Completes<T> {
-  const { update } = updates<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
+export function completeMethods<T>(send: Send, resourceType: string): CompleteMethods<T> {
+  const { update } = updateMethod<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
   return {
     complete: (id, options) => update(id, { completed: 1 }, options),
     resume: (id, options) => update(id, { resume: 1 }, options),
@@ -176,10 +179,10 @@ export function completes<T>(send: Send, resourceType: string): Completes<T> {
 }
 
 /** Filters and paging parameters of a list. */
-export type Filters = Window & Readonly<Record<string, QueryValue>>;
+export type ListFilters = PageWindow & Readonly<Record<string, QueryValue>>;
 
 /** The methods of a resource that list its records (C7). */
-export interface Lists<T, F extends Window> {
+export interface ListMethods<T, F extends PageWindow> {
   /**
    * Returns one page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`.
    *
@@ -210,20 +213,20 @@ export interface Lists<T, F extends Window> {
  *
  * @param identity names of the fields that identify a record
  */
-export function lists<T, F extends Filters>(
+export function listMethods<T, F extends ListFilters>(
   send: Send,
   resourceType: string,
   ...identity: readonly (keyof T)[]
-): Lists<T, F> {
+): ListMethods<T, F> {
   const idOf = (record: T) => identity.map((name) => record[name]).join(' ');
-  const page = (filters: Filters, options?: CallOptions) =>
+  const requestPage = (filters: ListFilters, options?: CallOptions) =>
     send({ ...options, method: 'GET', path: [resourceType], query: filters });
   return {
-    list: async (filters, options) => pageOf(await page(filters ?? {}, options)),
+    list: async (filters, options) => pageOf(await requestPage(filters ?? {}, options)),
     async *each(filters, options) {
       const yielded = new Set<string>();
-      for (let next: Filters | undefined = filters ?? {}; next !== undefined; ) {
-        const response = await page(next, options);
+      for (let next: ListFilters | undefined = filters ?? {}; next !== undefined; ) {
+        const response = await requestPage(next, options);
         for (const record of pageOf<T>(response).data) {
           options?.signal?.throwIfAborted();
           if (yielded.has(idOf(record))) continue;

@@ -1,42 +1,42 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
 import type {
-  Active,
-  ActiveInput,
-  Assigned,
-  AssignedInput,
+  ActiveStatus,
+  ActiveStatusInput,
   AssignedTeam,
   AssignedTeamInput,
+  AssignedUser,
+  AssignedUserInput,
+  CalendarDay,
   DateInput,
   DateInputOrNone,
   DateText,
-  Day,
   Flag,
   FlagInput,
   Id,
   IdOrNone,
   NumberInput,
   Optional,
-  Period,
-  PeriodInput,
-  Window,
+  PageWindow,
+  RecurrencePeriod,
+  RecurrencePeriodInput,
 } from './api-types.ts';
-import { type Imports, imports } from './calendars.ts';
+import { type ImportMethod, importMethod } from './calendars.ts';
 import {
-  type Completes,
-  type Creates,
-  type CreatesUnder,
-  completes,
-  creates,
-  createsUnder,
-  type Deletes,
-  deletes,
-  type Editable,
-  editable,
-  type Gets,
-  gets,
-  type Lists,
-  lists,
+  type CompleteMethods,
+  type CreateMethod,
+  type CreateUnderMethod,
+  completeMethods,
+  createMethod,
+  createUnderMethod,
+  type DeleteMethod,
+  deleteMethod,
+  type EditableMethods,
+  editableMethods,
+  type GetMethod,
+  getMethod,
+  type ListMethods,
+  listMethods,
 } from './resource-methods.ts';
 import type { Send } from './transport.ts';
 
@@ -79,41 +79,43 @@ export type EventInput = {
 export type EventChanges = Optional<EventInput>;
 
 /** Filters of the list of events, combined with AND. C24–C28. */
-export type EventFilters = Window &
+export type EventFilters = PageWindow &
   Optional<{
     /** Only events of this project; 0 for events without one. */
     readonly project_id: Id;
     /** Starting on this day or later. */
-    readonly from: Day;
+    readonly from: CalendarDay;
     /** Due on this day or earlier. */
-    readonly to: Day;
+    readonly to: CalendarDay;
     /** Starting on this day or later. */
-    readonly start_from: Day;
+    readonly start_from: CalendarDay;
     /** Starting on this day or later. */
-    readonly start_date_from: Day;
+    readonly start_date_from: CalendarDay;
     /** Starting on this day or earlier. */
-    readonly start_to: Day;
+    readonly start_to: CalendarDay;
     /** Starting on this day or earlier. */
-    readonly start_date_to: Day;
+    readonly start_date_to: CalendarDay;
     /** Due on this day or later. */
-    readonly due_from: Day;
+    readonly due_from: CalendarDay;
     /** Due on this day or later. */
-    readonly due_date_from: Day;
+    readonly due_date_from: CalendarDay;
     /** Due on this day or earlier. */
-    readonly due_to: Day;
+    readonly due_to: CalendarDay;
     /** Due on this day or earlier. */
-    readonly due_date_to: Day;
+    readonly due_date_to: CalendarDay;
   }>;
 
 /** Methods for events. C24–C28. */
-export type Events = Editable<CalendarEvent, EventChanges, EventFilters> & Creates<CalendarEvent, EventInput> & Imports;
+export type Events = EditableMethods<CalendarEvent, EventChanges, EventFilters> &
+  CreateMethod<CalendarEvent, EventInput> &
+  ImportMethod;
 
 /** Methods for events at `/events`. */
 export function events(send: Send): Events {
   return {
-    ...editable<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),
-    ...creates<CalendarEvent, EventInput>(send, 'events'),
-    ...imports(send, 'events'),
+    ...editableMethods<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),
+    ...createMethod<CalendarEvent, EventInput>(send, 'events'),
+    ...importMethod(send, 'events'),
   };
 }
 
@@ -150,7 +152,7 @@ export type Client = {
   /** Background. */
   readonly background: string;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: Active;
+  readonly active: ActiveStatus;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
@@ -189,7 +191,7 @@ export type ClientInput = {
   /** Background. */
   readonly background: string;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: ActiveInput;
+  readonly active: ActiveStatusInput;
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
 }>;
@@ -198,7 +200,7 @@ export type ClientInput = {
 export type ClientChanges = Optional<ClientInput>;
 
 /** Filters of the list of clients, combined with AND. C29, C34. */
-export type ClientFilters = Window &
+export type ClientFilters = PageWindow &
   Optional<{
     /** Part of the name, compared without case. */
     readonly client_name: string;
@@ -207,13 +209,13 @@ export type ClientFilters = Window &
   }>;
 
 /** Methods for clients. C29, C34. */
-export type Clients = Editable<Client, ClientChanges, ClientFilters> & Creates<Client, ClientInput>;
+export type Clients = EditableMethods<Client, ClientChanges, ClientFilters> & CreateMethod<Client, ClientInput>;
 
 /** Methods for clients at `/clients`. */
 export function clients(send: Send): Clients {
   return {
-    ...editable<Client, ClientChanges, ClientFilters>(send, 'clients', 'client_id'),
-    ...creates<Client, ClientInput>(send, 'clients'),
+    ...editableMethods<Client, ClientChanges, ClientFilters>(send, 'clients', 'client_id'),
+    ...createMethod<Client, ClientInput>(send, 'clients'),
   };
 }
 
@@ -272,20 +274,20 @@ export type ContactInput = {
 export type ContactChanges = Optional<ContactInput>;
 
 /** Filters of the list of contacts, combined with AND. C36. */
-export type ContactFilters = Window &
+export type ContactFilters = PageWindow &
   Optional<{
     /** Only contacts of this client; 0 for contacts without one. */
     readonly client_id: Id;
   }>;
 
 /** Methods for contacts. C36. */
-export type Contacts = Editable<Contact, ContactChanges, ContactFilters> & Creates<Contact, ContactInput>;
+export type Contacts = EditableMethods<Contact, ContactChanges, ContactFilters> & CreateMethod<Contact, ContactInput>;
 
 /** Methods for contacts at `/contacts`. */
 export function contacts(send: Send): Contacts {
   return {
-    ...editable<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),
-    ...creates<Contact, ContactInput>(send, 'contacts'),
+    ...editableMethods<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),
+    ...createMethod<Contact, ContactInput>(send, 'contacts'),
   };
 }
 
@@ -334,7 +336,7 @@ export type Project = {
   /** Whether it may be shown to the client. */
   readonly public: Flag;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: Active;
+  readonly active: ActiveStatus;
   /** Whether it is important. */
   readonly important: Flag;
   /** Whether it is closed. */
@@ -346,7 +348,7 @@ export type Project = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
   /** Its recurrence; a closed project is not repeated. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: Period;
+  readonly recurring: RecurrencePeriod;
   /** Always "0": there are no templates. */
   readonly template: string;
   /** When it was created, UTC. */
@@ -356,7 +358,7 @@ export type Project = {
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
   /** The assigned users. */
-  readonly users: readonly Assigned[];
+  readonly users: readonly AssignedUser[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
@@ -399,7 +401,7 @@ export type ProjectInput = {
   /** Whether it may be shown to the client. */
   readonly public: FlagInput;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: ActiveInput;
+  readonly active: ActiveStatusInput;
   /** Whether it is important. */
   readonly important: FlagInput;
   /** Whether it is closed. */
@@ -411,11 +413,11 @@ export type ProjectInput = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
   /** Its recurrence; a closed project is not repeated. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: PeriodInput;
+  readonly recurring: RecurrencePeriodInput;
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
   /** The assigned users. */
-  readonly users: readonly AssignedInput[];
+  readonly users: readonly AssignedUserInput[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
@@ -424,18 +426,18 @@ export type ProjectInput = {
 export type ProjectChanges = Optional<ProjectInput>;
 
 /** Filters of the list of projects, combined with AND. C30, C34. */
-export type ProjectFilters = Window &
+export type ProjectFilters = PageWindow &
   Optional<{
     /** For this client; 0 for projects without one. */
     readonly client_id: Id;
     /** Due on this day or later. */
-    readonly due_from: Day;
+    readonly due_from: CalendarDay;
     /** Due on this day or earlier. */
-    readonly due_to: Day;
+    readonly due_to: CalendarDay;
     /** Created on this day (UTC) or later. */
-    readonly created_from: Day;
+    readonly created_from: CalendarDay;
     /** Created on this day (UTC) or earlier. */
-    readonly created_to: Day;
+    readonly created_to: CalendarDay;
     /** With this tag. */
     readonly tag: string;
     /** open leaves out closed and archived; there are no templates. */
@@ -445,13 +447,13 @@ export type ProjectFilters = Window &
   }>;
 
 /** Methods for projects. C30, C34. */
-export type Projects = Editable<Project, ProjectChanges, ProjectFilters> & Creates<Project, ProjectInput>;
+export type Projects = EditableMethods<Project, ProjectChanges, ProjectFilters> & CreateMethod<Project, ProjectInput>;
 
 /** Methods for projects at `/projects`. */
 export function projects(send: Send): Projects {
   return {
-    ...editable<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),
-    ...creates<Project, ProjectInput>(send, 'projects'),
+    ...editableMethods<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),
+    ...createMethod<Project, ProjectInput>(send, 'projects'),
   };
 }
 
@@ -494,7 +496,7 @@ export type Task = {
   /** Its position among the tasks of the project. */
   readonly task_order: string;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: Active;
+  readonly active: ActiveStatus;
   /** Whether it is important. */
   readonly important: Flag;
   /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
@@ -504,7 +506,7 @@ export type Task = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
   /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: Period;
+  readonly recurring: RecurrencePeriod;
   /** Whether it is archived. */
   readonly archived: Flag;
   /** Seconds worked on it: the sum of its time entries. */
@@ -516,7 +518,7 @@ export type Task = {
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
   /** The assigned users. */
-  readonly users: readonly Assigned[];
+  readonly users: readonly AssignedUser[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
@@ -553,7 +555,7 @@ export type TaskInput = {
   /** Its position among the tasks of the project. */
   readonly task_order: NumberInput;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: ActiveInput;
+  readonly active: ActiveStatusInput;
   /** Whether it is important. */
   readonly important: FlagInput;
   /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
@@ -563,13 +565,13 @@ export type TaskInput = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
   /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: PeriodInput;
+  readonly recurring: RecurrencePeriodInput;
   /** Whether it is archived. */
   readonly archived: FlagInput;
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
   /** The assigned users. */
-  readonly users: readonly AssignedInput[];
+  readonly users: readonly AssignedUserInput[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
@@ -585,22 +587,22 @@ export type TaskChanges = Optional<
 >;
 
 /** Filters of the list of tasks, combined with AND. C31, C33, C34. */
-export type TaskFilters = Window &
+export type TaskFilters = PageWindow &
   Optional<{
     /** Only tasks of this project. */
     readonly project_id: Id;
     /** Due on this day or later. */
-    readonly due_from: Day;
+    readonly due_from: CalendarDay;
     /** Due on this day or earlier. */
-    readonly due_to: Day;
+    readonly due_to: CalendarDay;
     /** Created on this day (UTC) or later. */
-    readonly created_from: Day;
+    readonly created_from: CalendarDay;
     /** Created on this day (UTC) or earlier. */
-    readonly created_to: Day;
+    readonly created_to: CalendarDay;
     /** Completed on this day (UTC) or later. */
-    readonly completed_from: Day;
+    readonly completed_from: CalendarDay;
     /** Completed on this day (UTC) or earlier. */
-    readonly completed_to: Day;
+    readonly completed_to: CalendarDay;
     /** With this tag. */
     readonly tag: string;
     /** open leaves out completed and archived. */
@@ -610,14 +612,16 @@ export type TaskFilters = Window &
   }>;
 
 /** Methods for tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
-export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
+export type Tasks = EditableMethods<Task, TaskChanges, TaskFilters> &
+  CreateUnderMethod<Task, TaskInput> &
+  CompleteMethods<Task>;
 
 /** Methods for tasks at `/tasks`. */
 export function tasks(send: Send): Tasks {
   return {
-    ...editable<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
-    ...createsUnder<Task, TaskInput>(send, 'tasks'),
-    ...completes<Task>(send, 'tasks'),
+    ...editableMethods<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
+    ...createUnderMethod<Task, TaskInput>(send, 'tasks'),
+    ...completeMethods<Task>(send, 'tasks'),
   };
 }
 
@@ -654,7 +658,7 @@ export type Subtask = {
   /** Its position among the subtasks of the task. */
   readonly subtask_order: string;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: Active;
+  readonly active: ActiveStatus;
   /** Whether it is important. */
   readonly important: Flag;
   /** Whether it is completed. 1 completes the subtask, 0 reopens it. */
@@ -664,7 +668,7 @@ export type Subtask = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
   /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: Period;
+  readonly recurring: RecurrencePeriod;
   /** Seconds worked on it: the sum of its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
@@ -674,7 +678,7 @@ export type Subtask = {
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
   /** The assigned users. */
-  readonly users: readonly Assigned[];
+  readonly users: readonly AssignedUser[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
@@ -701,7 +705,7 @@ export type SubtaskInput = {
   /** Its position among the subtasks of the task. */
   readonly subtask_order: NumberInput;
   /** 1 active, 0 inactive, 2 on hold. */
-  readonly active: ActiveInput;
+  readonly active: ActiveStatusInput;
   /** Whether it is important. */
   readonly important: FlagInput;
   /** Whether it is completed. 1 completes the subtask, 0 reopens it. */
@@ -711,11 +715,11 @@ export type SubtaskInput = {
   /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
   /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: PeriodInput;
+  readonly recurring: RecurrencePeriodInput;
   /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
   /** The assigned users. */
-  readonly users: readonly AssignedInput[];
+  readonly users: readonly AssignedUserInput[];
   /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
@@ -731,7 +735,7 @@ export type SubtaskChanges = Optional<
 >;
 
 /** Filters of the list of subtasks, combined with AND. C32, C33, C34. */
-export type SubtaskFilters = Window &
+export type SubtaskFilters = PageWindow &
   Optional<{
     /** Only subtasks of this task. */
     readonly task_id: Id;
@@ -740,28 +744,28 @@ export type SubtaskFilters = Window &
     /** Assigned to this team. */
     readonly team_id: Id;
     /** Due on this day or later. */
-    readonly due_from: Day;
+    readonly due_from: CalendarDay;
     /** Due on this day or earlier. */
-    readonly due_to: Day;
+    readonly due_to: CalendarDay;
     /** Completed on this day (UTC) or later. */
-    readonly completed_from: Day;
+    readonly completed_from: CalendarDay;
     /** Completed on this day (UTC) or earlier. */
-    readonly completed_to: Day;
+    readonly completed_to: CalendarDay;
     /** open leaves out completed and archived; archived are those of archived tasks. */
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
   }>;
 
 /** Methods for subtasks; the first argument of `create` is the id of the parent. C32, C33, C34. */
-export type Subtasks = Editable<Subtask, SubtaskChanges, SubtaskFilters> &
-  CreatesUnder<Subtask, SubtaskInput> &
-  Completes<Subtask>;
+export type Subtasks = EditableMethods<Subtask, SubtaskChanges, SubtaskFilters> &
+  CreateUnderMethod<Subtask, SubtaskInput> &
+  CompleteMethods<Subtask>;
 
 /** Methods for subtasks at `/subtasks`. */
 export function subtasks(send: Send): Subtasks {
   return {
-    ...editable<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),
-    ...createsUnder<Subtask, SubtaskInput>(send, 'subtasks'),
-    ...completes<Subtask>(send, 'subtasks'),
+    ...editableMethods<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),
+    ...createUnderMethod<Subtask, SubtaskInput>(send, 'subtasks'),
+    ...completeMethods<Subtask>(send, 'subtasks'),
   };
 }
 
@@ -774,7 +778,7 @@ export type Team = {
   /** Colour. */
   readonly color: string;
   /** The members. */
-  readonly users: readonly Assigned[];
+  readonly users: readonly AssignedUser[];
 };
 
 /** Input to create a team. C37. */
@@ -785,23 +789,23 @@ export type TeamInput = {
   /** Colour. */
   readonly color: string;
   /** The members. */
-  readonly users: readonly AssignedInput[];
+  readonly users: readonly AssignedUserInput[];
 }>;
 
 /** Fields of a team that can be changed. C37. */
 export type TeamChanges = Optional<TeamInput>;
 
 /** Filters of the list of teams, combined with AND. C37. */
-export type TeamFilters = Window;
+export type TeamFilters = PageWindow;
 
 /** Methods for teams. C37. */
-export type Teams = Editable<Team, TeamChanges, TeamFilters> & Creates<Team, TeamInput>;
+export type Teams = EditableMethods<Team, TeamChanges, TeamFilters> & CreateMethod<Team, TeamInput>;
 
 /** Methods for teams at `/teams`. */
 export function teams(send: Send): Teams {
   return {
-    ...editable<Team, TeamChanges, TeamFilters>(send, 'teams', 'team_id'),
-    ...creates<Team, TeamInput>(send, 'teams'),
+    ...editableMethods<Team, TeamChanges, TeamFilters>(send, 'teams', 'team_id'),
+    ...createMethod<Team, TeamInput>(send, 'teams'),
   };
 }
 
@@ -873,7 +877,7 @@ export type TimeEntryChanges = Optional<
 >;
 
 /** Filters of the list of time entries, combined with AND. C38. */
-export type TimeEntryFilters = Window &
+export type TimeEntryFilters = PageWindow &
   Optional<{
     /** Only entries of this user. */
     readonly user_id: Id;
@@ -890,24 +894,24 @@ export type TimeEntryFilters = Window &
     /** 1: running timers; 0: all others. */
     readonly running: '0' | '1';
     /** Entered on this day (UTC) or later. */
-    readonly created_from: Day;
+    readonly created_from: CalendarDay;
     /** Entered on this day (UTC) or earlier. */
-    readonly created_to: Day;
+    readonly created_to: CalendarDay;
     /** Worked on this day or later. */
-    readonly date_from: Day;
+    readonly date_from: CalendarDay;
     /** Worked on this day or earlier. */
-    readonly date_to: Day;
+    readonly date_to: CalendarDay;
   }>;
 
 /** Methods for time entries; the first argument of `create` is the id of the parent. C38. */
-export type TimeEntries = Editable<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
-  CreatesUnder<TimeEntry, TimeEntryInput>;
+export type TimeEntries = EditableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
+  CreateUnderMethod<TimeEntry, TimeEntryInput>;
 
 /** Methods for time entries at `/time_entries`. */
 export function timeEntries(send: Send): TimeEntries {
   return {
-    ...editable<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),
-    ...createsUnder<TimeEntry, TimeEntryInput>(send, 'time_entries'),
+    ...editableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),
+    ...createUnderMethod<TimeEntry, TimeEntryInput>(send, 'time_entries'),
   };
 }
 
@@ -963,7 +967,7 @@ export type CommentInput = {
 }>;
 
 /** Filters of the list of comments, combined with AND. C39. */
-export type CommentFilters = Window &
+export type CommentFilters = PageWindow &
   Optional<{
     /** On this project, its tasks and subtasks. */
     readonly project_id: Id;
@@ -976,17 +980,17 @@ export type CommentFilters = Window &
   }>;
 
 /** Methods for comments; the first argument of `create` is the id of the parent. C39. */
-export type Comments = Lists<ListedComment, CommentFilters> &
-  Gets<Comment> &
-  Deletes &
-  CreatesUnder<Comment, CommentInput>;
+export type Comments = ListMethods<ListedComment, CommentFilters> &
+  GetMethod<Comment> &
+  DeleteMethod &
+  CreateUnderMethod<Comment, CommentInput>;
 
 /** Methods for comments at `/comments`. */
 export function comments(send: Send): Comments {
   return {
-    ...lists<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),
-    ...gets<Comment>(send, 'comments'),
-    ...deletes(send, 'comments'),
-    ...createsUnder<Comment, CommentInput>(send, 'comments'),
+    ...listMethods<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),
+    ...getMethod<Comment>(send, 'comments'),
+    ...deleteMethod(send, 'comments'),
+    ...createUnderMethod<Comment, CommentInput>(send, 'comments'),
   };
 }

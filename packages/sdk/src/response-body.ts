@@ -1,12 +1,12 @@
 import type { Page } from './api-types.ts';
 import { CarillonError } from './errors.ts';
-import { type Answer, unexpectedResponse } from './transport.ts';
+import { type ApiResponse, unexpectedResponse } from './transport.ts';
 
 /**
  * Returns the record in `{ data }`, and stores its `ETag`. Only the envelope is validated, not the fields of the record
  * (C8).
  */
-export function recordOf<T>({ status, headers, body }: Answer): T {
+export function recordOf<T>({ status, headers, body }: ApiResponse): T {
   const data = fieldOf(body, 'data');
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
     throw unexpectedResponse(status, `The response (${status}) contains no record.`);
@@ -19,7 +19,7 @@ export function recordOf<T>({ status, headers, body }: Answer): T {
  * Returns a created record with a secret. Throws `secret_gone` for a replayed response, which does not contain the
  * secret (X4).
  */
-export function withSecret<T extends object>(answer: Answer, secret: keyof T & string): T {
+export function withSecret<T extends object>(answer: ApiResponse, secret: keyof T & string): T {
   const record = recordOf<T>(answer);
   if (record[secret] !== undefined) return record;
   const json = JSON.stringify(record);
@@ -28,7 +28,7 @@ export function withSecret<T extends object>(answer: Answer, secret: keyof T & s
 }
 
 /** Returns the page of a list in `{ paging, data }` (C7). */
-export function pageOf<T>(answer: Answer): Page<T> {
+export function pageOf<T>(answer: ApiResponse): Page<T> {
   const { status, body } = answer;
   const data = fieldOf(body, 'data');
   const paging = fieldOf(body, 'paging');
@@ -40,7 +40,7 @@ export function pageOf<T>(answer: Answer): Page<T> {
 }
 
 /** Returns the parameters of the next page, from the `Link` header; undefined on the last page (C7). */
-export function nextPageLink({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
+export function nextPageLink({ headers }: ApiResponse): { offset: number; limit: number; after: string } | undefined {
   const [, url] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
   if (url === undefined) return undefined;
   const query = new URL(url, 'http://any').searchParams;

@@ -5,19 +5,19 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { apiKey, Carillon, CarillonError, etagOf, type ProblemCode } from './index.ts';
-import { repeating } from './retry.ts';
-import type { Answer, Call } from './transport.ts';
+import { withRetries } from './retry.ts';
+import type { ApiCall, ApiResponse } from './transport.ts';
 
 /** Outcome of one attempt: status, code and `Retry-After` in seconds. */
-type Try = readonly [status: number, code?: ProblemCode, retryAfterS?: number];
+type AttemptOutcome = readonly [status: number, code?: ProblemCode, retryAfterS?: number];
 
-const OK: Try = [200];
-const LOST: Try = [0, 'connection'];
-const GATEWAY: Try = [502, 'unexpected_answer'];
-const BUSY: Try = [503, 'overloaded'];
+const OK: AttemptOutcome = [200];
+const LOST: AttemptOutcome = [0, 'connection'];
+const GATEWAY: AttemptOutcome = [502, 'unexpected_answer'];
+const BUSY: AttemptOutcome = [503, 'overloaded'];
 
 /** Returns a clock that only advances by waits, and randomness without jitter. */
-function simulated() {
+function simulatedPorts() {
   const waits: number[] = [];
   let now = 0;
   let words = 0;
@@ -27,8 +27,8 @@ function simulated() {
       waits.push(waitMs);
       now += waitMs;
     },
-    fraction: () => 0,
-    word: () => `word-${++words}`,
+    randomFraction: () => 0,
+    createIdempotencyKey: () => `word-${++words}`,
   };
   return { ports, waits };
 }
@@ -37,11 +37,15 @@ function simulated() {
  * Makes a call whose attempts have these outcomes; further attempts repeat the last one. Returns the sent calls and the
  * result.
  */
-async function made(call: Partial<Call>, tries: readonly Try[], options: { storesResponses?: boolean } = {}) {
-  const sent: Call[] = [];
-  const { ports, waits } = simulated();
-  const send = repeating(
-    async (one): Promise<Answer> => {
+async function callWithOutcomes(
+  call: Partial<ApiCall>,
+  tries: readonly AttemptOutcome[],
+  options: { storesResponses?: boolean } = {},
+) {
+  const sent: ApiCall[] = [];
+  const { ports, waits } = simulatedPorts();
+  const send = withRetries(
+    async (one): Promise<ApiResponse> => {
       const [status, code, retryAfterS] = tries[sent.push(one) - 1] ?? tries.at(-1) ?? OK;
       if (code === undefined) return { status, headers: new Headers(), body: { data: {} } };
       throw new CarillonError({ code, status, message: `try ${sent.length}`, retryAfterS });
@@ -57,7 +61,7 @@ async function made(call: Partial<Call>, tries: readonly Try[], options: { store
 }
 
 test('X4 transient failures are retried twice with exponential backoff; rejections are not', async () => {
-  const passing: Try[] = [
+  const passing: AttemptOutcome[] = [
     LOST,
     GATEWAY,
     BUSY,
@@ -66,12 +70,12 @@ test('X4 transient failures are retried twice with exponential backoff; rejectio
     [429, 'unexpected_answer'],
   ];
   for (const failure of [...passing, [409, 'idempotency_in_progress'] as const]) {
-    const { came, waits } = await made({}, [failure, failure, OK]);
+    const { came, waits } = await callWithOutcomes({}, [failure, failure, OK]);
     assert.deepEqual([came, waits], [200, [500, 1_000]], String(failure));
-    assert.deepEqual((await made({}, [failure])).count, 3);
-    assert.deepEqual((await made({}, [failure])).came, failure[1]);
+    assert.deepEqual((await callWithOutcomes({}, [failure])).count, 3);
+    assert.deepEqual((await callWithOutcomes({}, [failure])).came, failure[1]);
   }
-  const final: Try[] = [
+  const final: AttemptOutcome[] = [
     [400, 'invalid_input'],
     [401, 'unauthorized'],
     [404, 'not_found'],
@@ -81,14 +85,14 @@ test('X4 transient failures are retried twice with exponential backoff; rejectio
     [301, 'unexpected_answer'],
     [0, 'timeout'],
   ];
-  for (const failure of final) assert.equal((await made({}, [failure])).count, 1, String(failure));
-  assert.equal((await made({ retries: 0 }, [LOST])).count, 1);
-  assert.equal((await made({ retries: 5 }, [LOST])).count, 6);
+  for (const failure of final) assert.equal((await callWithOutcomes({}, [failure])).count, 1, String(failure));
+  assert.equal((await callWithOutcomes({ retries: 0 }, [LOST])).count, 1);
+  assert.equal((await callWithOutcomes({ retries: 5 }, [LOST])).count, 6);
 });
 
 test('X4 all tries of a POST have the same generated key and body; the caller’s own key is kept', async () => {
   const input = { event_name: 'a' };
-  const call = made({ method: 'POST', body: input }, [LOST, BUSY, OK]);
+  const call = callWithOutcomes({ method: 'POST', body: input }, [LOST, BUSY, OK]);
   input.event_name = 'another';
   const { sent, came } = await call;
   assert.equal(came, 200);
@@ -96,16 +100,16 @@ test('X4 all tries of a POST have the same generated key and body; the caller’
     sent.map(({ idempotencyKey, body }) => [idempotencyKey, body]),
     Array(3).fill(['word-1', { event_name: 'a' }]),
   );
-  const own = await made({ method: 'POST', idempotencyKey: 'mine' }, [OK]);
+  const own = await callWithOutcomes({ method: 'POST', idempotencyKey: 'mine' }, [OK]);
   assert.equal(own.sent[0]?.idempotencyKey, 'mine');
   for (const method of ['GET', 'PUT', 'DELETE'] as const) {
-    assert.equal((await made({ method }, [OK])).sent[0]?.idempotencyKey, undefined);
+    assert.equal((await callWithOutcomes({ method }, [OK])).sent[0]?.idempotencyKey, undefined);
   }
-  assert.equal((await made({ method: 'POST', retries: 0 }, [OK])).sent[0]?.idempotencyKey, undefined);
+  assert.equal((await callWithOutcomes({ method: 'POST', retries: 0 }, [OK])).sent[0]?.idempotencyKey, undefined);
 });
 
 test('X4 X5 a call that may have run is retried only if it is idempotent, one that has not run is always retried', async () => {
-  const cases: [Partial<Call>, Try, number, { storesResponses?: boolean }?][] = [
+  const cases: [Partial<ApiCall>, AttemptOutcome, number, { storesResponses?: boolean }?][] = [
     [{ method: 'PUT' }, LOST, 3],
     [{ method: 'PUT', ifMatch: '"a"' }, LOST, 1],
     [{ method: 'PUT', ifMatch: '"a"' }, GATEWAY, 1],
@@ -120,35 +124,35 @@ test('X4 X5 a call that may have run is retried only if it is idempotent, one th
     [{ method: 'GET' }, LOST, 3, { storesResponses: false }],
   ];
   for (const [call, failure, count, options] of cases) {
-    assert.equal((await made(call, [failure], options)).count, count, JSON.stringify([call, failure]));
+    assert.equal((await callWithOutcomes(call, [failure], options)).count, count, JSON.stringify([call, failure]));
   }
 });
 
 test('C28 a deletion whose response was lost succeeds if its retry returns not_found; any other does not', async () => {
-  const gone: Try = [404, 'not_found'];
-  assert.equal((await made({ method: 'DELETE' }, [LOST, gone])).came, 200);
-  assert.equal((await made({ method: 'DELETE' }, [BUSY, gone])).came, 'not_found');
-  assert.equal((await made({ method: 'DELETE' }, [gone])).came, 'not_found');
-  assert.equal((await made({ method: 'PUT' }, [LOST, gone])).came, 'not_found');
+  const gone: AttemptOutcome = [404, 'not_found'];
+  assert.equal((await callWithOutcomes({ method: 'DELETE' }, [LOST, gone])).came, 200);
+  assert.equal((await callWithOutcomes({ method: 'DELETE' }, [BUSY, gone])).came, 'not_found');
+  assert.equal((await callWithOutcomes({ method: 'DELETE' }, [gone])).came, 'not_found');
+  assert.equal((await callWithOutcomes({ method: 'PUT' }, [LOST, gone])).came, 'not_found');
 });
 
 test('a retry waits for Retry-After; beyond a minute or the timeout the call rejects', async () => {
-  const asking = (seconds: number): Try => [503, 'overloaded', seconds];
-  assert.deepEqual((await made({}, [asking(7), OK])).waits, [7_000]);
-  assert.deepEqual((await made({}, [asking(0), OK])).waits, [500]);
-  assert.deepEqual((await made({ timeoutMs: 0 }, [asking(60), OK])).waits, [60_000]);
+  const asking = (seconds: number): AttemptOutcome => [503, 'overloaded', seconds];
+  assert.deepEqual((await callWithOutcomes({}, [asking(7), OK])).waits, [7_000]);
+  assert.deepEqual((await callWithOutcomes({}, [asking(0), OK])).waits, [500]);
+  assert.deepEqual((await callWithOutcomes({ timeoutMs: 0 }, [asking(60), OK])).waits, [60_000]);
   for (const [timeoutMs, seconds] of [
     [0, 61],
     [30_000, 30],
     [400, 0],
   ] as const) {
-    const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
+    const { came, count } = await callWithOutcomes({ timeoutMs }, [asking(seconds), OK]);
     assert.deepEqual([came, count], ['overloaded', 1]);
   }
   // The backoff stays at its maximum, regardless of the number of attempts.
-  const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
+  const many = await callWithOutcomes({ retries: 12, timeoutMs: 0 }, [LOST]);
   assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
-  const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);
+  const { sent } = await callWithOutcomes({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);
   assert.deepEqual(
     sent.map(({ timeoutMs }) => timeoutMs),
     [10_000, 6_000, 5_000],
@@ -172,14 +176,14 @@ test('an abort ends the wait with its reason, and no request follows', async (t)
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
   await assert.rejects(carillon.user.get({ signal: leaving.signal }), (error) => error === reason);
   assert.equal(asked, 1);
-  const { came, count } = await made({ signal: AbortSignal.abort(reason) }, [LOST]);
+  const { came, count } = await callWithOutcomes({ signal: AbortSignal.abort(reason) }, [LOST]);
   assert.deepEqual([came, count], [reason, 1], 'whatever a fetch makes of its signal');
 });
 
 for (const { test, testService } of stores) {
   test('X4 C28 a POST and a DELETE whose responses are lost run once and return a result', async (t) => {
     const service = await testService(t);
-    const owner = await service.account('acme.test');
+    const owner = await service.createAccount('acme.test');
     const lines: string[] = [];
     const carillon = new Carillon({
       baseUrl: service.baseUrl,
@@ -206,7 +210,7 @@ for (const { test, testService } of stores) {
 
   test('X5 a change with the ETag of the read record succeeds if nobody else changed it, and each() survives deletions', async (t) => {
     const service = await testService(t);
-    const { carillon } = await service.account('acme.test');
+    const { carillon } = await service.createAccount('acme.test');
     const created = await carillon.clients.create({ client_name: 'One' });
     const { client_id } = created;
     const read = await carillon.clients.get(client_id);

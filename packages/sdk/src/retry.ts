@@ -1,18 +1,18 @@
 import { CarillonError, type ProblemCode } from './errors.ts';
-import { type Ports, systemPorts } from './runtime.ts';
-import type { Answer, Call, Send } from './transport.ts';
+import { type RuntimePorts, systemPorts } from './runtime.ts';
+import type { ApiCall, ApiResponse, Send } from './transport.ts';
 
 /**
  * Delay before the first retry. It doubles with each further retry, up to MAX_WAIT_MS. Jitter shortens it by up to
  * half.
  */
-const FIRST_WAIT_MS = 500;
+const INITIAL_WAIT_MS = 500;
 
 /** Maximum delay before a retry. If `Retry-After` is longer, the call rejects instead of waiting. */
 const MAX_WAIT_MS = 60_000;
 
 /** Options of a client for retries. */
-export type RepeatOptions = {
+export type RetryOptions = {
   /** Default maximum number of retries. */
   readonly retries: number;
   /** Default timeout of a call including its retries, in milliseconds; 0 means no timeout. */
@@ -26,23 +26,24 @@ export type RepeatOptions = {
  * an `Idempotency-Key`; a PUT or DELETE without `ifMatch`. Any call is retried if the service reports that it was not
  * executed (X4).
  */
-export function repeating(send: Send, options: RepeatOptions, ports: Ports = systemPorts): Send {
+export function withRetries(send: Send, options: RetryOptions, ports: RuntimePorts = systemPorts): Send {
   return async (given) => {
     const { retries = options.retries, timeoutMs = options.timeoutMs } = given;
     if (!(retries > 0)) return send({ ...given, timeoutMs });
-    const call = repeatable(given, options, ports);
+    const call = prepareForRetries(given, options, ports);
     const endsAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
-    const left = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
+    const remainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
     let mayHaveRun = false;
-    for (let repeats = 0; ; repeats += 1) {
+    for (let retryCount = 0; ; retryCount += 1) {
       try {
-        return await send({ ...call, timeoutMs: left() });
+        return await send({ ...call, timeoutMs: remainingMs() });
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
         // An earlier attempt may have deleted the record, and its response was lost (C28).
-        if (mayHaveRun && call.method === 'DELETE' && error.code === 'not_found') return GONE;
-        const waitMs = waitFor(error, repeats, ports);
-        const isRetryable = repeats < retries && isTransient(error) && (isNotExecuted(error) || isSafe(call, options));
+        if (mayHaveRun && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED;
+        const waitMs = retryDelayMs(error, retryCount, ports);
+        const isRetryable =
+          retryCount < retries && isTransient(error) && (isNotExecuted(error) || isRepeatable(call, options));
         if (!isRetryable || waitMs > MAX_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
         mayHaveRun ||= !isNotExecuted(error);
         await ports.pause(waitMs, call.signal);
@@ -52,16 +53,16 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
   };
 }
 
-const GONE: Answer = { status: 200, headers: new Headers(), body: [] };
+const ALREADY_DELETED: ApiResponse = { status: 200, headers: new Headers(), body: [] };
 
 /**
  * Returns the call with an idempotency key, and with a copy of its body, so that later changes of the input have no
  * effect.
  */
-function repeatable(call: Call, { storesResponses }: RepeatOptions, ports: Ports): Call {
+function prepareForRetries(call: ApiCall, { storesResponses }: RetryOptions, ports: RuntimePorts): ApiCall {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
   const needsKey = storesResponses && call.method === 'POST' && call.idempotencyKey === undefined;
-  return { ...call, body, ...(needsKey && { idempotencyKey: ports.word() }) };
+  return { ...call, body, ...(needsKey && { idempotencyKey: ports.createIdempotencyKey() }) };
 }
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
@@ -82,13 +83,13 @@ function isNotExecuted({ code, status }: CarillonError): boolean {
  * Whether a call that may have been executed can be repeated. With `ifMatch` it cannot, because an executed change has
  * changed the ETag.
  */
-function isSafe({ method, idempotencyKey, ifMatch }: Call, { storesResponses }: RepeatOptions): boolean {
+function isRepeatable({ method, idempotencyKey, ifMatch }: ApiCall, { storesResponses }: RetryOptions): boolean {
   if (method === 'GET') return true;
   if (method === 'POST') return storesResponses && idempotencyKey !== undefined;
   return ifMatch === undefined;
 }
 
-function waitFor({ retryAfterS = 0 }: CarillonError, repeats: number, ports: Ports): number {
-  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, MAX_WAIT_MS) * (1 - ports.fraction() / 2);
+function retryDelayMs({ retryAfterS = 0 }: CarillonError, retryCount: number, ports: RuntimePorts): number {
+  const backoffMs = Math.min(INITIAL_WAIT_MS * 2 ** retryCount, MAX_WAIT_MS) * (1 - ports.randomFraction() / 2);
   return Math.max(retryAfterS * 1_000, backoffMs);
 }

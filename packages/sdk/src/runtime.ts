@@ -1,22 +1,22 @@
 /** Sources of time and randomness, which tests replace. */
-export type Ports = {
+export type RuntimePorts = {
   /** Returns milliseconds since an arbitrary point in time. */
   now(): number;
   /** Resolves after `waitMs`, or when the signal is aborted. Never rejects. */
   pause(waitMs: number, signal: AbortSignal | undefined): Promise<void>;
   /** Returns a random number from 0 to 1. */
-  fraction(): number;
+  randomFraction(): number;
   /** Returns a unique idempotency key. */
-  word(): string;
+  createIdempotencyKey(): string;
 };
 
 /** Time and randomness of the platform: browsers, Node, Deno or Bun. */
-export const systemPorts: Ports = {
+export const systemPorts: RuntimePorts = {
   now: () => performance.now(),
   pause,
-  fraction: Math.random,
+  randomFraction: Math.random,
   // `crypto.randomUUID` is not available on pages that are served over http.
-  word: () =>
+  createIdempotencyKey: () =>
     Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
 };
 

@@ -7,17 +7,21 @@ import { inspect } from 'node:util';
 import { apiKey, Carillon, CarillonError, type CarillonOptions, etagOf } from './index.ts';
 
 /** One request as it arrived at the server. */
-type Arrived = { line: string; headers: IncomingMessage['headers']; body: string };
+type ArrivedRequest = { line: string; headers: IncomingMessage['headers']; body: string };
 
 /** Handles one request. The last script handles all further requests. */
-type Script = (response: ServerResponse, arrived: Arrived) => void;
+type RequestScript = (response: ServerResponse, arrived: ArrivedRequest) => void;
 
-type Peer = AsyncDisposable & { url: string; arrived: Arrived[]; client(options?: Partial<CarillonOptions>): Carillon };
+type TestServer = AsyncDisposable & {
+  url: string;
+  arrived: ArrivedRequest[];
+  client(options?: Partial<CarillonOptions>): Carillon;
+};
 
 const auth = apiKey({ domain: 'acme.test', key: 'k-1' });
 
-async function peer(...scripts: [Script, ...Script[]]): Promise<Peer> {
-  const arrived: Arrived[] = [];
+async function startServer(...scripts: [RequestScript, ...RequestScript[]]): Promise<TestServer> {
+  const arrived: ArrivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -43,24 +47,24 @@ async function peer(...scripts: [Script, ...Script[]]): Promise<Peer> {
   };
 }
 
-function json(status: number, body: unknown, headers: Record<string, string> = {}): Script {
+function json(status: number, body: unknown, headers: Record<string, string> = {}): RequestScript {
   return (response) => {
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
     response.end(JSON.stringify(body));
   };
 }
 
-function problem(status: number, body: unknown): Script {
+function problem(status: number, body: unknown): RequestScript {
   return json(status, body, { 'content-type': 'application/problem+json; charset=utf-8' });
 }
 
 /** Creates a script that responds with a list of `total` records with different ids, paged by the query. */
-function pages(total: number): Script {
-  return listing(Array.from({ length: total }, (_, index) => String(index)));
+function listScript(total: number): RequestScript {
+  return changingListScript(Array.from({ length: total }, (_, index) => String(index)));
 }
 
 /** Creates a script that responds with the ids in their current order. `then` runs after each response. */
-function listing(ids: string[], inOrder = (id: string) => Number(id), then = () => {}): Script {
+function changingListScript(ids: string[], inOrder = (id: string) => Number(id), then = () => {}): RequestScript {
   return (response, { line }) => {
     const query = new URL(line.split(' ')[1] ?? '', 'http://peer').searchParams;
     const [offset, limit] = [Number(query.get('offset') ?? 0), Number(query.get('limit') ?? 1000)];
@@ -81,9 +85,9 @@ async function collect<T>(records: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-const silent: Script = () => {};
+const silent: RequestScript = () => {};
 
-async function refusal(call: Promise<unknown>): Promise<CarillonError> {
+async function errorOf(call: Promise<unknown>): Promise<CarillonError> {
   const error = await call.then(
     () => assert.fail('the call was answered'),
     (reason: unknown) => reason,
@@ -93,7 +97,7 @@ async function refusal(call: Promise<unknown>): Promise<CarillonError> {
 }
 
 test('C1 every call carries key and domain, and a body its media type', async () => {
-  await using service = await peer(json(200, { data: { event_id: '7' } }));
+  await using service = await startServer(json(200, { data: { event_id: '7' } }));
   const { events } = service.client();
   await events.get(7);
   await events.create({
@@ -175,7 +179,7 @@ test('every method has its own path, and its body', async () => {
     ['GET /v2/deliveries/1', (c) => c.deliveries.get(1)],
     ['POST /v2/deliveries/1/redeliver', (c) => c.deliveries.redeliver(1)],
   ];
-  await using service = await peer((response, arrived) => {
+  await using service = await startServer((response, arrived) => {
     const answer = arrived.line.startsWith('DELETE') ? [] : { id: '1', data: { at: arrived.line, key: 'k' } };
     json(200, answer)(response, arrived);
   });
@@ -192,7 +196,7 @@ test('every method has its own path, and its body', async () => {
 });
 
 test('C7 every list has its own path; filters are encoded, undefined is omitted', async () => {
-  await using service = await peer(pages(0));
+  await using service = await startServer(listScript(0));
   const c = service.client();
   const lists: [string, Promise<unknown>][] = [
     ['/v2/events', c.events.list()],
@@ -215,7 +219,7 @@ test('C7 every list has its own path; filters are encoded, undefined is omitted'
 });
 
 test('each() yields every record once, page after page, from offset on', async () => {
-  await using service = await peer(pages(5));
+  await using service = await startServer(listScript(5));
   const ids = (await collect(service.client().hooks.each({ state: 'live', limit: 2, offset: 1 }))).map(({ id }) => id);
   assert.deepEqual(ids, ['1', '2', '3', '4']);
   assert.deepEqual(
@@ -225,7 +229,7 @@ test('each() yields every record once, page after page, from offset on', async (
 });
 
 test('each() requests no page that is not consumed', async () => {
-  await using service = await peer(pages(5));
+  await using service = await startServer(listScript(5));
   for await (const hook of service.client().hooks.each({ limit: 2 })) {
     assert.equal(hook.id, '0');
     break;
@@ -247,8 +251,8 @@ test('each() misses no remaining record and yields none twice while records are 
     ['created behind', ['a', 'b'], (ids) => ids.push('c')],
   ];
   for (const [what, ids, ...changes] of cases) {
-    await using service = await peer(
-      listing(
+    await using service = await startServer(
+      changingListScript(
         ids,
         (id) => 'xyzabcdefg'.indexOf(id),
         () => changes.shift()?.(ids),
@@ -263,7 +267,7 @@ test('each() misses no remaining record and yields none twice while records are 
 });
 
 test('each() ends when it is aborted, also in the middle of a page', async () => {
-  await using service = await peer(pages(5));
+  await using service = await startServer(listScript(5));
   const leaving = new AbortController();
   const records = service.client().hooks.each({}, { signal: leaving.signal });
   await records.next();
@@ -277,7 +281,7 @@ test('C6 a problem becomes a CarillonError with code, status, message and every 
     { field: 'start_date', message: 'is not a date' },
     { field: 'due_date', message: 'is missing' },
   ];
-  await using service = await peer(
+  await using service = await startServer(
     problem(400, {
       type: 'about:blank',
       status: 400,
@@ -290,11 +294,11 @@ test('C6 a problem becomes a CarillonError with code, status, message and every 
     problem(418, { code: 'teapot', message: 'From a later version.' }),
   );
   const { hooks } = service.client();
-  const bad = await refusal(hooks.list());
+  const bad = await errorOf(hooks.list());
   assert.deepEqual([bad.code, bad.status, bad.message, bad.errors], ['invalid_input', 400, 'Two fields.', errors]);
-  const taken = await refusal(hooks.restore(1));
+  const taken = await errorOf(hooks.restore(1));
   assert.deepEqual([taken.code, taken.status, taken.message, taken.errors], ['target_taken', 409, 'Taken.', []]);
-  const later = await refusal(hooks.get(1));
+  const later = await errorOf(hooks.get(1));
   assert.deepEqual([later.code, later.status, later.message], ['unexpected_answer', 418, 'From a later version.']);
 });
 
@@ -302,8 +306,8 @@ test('an error has the retry delay and the request id', async () => {
   const date = 'Fri, 20 Nov 2026 12:00:00 GMT';
   const busy = (headers: Record<string, string>) =>
     json(503, { code: 'overloaded' }, { 'content-type': 'application/problem+json', date, ...headers });
-  const gateway: Script = (response) => response.writeHead(503, { 'retry-after': '7' }).end('<h1>Later</h1>');
-  const cases: [Script, number | undefined, string | undefined][] = [
+  const gateway: RequestScript = (response) => response.writeHead(503, { 'retry-after': '7' }).end('<h1>Later</h1>');
+  const cases: [RequestScript, number | undefined, string | undefined][] = [
     [busy({ 'retry-after': '120', 'x-request-id': 'r-1' }), 120, 'r-1'],
     [busy({ 'retry-after': 'Fri, 20 Nov 2026 12:01:30 GMT' }), 90, undefined],
     [busy({ 'retry-after': 'Fri, 20 Nov 2026 11:00:00 GMT' }), 0, undefined],
@@ -311,19 +315,19 @@ test('an error has the retry delay and the request id', async () => {
     [gateway, 7, undefined],
   ];
   for (const [script, retryAfterS, requestId] of cases) {
-    await using service = await peer(script);
-    const error = await refusal(service.client().user.get());
+    await using service = await startServer(script);
+    const error = await errorOf(service.client().user.get());
     assert.deepEqual([error.status, error.retryAfterS, error.requestId], [503, retryAfterS, requestId]);
   }
 });
 
 test('a response that is not from Carillon is unexpected_answer, with its status', async () => {
-  const page: Script = (response) => {
+  const page: RequestScript = (response) => {
     response.writeHead(502, { 'content-type': 'text/html' });
     response.end('<h1>Bad Gateway</h1>');
   };
-  const login: Script = (response) => response.end('<h1>Welcome to the Wi-Fi</h1>');
-  const cases: [Script, number, RegExp][] = [
+  const login: RequestScript = (response) => response.end('<h1>Welcome to the Wi-Fi</h1>');
+  const cases: [RequestScript, number, RegExp][] = [
     [page, 502, /502 \(text\/html\)/],
     [json(404, { code: 'not_found', message: 'of another service' }), 404, /no problem document/],
     [problem(500, null), 500, /500/],
@@ -333,32 +337,32 @@ test('a response that is not from Carillon is unexpected_answer, with its status
     [(response) => response.end(), 200, /no record/],
   ];
   for (const [script, status, message] of cases) {
-    await using service = await peer(script);
-    const error = await refusal(service.client().events.get(1));
+    await using service = await startServer(script);
+    const error = await errorOf(service.client().events.get(1));
     assert.deepEqual([error.code, error.status], ['unexpected_answer', status]);
     assert.match(error.message, message);
   }
-  await using service = await peer(json(200, { data: [{}] }), json(201, { data: { id: '1' } }));
-  assert.match((await refusal(service.client().events.list())).message, /no list/);
+  await using service = await startServer(json(200, { data: [{}] }), json(201, { data: { id: '1' } }));
+  assert.match((await errorOf(service.client().events.list())).message, /no list/);
   const hook = { target_url: 'https://t.example/x', event: 'new_task' } as const;
-  assert.match((await refusal(service.client().hooks.create(hook))).message, /no id/);
+  assert.match((await errorOf(service.client().hooks.create(hook))).message, /no id/);
 });
 
 test('X4 X7 X8 a replayed response without its secret rejects with secret_gone', async () => {
-  await using service = await peer(json(201, { data: { id: '5', label: 'ci' } }));
+  await using service = await startServer(json(201, { data: { id: '5', label: 'ci' } }));
   const { keys, hooks } = service.client();
-  const lost = await refusal(keys.create({ label: 'ci' }, { idempotencyKey: 'again' }));
+  const lost = await errorOf(keys.create({ label: 'ci' }, { idempotencyKey: 'again' }));
   assert.deepEqual([lost.code, lost.status], ['secret_gone', 201]);
   assert.match(lost.message, /"id":"5"/);
-  assert.equal((await refusal(hooks.createSecret(5))).code, 'secret_gone');
+  assert.equal((await errorOf(hooks.createSecret(5))).code, 'secret_gone');
 });
 
 test('X5 the ETag of a record is sent with a change, and a known record is not transferred again', async () => {
   const first = json(200, { data: { event_id: '7', event_name: 'First' } }, { etag: '"a"' });
   const changed = json(200, { data: { event_id: '7', event_name: 'Second' } }, { etag: '"b"' });
-  const same: Script = (response) => response.writeHead(304, { etag: '"b"' }).end();
+  const same: RequestScript = (response) => response.writeHead(304, { etag: '"b"' }).end();
   const faster = problem(412, { code: 'precondition_failed', message: 'Somebody was faster.' });
-  await using service = await peer(first, changed, same, changed, faster, json(200, []));
+  await using service = await startServer(first, changed, same, changed, faster, json(200, []));
   const { events, tasks } = service.client();
 
   const read = await events.get(7);
@@ -366,7 +370,7 @@ test('X5 the ETag of a record is sent with a change, and a known record is not t
   assert.deepEqual([etagOf(read), etagOf(written)], ['"a"', '"b"']);
   assert.equal(await events.get(7, { known: written }), written);
   assert.notEqual(await events.get(7, { known: written }), written);
-  assert.equal((await refusal(tasks.complete(7, { ifMatch: '"a"' }))).code, 'precondition_failed');
+  assert.equal((await errorOf(tasks.complete(7, { ifMatch: '"a"' }))).code, 'precondition_failed');
   await events.delete(7, { ifMatch: etagOf(written) });
 
   const sent = service.arrived.map(({ headers }) => [headers['if-match'], headers['if-none-match']]);
@@ -384,12 +388,12 @@ test('X5 the ETag of a record is sent with a change, and a known record is not t
 });
 
 test('a redirect is never followed, so the key is not leaked', async () => {
-  await using elsewhere = await peer(json(200, { data: { event_id: '1' } }));
+  await using elsewhere = await startServer(json(200, { data: { event_id: '1' } }));
   for (const status of [301, 302, 303, 307, 308]) {
-    await using service = await peer((response) =>
+    await using service = await startServer((response) =>
       response.writeHead(status, { location: `${elsewhere.url}/v2/events/1` }).end(),
     );
-    const error = await refusal(service.client().events.get(1));
+    const error = await errorOf(service.client().events.get(1));
     assert.deepEqual([error.code, error.status], ['unexpected_answer', status]);
     assert.ok(
       error.message.endsWith(`redirects are not followed; the service redirects to ${elsewhere.url}/v2/events/1`),
@@ -400,41 +404,41 @@ test('a redirect is never followed, so the key is not leaked', async () => {
 });
 
 test('an unreachable or disconnecting peer is a connection error that never contains the key', async () => {
-  const gone = await peer(silent);
+  const gone = await startServer(silent);
   const client = gone.client();
   await gone[Symbol.asyncDispose]();
-  const refused = await refusal(client.events.get(1));
+  const refused = await errorOf(client.events.get(1));
   assert.deepEqual([refused.code, refused.status], ['connection', 0]);
   assert.match(refused.message, /^GET http:\/\/127\.0\.0\.1:\d+\/v2\/events\/1: .*ECONNREFUSED/);
   assert.ok(refused.cause instanceof Error);
 
-  await using service = await peer((response) => {
+  await using service = await startServer((response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
     response.write('{"data"', () => response.destroy());
   });
-  const half = await refusal(service.client().events.get(1));
+  const half = await errorOf(service.client().events.get(1));
   assert.equal(half.code, 'connection');
   assert.doesNotMatch(inspect([client, refused, half], { depth: 9, showHidden: true }), /k-1/);
 });
 
 test('a call that takes longer than its timeout ends, also in the middle of a body', async () => {
-  const hanging: Script = (response) => {
+  const hanging: RequestScript = (response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.write('{"data":');
   };
-  await using service = await peer(silent, hanging, json(200, { data: { event_id: '1' } }), silent);
+  await using service = await startServer(silent, hanging, json(200, { data: { event_id: '1' } }), silent);
   const { events } = service.client({ timeoutMs: 20 });
   for (const line of ['silent', 'hanging']) {
-    const error = await refusal(events.get(1));
+    const error = await errorOf(events.get(1));
     assert.deepEqual([error.code, error.status], ['timeout', 0], line);
   }
   assert.equal((await events.get(1, { timeoutMs: 0 })).event_id, '1');
-  const short = await refusal(service.client().events.get(1, { timeoutMs: 20, signal: undefined }));
+  const short = await errorOf(service.client().events.get(1, { timeoutMs: 20, signal: undefined }));
   assert.equal(short.code, 'timeout');
 });
 
 test('a timeout beyond the timer limit is clamped, and does not fire immediately', async () => {
-  await using service = await peer(json(200, { data: { event_id: '1' } }));
+  await using service = await startServer(json(200, { data: { event_id: '1' } }));
   for (const timeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) {
     assert.equal((await service.client({ timeoutMs }).events.get(1)).event_id, '1', String(timeoutMs));
   }
@@ -443,7 +447,7 @@ test('a timeout beyond the timer limit is clamped, and does not fire immediately
 test('an aborted call rejects with the reason of its signal', async () => {
   const controller = new AbortController();
   const reason = new Error('enough');
-  await using service = await peer(() => controller.abort(reason));
+  await using service = await startServer(() => controller.abort(reason));
   const { events } = service.client();
   await assert.rejects(events.get(1, { signal: controller.signal }), (error) => error === reason);
   await assert.rejects(events.list({}, { signal: controller.signal }), (error) => error === reason);
@@ -451,7 +455,7 @@ test('an aborted call rejects with the reason of its signal', async () => {
 });
 
 test('the base URL may have a trailing slash or a path, and the base path may differ', async () => {
-  await using service = await peer(json(200, { data: { user_id: '1' } }));
+  await using service = await startServer(json(200, { data: { user_id: '1' } }));
   const { url } = service;
   const cases: [Partial<CarillonOptions>, string][] = [
     [{ baseUrl: `${url}/` }, '/v2/user'],
@@ -476,7 +480,7 @@ test('the base URL may have a trailing slash or a path, and the base path may di
 });
 
 test('an id cannot change the path', async () => {
-  await using service = await peer(json(200, []));
+  await using service = await startServer(json(200, []));
   const { events } = service.client();
   for (const id of ['', '.', '..']) await assert.rejects(events.delete(id), TypeError, id);
   assert.equal(service.arrived.length, 0);
@@ -485,7 +489,7 @@ test('an id cannot change the path', async () => {
 });
 
 test('authentication and fetch can be replaced', async () => {
-  await using service = await peer(json(200, { data: { user_id: '1' } }));
+  await using service = await startServer(json(200, { data: { user_id: '1' } }));
   const seen: (string | undefined)[] = [];
   let asked = 0;
   const carillon = service.client({
@@ -517,7 +521,7 @@ test('a key that is not a valid header is rejected without being displayed', () 
 });
 
 test('X4 X5 an idempotency key or ETag that is not a valid header is rejected by name, without a request or a retry', async () => {
-  await using service = await peer(json(201, { data: { client_id: '1' } }));
+  await using service = await startServer(json(201, { data: { client_id: '1' } }));
   const { clients } = service.client({ retries: 2 });
   for (const idempotencyKey of ['', 'größe', '日本', 'a\nb', 'a b']) {
     const call = clients.create({ client_name: 'ACME' }, { idempotencyKey });
@@ -528,13 +532,16 @@ test('X4 X5 an idempotency key or ETag that is not a valid header is rejected by
 });
 
 test('C16 a notified record is fetched at its URL, and the key is sent nowhere else', async () => {
-  await using elsewhere = await peer(json(200, { data: {} }));
-  await using service = await peer(json(200, { data: { task_id: '9' } }));
+  await using elsewhere = await startServer(json(200, { data: {} }));
+  await using service = await startServer(json(200, { data: { task_id: '9' } }));
   const carillon = service.client({ baseUrl: `${service.url}/calendar` });
   const root = `${service.url}/calendar/v2`;
-  assert.deepEqual(await carillon.notified(`${root}/tasks/9`), { resourceType: 'tasks', record: { task_id: '9' } });
+  assert.deepEqual(await carillon.fetchNotifiedRecord(`${root}/tasks/9`), {
+    resourceType: 'tasks',
+    record: { task_id: '9' },
+  });
   for (const resourceType of ['events', 'clients', 'projects', 'subtasks', 'hooks']) {
-    assert.equal((await carillon.notified(`${root}/${resourceType}/3`)).resourceType, resourceType);
+    assert.equal((await carillon.fetchNotifiedRecord(`${root}/${resourceType}/3`)).resourceType, resourceType);
     assert.equal(service.arrived.at(-1)?.line, `GET /calendar/v2/${resourceType}/3`);
   }
   const before = service.arrived.length;
@@ -553,7 +560,7 @@ test('C16 a notified record is fetched at its URL, and the key is sent nowhere e
     '/calendar/v2/tasks/9',
     'tasks/9',
   ];
-  for (const other of others) await assert.rejects(carillon.notified(other), TypeError, other);
+  for (const other of others) await assert.rejects(carillon.fetchNotifiedRecord(other), TypeError, other);
   assert.equal(service.arrived.length, before);
   assert.equal(elsewhere.arrived.length, 0);
 });

@@ -1,10 +1,10 @@
-import type { DateText, Id, Optional, Window } from './api-types.ts';
-import { type Lists, lists } from './resource-methods.ts';
+import type { DateText, Id, Optional, PageWindow } from './api-types.ts';
+import { type ListMethods, listMethods } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Numbers of attempts in one minute. */
-export type Minute = { readonly minute: DateText; readonly delivered: string; readonly failed: string };
+export type MinuteCounts = { readonly minute: DateText; readonly delivered: string; readonly failed: string };
 
 /** Current state of deliveries: of the whole account for admins, otherwise of the caller. */
 export type Overview = {
@@ -32,19 +32,19 @@ export type Overview = {
   /** Start of the counted period: an hour ago, or later if there were too many attempts to count. */
   readonly attempts_since: DateText;
   /** The last 60 minutes, oldest first. There are fewer if `attempts_since` is later. */
-  readonly minutes: readonly Minute[];
+  readonly minutes: readonly MinuteCounts[];
 };
 
 /** Returns the current state of deliveries. */
-export type OverviewNow = (options?: CallOptions) => Promise<Overview>;
+export type GetOverview = (options?: CallOptions) => Promise<Overview>;
 
 /** Creates the method for the overview at `/overview`. */
-export function overview(send: Send): OverviewNow {
+export function overview(send: Send): GetOverview {
   return async (options) => recordOf(await send({ ...options, method: 'GET', path: ['overview'] }));
 }
 
 /** Numbers of attempts of one hook in one hour. */
-export type Hour = {
+export type HourCounts = {
   /** Identifier of the hook. */
   readonly hook_id: string;
   /** Start of the hour, UTC. */
@@ -58,12 +58,12 @@ export type Hour = {
 };
 
 /** Filters of the list of hours, by user and by hook. */
-export type HourFilters = Window & Optional<{ hook_id: Id; user_id: Id }>;
+export type HourFilters = PageWindow & Optional<{ hook_id: Id; user_id: Id }>;
 
 /** The last 24 hours of each hook, ordered by hook and hour, including hours without an attempt. */
-export type Hours = Lists<Hour, HourFilters>;
+export type Hours = ListMethods<HourCounts, HourFilters>;
 
 /** Creates the methods for hours at `/hours`. */
 export function hours(send: Send): Hours {
-  return lists<Hour, HourFilters>(send, 'hours', 'hook_id', 'hour');
+  return listMethods<HourCounts, HourFilters>(send, 'hours', 'hook_id', 'hour');
 }

@@ -1,4 +1,4 @@
-import { CarillonError, problemFrom } from './errors.ts';
+import { CarillonError, errorFromResponse } from './errors.ts';
 
 /** Headers and cookie mode that authentication adds to a request. */
 export type Credentials = {
@@ -9,14 +9,14 @@ export type Credentials = {
 };
 
 /** Returns the credentials of a request. It is called before every request, so that the credentials can change. */
-export type Authenticate = () => Credentials;
+export type CredentialsProvider = () => Credentials;
 
-const visible = /^[\x21-\x7e]+$/;
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-export function headerValue(name: string, value: string): string {
+export function requireHeaderValue(name: string, value: string): string {
   // A key that was read from a file ends with a newline, and a key from the environment may be missing.
   const trimmed = typeof value === 'string' ? value.trim() : '';
-  if (!visible.test(trimmed))
+  if (!VISIBLE_ASCII.test(trimmed))
     throw new TypeError(`The ${name} is empty or missing, or contains characters that a header cannot have.`);
   return trimmed;
 }
@@ -34,8 +34,8 @@ export function headerValue(name: string, value: string): string {
  * const carillon = new Carillon({ baseUrl: 'https://calendar.example', auth });
  * ```
  */
-export function apiKey(options: { readonly domain: string; readonly key: string }): Authenticate {
-  const headers = { domain: headerValue('domain', options.domain), key: headerValue('key', options.key) };
+export function apiKey(options: { readonly domain: string; readonly key: string }): CredentialsProvider {
+  const headers = { domain: requireHeaderValue('domain', options.domain), key: requireHeaderValue('key', options.key) };
   // The closure hides the key when a client object is printed.
   return () => ({ headers, credentials: 'omit' });
 }
@@ -51,7 +51,7 @@ export type CallOptions = {
 };
 
 /** Options of a call that sends a POST. */
-export type OnceOptions = CallOptions & {
+export type PostOptions = CallOptions & {
   /**
    * A unique key for this call, 1 to 255 visible ASCII characters, which replaces the generated one. If a call is
    * repeated with the same key within 24 hours, even by another process, the service executes it once and returns the
@@ -75,7 +75,7 @@ export type ChangeOptions = CallOptions & {
 export type QueryValue = string | number | undefined;
 
 /** One request. The segments of `path` are appended to the base path, and each is encoded. */
-export type Call = OnceOptions &
+export type ApiCall = PostOptions &
   ChangeOptions & {
     readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
     readonly path: readonly (string | number)[];
@@ -87,16 +87,16 @@ export type Call = OnceOptions &
   };
 
 /** A 2xx or 304 response. `body` is the parsed JSON; `undefined` for an empty body. */
-export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown };
+export type ApiResponse = { readonly status: number; readonly headers: Headers; readonly body: unknown };
 
 /** Sends one request. Resources depend only on this type, so that a wrapper can add retries. */
-export type Send = (call: Call) => Promise<Answer>;
+export type Send = (call: ApiCall) => Promise<ApiResponse>;
 
 /**
  * Opens a stream of server-sent events. Resolves with the bytes of the stream as soon as the response headers have
  * arrived. `timeoutMs` does not apply; only `signal` ends a stream.
  */
-export type OpenStream = (call: Call) => Promise<ReadableStream<Uint8Array>>;
+export type OpenStream = (call: ApiCall) => Promise<ReadableStream<Uint8Array>>;
 
 /** The subset of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -105,7 +105,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export type TransportOptions = {
   /** Prefix of the URL of every request, without a trailing slash. */
   readonly root: string;
-  readonly auth: Authenticate;
+  readonly auth: CredentialsProvider;
   readonly fetch: Fetch;
 };
 
@@ -115,35 +115,35 @@ export type TransportOptions = {
  * The call rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for a path
  * segment that would change the path or an invalid header value.
  */
-export function transport(options: TransportOptions): Send {
+export function createTransport(options: TransportOptions): Send {
   return (call) => {
     const timeout = timeoutSignal(call.timeoutMs ?? 0);
-    return exchange(options, call, 'application/json', timeout, async (response) =>
-      read(response, await response.text()),
+    return sendRequest(options, call, 'application/json', timeout, async (response) =>
+      parseResponse(response, await response.text()),
     );
   };
 }
 
 /** Creates an `OpenStream`. Until the stream is open, it rejects for the same reasons as a `Send`. */
-export function streaming(options: TransportOptions): OpenStream {
-  return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
+export function createOpenStream(options: TransportOptions): OpenStream {
+  return (call) => sendRequest(options, call, EVENT_STREAM, undefined, toEventStream);
 }
 
 const EVENT_STREAM = 'text/event-stream';
 
-async function exchange<T>(
+async function sendRequest<T>(
   options: TransportOptions,
-  call: Call,
+  call: ApiCall,
   accept: string,
   timeout: AbortSignal | undefined,
-  take: (response: Response) => Promise<T>,
+  readResponse: (response: Response) => Promise<T>,
 ): Promise<T> {
-  const url = addressOf(options.root, call);
-  const init = requestOf(call, options.auth, accept, timeout);
+  const url = requestUrl(options.root, call);
+  const init = createRequestInit(call, options.auth, accept, timeout);
   try {
     const response = await options.fetch(url, init);
     await rejectRedirect(response, `${call.method} ${url}`);
-    return await take(response);
+    return await readResponse(response);
   } catch (error) {
     if (error instanceof CarillonError) throw error;
     if (call.signal?.aborted) throw call.signal.reason;
@@ -151,7 +151,7 @@ async function exchange<T>(
     if (timeout?.aborted) {
       throw new CarillonError({ code: 'timeout', status: 0, message: `${request}: timed out`, cause: error });
     }
-    const message = `${request}: ${reasonOf(error)}`;
+    const message = `${request}: ${connectionFailureReason(error)}`;
     throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
   }
 }
@@ -165,14 +165,14 @@ async function rejectRedirect({ type, status, headers, body }: Response, request
   throw unexpectedResponse(status, `${request}: redirects are not followed; the service redirects to ${target}`);
 }
 
-async function opened(response: Response): Promise<ReadableStream<Uint8Array>> {
+async function toEventStream(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { status, headers, body } = response;
   if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
-  read(response, await response.text());
+  parseResponse(response, await response.text());
   throw unexpectedResponse(status, `The response (${status}) is not a stream of events.`);
 }
 
-function addressOf(root: string, call: Call): string {
+function requestUrl(root: string, call: ApiCall): string {
   const path = call.path.map((segment) => `/${encodeSegment(segment)}`).join('');
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(call.query ?? {})) {
@@ -199,7 +199,12 @@ function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
   return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
 }
 
-function requestOf(call: Call, auth: Authenticate, accept: string, timeout: AbortSignal | undefined): RequestInit {
+function createRequestInit(
+  call: ApiCall,
+  auth: CredentialsProvider,
+  accept: string,
+  timeout: AbortSignal | undefined,
+): RequestInit {
   const { headers, ...rest } = auth();
   const signals = [call.signal, timeout].filter((signal) => signal !== undefined);
   const hasBody = call.body !== undefined;
@@ -210,7 +215,7 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
     headers: {
       accept,
       ...(hasBody && { 'content-type': 'application/json' }),
-      ...ownHeaders(call),
+      ...optionHeaders(call),
       ...headers,
     },
     ...(hasBody && { body: JSON.stringify(call.body) }),
@@ -221,29 +226,29 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
 /** Names of the headers that are sent for properties of a call. */
 const headerNames = { idempotencyKey: 'idempotency-key', ifMatch: 'if-match', ifNoneMatch: 'if-none-match' } as const;
 
-function ownHeaders(call: Call): Record<string, string> {
+function optionHeaders(call: ApiCall): Record<string, string> {
   const own: Record<string, string> = {};
   for (const name of Object.keys(headerNames) as (keyof typeof headerNames)[]) {
     const value = call[name];
-    if (value !== undefined) own[headerNames[name]] = headerValue(name, value);
+    if (value !== undefined) own[headerNames[name]] = requireHeaderValue(name, value);
   }
   return own;
 }
 
-function read(response: Response, text: string): Answer {
+function parseResponse(response: Response, text: string): ApiResponse {
   const { status, headers } = response;
-  const isGood = response.ok || status === 304;
+  const isSuccess = response.ok || status === 304;
   const mediaType = headers.get('content-type') ?? 'no media type';
-  if (!isGood && !mediaType.startsWith('application/problem+json')) {
+  if (!isSuccess && !mediaType.startsWith('application/problem+json')) {
     // A page of a gateway or a 404 of another service must not be mistaken for the error `not_found`.
-    throw problemFrom(response, { message: `The response is ${status} (${mediaType}) and no problem document.` });
+    throw errorFromResponse(response, { message: `The response is ${status} (${mediaType}) and no problem document.` });
   }
-  const body = parse(status, text);
-  if (!isGood) throw problemFrom(response, body);
+  const body = parseBody(status, text);
+  if (!isSuccess) throw errorFromResponse(response, body);
   return { status, headers, body };
 }
 
-function parse(status: number, text: string): unknown {
+function parseBody(status: number, text: string): unknown {
   if (text === '') return undefined;
   try {
     return JSON.parse(text);
@@ -261,7 +266,7 @@ export function unexpectedResponse(status: number, message: string, cause?: unkn
  * Returns the reason of a failed `fetch`. Its message only says `fetch failed`; the reason is in its cause, sometimes
  * only as a code.
  */
-function reasonOf(error: unknown): string {
+function connectionFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;

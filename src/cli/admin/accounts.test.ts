@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { carillon, carillonJson, serve } from '../../../test/kit/service/command.ts';
+import { carillonJson, runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { permissions, permissionsOf } from '../../permissions.ts';
 
@@ -42,11 +42,11 @@ test('a domain that is taken or invalid, and an invalid e-mail address: one line
   ];
   const create = ['accounts', 'create'];
   const ended = await Promise.all(
-    mistakes.map(([domain, email]) => carillon([...create, '--domain', domain, '--email', email], { environment })),
+    mistakes.map(([domain, email]) => runCarillon([...create, '--domain', domain, '--email', email], { environment })),
   );
-  for (const [index, { code, faults, stdout }] of ended.entries()) {
-    assert.deepEqual([code, stdout, faults.length], [1, '', 1]);
-    assert.match(faults[0] ?? '', mistakes[index]?.[2] ?? /^$/);
+  for (const [index, { code, stderrLines, stdout }] of ended.entries()) {
+    assert.deepEqual([code, stdout, stderrLines.length], [1, '', 1]);
+    assert.match(stderrLines[0] ?? '', mistakes[index]?.[2] ?? /^$/);
   }
 });
 
@@ -63,7 +63,7 @@ test('C9 X9 accounts update sets zone and name while the service runs, and calen
   const update = ['accounts', 'update', '--domain', 'Acme.test'];
   const zoned = await command(...update, '--time-zone', 'Europe/Berlin');
   assert.deepEqual(zoned, { domain: 'acme.test', company_name: 'acme.test', time_zone: 'Europe/Berlin' });
-  const named = await carillon([...update, '--company-name', ' Bells & Co '], { environment });
+  const named = await runCarillon([...update, '--company-name', ' Bells & Co '], { environment });
   assert.equal(named.stdout, 'domain: acme.test\ncompany name: Bells & Co\ntime zone: Europe/Berlin\n');
   const second = await fetch(url, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
   assert.match(
@@ -93,9 +93,9 @@ test('C9 X9 accounts update sets zone and name while the service runs, and calen
     ],
   ];
   for (const [args, line] of mistakes) {
-    const { code, faults } = await carillon(args, { environment });
-    assert.deepEqual([code, faults.length], [1, 1]);
-    assert.match(faults[0] ?? '', line);
+    const { code, stderrLines } = await runCarillon(args, { environment });
+    assert.deepEqual([code, stderrLines.length], [1, 1]);
+    assert.match(stderrLines[0] ?? '', line);
   }
 });
 
@@ -111,7 +111,7 @@ test('users invite prints a link that works while the service runs and replaces 
   });
   const tokenOf = ({ link }: Json) => link.split('/').at(-1);
   assert.equal((await console.invitation(tokenOf(first))).email, 'owner@acme.test');
-  const second = await carillon(invite, { environment: { ...environment, CARILLON_BASE_URL: baseUrl } });
+  const second = await runCarillon(invite, { environment: { ...environment, CARILLON_BASE_URL: baseUrl } });
   assert.match(second.stdout, new RegExp(`^link: ${baseUrl}/#/welcome/[\\w-]{43}\nexpires: [\\d -:]+\n$`));
   await assert.rejects(console.invitation(tokenOf(first)), { code: 'not_found' });
 });
@@ -134,9 +134,9 @@ test('users invite uses the base URL of the environment, and rejects an unknown 
     ],
   ];
   for (const [args, more, line] of refused) {
-    const { code, faults } = await carillon(args, { environment: { ...environment, ...more } });
-    assert.deepEqual([code, faults.length], [1, 1]);
-    assert.match(faults[0] ?? '', line);
+    const { code, stderrLines } = await runCarillon(args, { environment: { ...environment, ...more } });
+    assert.deepEqual([code, stderrLines.length], [1, 1]);
+    assert.match(stderrLines[0] ?? '', line);
   }
 });
 
@@ -147,12 +147,15 @@ test('users create adds a user, which the running service knows immediately; wit
   const seen = await as(owner.key).users.get(user.user_id);
   assert.deepEqual([seen.email, seen.role, seen.first_name], ['member@acme.test', 'member', 'Mem']);
 
-  const again = await carillon(member, { environment });
-  assert.deepEqual([again.code, again.faults], [1, ['The account already has a user with member@acme.test.']]);
+  const again = await runCarillon(member, { environment });
+  assert.deepEqual([again.code, again.stderrLines], [1, ['The account already has a user with member@acme.test.']]);
   const admin = ['users', 'create', '--domain', 'acme.test', '--email', 'admin@acme.test', '--role'];
-  const wrong = await carillon([...admin, 'king'], { environment });
-  assert.deepEqual([wrong.code, wrong.faults], [1, ['--role must be one of member, admin, owner; king is not one.']]);
-  const spoken = await carillon([...admin, 'admin'], { environment });
+  const wrong = await runCarillon([...admin, 'king'], { environment });
+  assert.deepEqual(
+    [wrong.code, wrong.stderrLines],
+    [1, ['--role must be one of member, admin, owner; king is not one.']],
+  );
+  const spoken = await runCarillon([...admin, 'admin'], { environment });
   assert.match(spoken.stdout, /^user: \d+\n$/);
 });
 
@@ -180,11 +183,11 @@ test('C2 keys create issues the given permissions, and never more than the user 
   assert.equal((await as(narrow.key).events.list()).paging.total_records, 0);
   await assert.rejects(as(narrow.key).clients.list(), { code: 'not_permitted', status: 401 });
 
-  const wider = await carillon(['keys', 'create', ...member, '--permissions', 'users:write'], { environment });
-  assert.deepEqual([wider.code, wider.faults], [1, ['--permissions: a member may not have users:write.']]);
-  const unknown = await carillon(['keys', 'create', ...member, '--permissions', 'events:all'], { environment });
+  const wider = await runCarillon(['keys', 'create', ...member, '--permissions', 'users:write'], { environment });
+  assert.deepEqual([wider.code, wider.stderrLines], [1, ['--permissions: a member may not have users:write.']]);
+  const unknown = await runCarillon(['keys', 'create', ...member, '--permissions', 'events:all'], { environment });
   assert.equal(unknown.code, 1);
-  assert.match(unknown.faults.join('\n'), /^--permissions: events:all is not one of events:read, [\w:, ]+\.$/);
+  assert.match(unknown.stderrLines.join('\n'), /^--permissions: events:all is not one of events:read, [\w:, ]+\.$/);
 });
 
 test('keys list prints the eight fields of each key and no secret', async () => {
@@ -202,7 +205,7 @@ test('keys list prints the eight fields of each key and no secret', async () => 
   assert.equal(key.email, 'owner@acme.test');
   assert.equal(key.expires, NEVER);
   assert.equal(key.revoked, false);
-  const { stdout } = await carillon(['keys', 'list', '--domain', 'acme.test'], { environment });
+  const { stdout } = await runCarillon(['keys', 'list', '--domain', 'acme.test'], { environment });
   assert.doesNotMatch(stdout, /carillon_/);
   assert.ok(!stdout.includes(owner.key));
 });
@@ -216,8 +219,8 @@ test('C1 keys revoke takes effect in the running service immediately; revoking a
   assert.equal(await statusFor(key), 401);
   const listed = await keysOf('--email', 'member@acme.test');
   assert.equal(listed.find((one: Json) => one.id === id).revoked, true);
-  const again = await carillon(revoke, { environment });
-  assert.deepEqual([again.code, again.faults], [1, [`There is no live key ${id} in acme.test.`]]);
+  const again = await runCarillon(revoke, { environment });
+  assert.deepEqual([again.code, again.stderrLines], [1, [`There is no live key ${id} in acme.test.`]]);
 });
 
 test('C1 keys revoke takes only an id in canonical form', async () => {
@@ -225,10 +228,10 @@ test('C1 keys revoke takes only an id in canonical form', async () => {
   const { id, key } = await command('keys', 'create', ...member);
   const spellings = [`${id}e0`, `0x${Number(id).toString(16)}`, ` ${id}`, ''];
   const ended = await Promise.all(
-    spellings.map((text) => carillon(['keys', 'revoke', '--domain', 'acme.test', '--id', text], { environment })),
+    spellings.map((text) => runCarillon(['keys', 'revoke', '--domain', 'acme.test', '--id', text], { environment })),
   );
-  for (const [index, { code, faults }] of ended.entries())
-    assert.deepEqual([code, faults], [1, [`There is no live key ${spellings[index]} in acme.test.`]]);
+  for (const [index, { code, stderrLines }] of ended.entries())
+    assert.deepEqual([code, stderrLines], [1, [`There is no live key ${spellings[index]} in acme.test.`]]);
   assert.equal(await statusFor(key), 200);
 });
 
@@ -257,9 +260,9 @@ test('C2 C9 empty permissions and texts above the API’s limits are one line, a
     return [(await keysOf()).map((one: Json) => one.id), users.map((one) => one.email)];
   };
   const before = await there();
-  const ended = await Promise.all(mistakes.map(([args]) => carillon(args, { environment })));
+  const ended = await Promise.all(mistakes.map(([args]) => runCarillon(args, { environment })));
   assert.deepEqual(
-    ended.map(({ code, faults, stdout }) => [code, faults, stdout]),
+    ended.map(({ code, stderrLines, stdout }) => [code, stderrLines, stdout]),
     mistakes.map(([, line]) => [1, [line], '']),
   );
   assert.deepEqual(await there(), before);
@@ -279,9 +282,12 @@ test('C1 a key with --expires expires, and the list shows when', async () => {
     () => statusFor(short.key),
     (status) => status === 401,
   );
-  const wrong = await carillon([...create, 'soon'], { environment });
+  const wrong = await runCarillon([...create, 'soon'], { environment });
   assert.equal(wrong.code, 1);
-  assert.match(wrong.faults.join('\n'), /^--expires must be a duration such as 30d or 12h, .*; soon is not one\.$/);
+  assert.match(
+    wrong.stderrLines.join('\n'),
+    /^--expires must be a duration such as 30d or 12h, .*; soon is not one\.$/,
+  );
 });
 
 test('keys list shows when a key was last used', async () => {
@@ -296,9 +302,11 @@ test('keys list shows when a key was last used', async () => {
 });
 
 test('an unknown account: one line, exit 1', async () => {
-  const { code, faults } = await carillon(['keys', 'list', '--domain', 'nowhere.test'], { environment });
-  assert.deepEqual([code, faults], [1, ['There is no account with the domain nowhere.test.']]);
+  const { code, stderrLines } = await runCarillon(['keys', 'list', '--domain', 'nowhere.test'], {
+    environment,
+  });
+  assert.deepEqual([code, stderrLines], [1, ['There is no account with the domain nowhere.test.']]);
   const user = ['keys', 'create', '--domain', 'acme.test', '--email', 'nobody@acme.test'];
-  const nobody = await carillon(user, { environment });
-  assert.deepEqual([nobody.code, nobody.faults], [1, ['The account has no user with nobody@acme.test.']]);
+  const nobody = await runCarillon(user, { environment });
+  assert.deepEqual([nobody.code, nobody.stderrLines], [1, ['The account has no user with nobody@acme.test.']]);
 });

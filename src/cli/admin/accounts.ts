@@ -1,31 +1,31 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
-import { record } from '../../delivery/outbox/record-occurrences.ts';
-import { expiryTime } from '../../durations.ts';
+import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
+import { expiryTimestamp } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import { parseId } from '../../http/fields/field.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { changeAccount, createAccount, parseDomain, parseZone } from '../../resources/accounts/actions.ts';
 import { insertInvitation, invitationLink } from '../../resources/invitations/invitations.ts';
-import { insertKey, revoke } from '../../resources/keys/keys.ts';
+import { insertKey, revokeLiveKey } from '../../resources/keys/keys.ts';
 import { findByEmail, insertUser } from '../../resources/users/users.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { removeMoved } from '../../transfer/remove.ts';
+import { removeExported } from '../../transfer/remove.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connect.ts';
-import { readEmail, readExpiry, readLine, readPermissions, readRole } from '../input/parse-flag.ts';
-import { addProgressOption, type ProgressFlags, progressOf } from '../output/progress.ts';
+import { readEmail, readExpiry, readPermissions, readPlainText, readRole } from '../input/parse-flag.ts';
+import { addProgressOption, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
 import { CliError } from '../output/screen.ts';
 import {
   addDatabaseOptions,
   type DatabaseFlags,
-  print,
+  printResult,
   withAccount,
   withExclusiveStore,
   withStore,
 } from './open-database.ts';
 
-type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
+type AccountUpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
 
 /** Registers the commands `carillon accounts …`. */
 export function addAccounts(program: Command): void {
@@ -42,7 +42,7 @@ export function addAccounts(program: Command): void {
       const account = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemRandom)),
       );
-      print(flags, { ...account, user_id: String(account.user_id) }, [
+      printResult(flags, { ...account, user_id: String(account.user_id) }, [
         `domain: ${account.domain}`,
         `user: ${account.user_id}`,
         `key: ${account.key}`,
@@ -61,18 +61,18 @@ export function addAccounts(program: Command): void {
     .action(deleteAccount);
 }
 
-async function updateAccount(flags: UpdateFlags): Promise<void> {
+async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
   const { companyName, timeZone } = flags;
   if (companyName === undefined && timeZone === undefined)
     throw new CliError(['Give --company-name, --time-zone or both.']);
   if (timeZone !== undefined && parseZone(timeZone) === undefined)
     throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is not one.`]);
   const change = {
-    ...(companyName === undefined ? {} : { company_name: readLine('--company-name', companyName, 255) }),
+    ...(companyName === undefined ? {} : { company_name: readPlainText('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),
   };
   const account = await withAccount(flags, (write) => changeAccount(write, change));
-  print(flags, account, [
+  printResult(flags, account, [
     `domain: ${account.domain}`,
     `company name: ${account.company_name}`,
     `time zone: ${account.time_zone}`,
@@ -80,15 +80,21 @@ async function updateAccount(flags: UpdateFlags): Promise<void> {
 }
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
-  const ports = { clock: systemClock, progress: progressOf(flags) };
+  const ports = { clock: systemClock, progress: progressFromFlags(flags) };
   const rows = await withExclusiveStore(flags, (store) =>
-    removeMoved({ ...ports, store }, flags.exported, flags.domain),
+    removeExported({ ...ports, store }, flags.exported, flags.domain),
   );
-  print(flags, { domain: flags.domain, rows }, [`removed: ${flags.domain}, ${rows} rows`]);
+  printResult(flags, { domain: flags.domain, rows }, [`removed: ${flags.domain}, ${rows} rows`]);
 }
 
 type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
-type UserFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
+type UserCreateFlags = DatabaseFlags & {
+  domain: string;
+  email: string;
+  role: string;
+  firstName: string;
+  lastName: string;
+};
 
 /** Registers the commands `carillon users …`. */
 export function addUsers(program: Command): void {
@@ -100,7 +106,7 @@ export function addUsers(program: Command): void {
     .option('--role <role>', 'member, admin or owner.', 'member')
     .option('--first-name <name>', 'First name.', '')
     .option('--last-name <name>', 'Last name.', '')
-    .action(async (flags: UserFlags) => {
+    .action(async (flags: UserCreateFlags) => {
       const email = readEmail(flags.email);
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {
@@ -109,26 +115,26 @@ export function addUsers(program: Command): void {
         const created = await insertUser(write, {
           email,
           role,
-          first_name: readLine('--first-name', flags.firstName, 100),
-          last_name: readLine('--last-name', flags.lastName, 100),
+          first_name: readPlainText('--first-name', flags.firstName, 100),
+          last_name: readPlainText('--last-name', flags.lastName, 100),
         });
-        record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
+        recordOccurrences(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;
       });
-      print(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
+      printResult(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
     });
   addBaseUrlOption(addDatabaseOptions(users.command('invite')))
     .description('Print a link with which a user sets a passphrase for the console.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
-    .action(invite);
+    .action(createInvitation);
 }
 
 /**
  * Creates an invitation and revokes the user's earlier ones. The user's passphrase and sessions stay valid until the
  * invitation is used.
  */
-async function invite(flags: InviteFlags): Promise<void> {
+async function createInvitation(flags: InviteFlags): Promise<void> {
   const baseUrl = readBaseUrl(flags);
   const email = readEmail(flags.email);
   const { token, expires_at } = await withAccount(flags, async (write) => {
@@ -137,17 +143,17 @@ async function invite(flags: InviteFlags): Promise<void> {
     return insertInvitation(write, user.user_id, systemRandom);
   });
   const invitation = { link: invitationLink(baseUrl, token), expires: formatTimestamp(expires_at) };
-  print(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
+  printResult(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }
 
-type CreateFlags = DatabaseFlags & {
+type KeyCreateFlags = DatabaseFlags & {
   domain: string;
   email: string;
   permissions?: string;
   expires?: string;
   label: string;
 };
-type ListFlags = DatabaseFlags & { domain: string; email?: string };
+type KeyListFlags = DatabaseFlags & { domain: string; email?: string };
 
 /** Registers the commands `carillon keys …`. */
 export function addKeys(program: Command): void {
@@ -170,32 +176,35 @@ export function addKeys(program: Command): void {
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--id <id>', 'The key.')
     .action(async (flags: DatabaseFlags & { domain: string; id: string }) => {
-      const done = await withAccount(flags, (write) => revoke(write, parseId(flags.id) ?? 0));
-      if (!done) throw new CliError([`There is no live key ${flags.id} in ${flags.domain}.`]);
-      print(flags, { id: flags.id, revoked: true }, [`revoked: ${flags.id}`]);
+      const isRevoked = await withAccount(flags, (write) => revokeLiveKey(write, parseId(flags.id) ?? 0));
+      if (!isRevoked) throw new CliError([`There is no live key ${flags.id} in ${flags.domain}.`]);
+      printResult(flags, { id: flags.id, revoked: true }, [`revoked: ${flags.id}`]);
     });
 }
 
-async function createKey(flags: CreateFlags): Promise<void> {
+async function createKey(flags: KeyCreateFlags): Promise<void> {
   const expiry = readExpiry(flags.expires);
-  const wanted = flags.permissions === undefined ? undefined : readPermissions(flags.permissions);
+  const requestedPermissions = flags.permissions === undefined ? undefined : readPermissions(flags.permissions);
   const issued = await withAccount(flags, async (write) => {
     const user = await findUser(write, flags.email);
-    const widest = permissionsOf(user.role);
-    const wider = (wanted ?? []).filter((permission) => !widest.includes(permission));
-    if (wider.length > 0) throw new CliError([`--permissions: a ${user.role} may not have ${wider.join(', ')}.`]);
+    const rolePermissions = permissionsOf(user.role);
+    const excessPermissions = (requestedPermissions ?? []).filter(
+      (permission) => !rolePermissions.includes(permission),
+    );
+    if (excessPermissions.length > 0)
+      throw new CliError([`--permissions: a ${user.role} may not have ${excessPermissions.join(', ')}.`]);
     const key = {
       userId: user.user_id,
-      label: readLine('--label', flags.label, 255),
-      permissions: wanted ?? widest,
-      expiresAt: expiryTime(expiry, write.now),
+      label: readPlainText('--label', flags.label, 255),
+      permissions: requestedPermissions ?? rolePermissions,
+      expiresAt: expiryTimestamp(expiry, write.now),
     };
     return insertKey(write, key, systemRandom);
   });
-  print(flags, { id: String(issued.id), key: issued.key }, [`id: ${issued.id}`, `key: ${issued.key}`]);
+  printResult(flags, { id: String(issued.id), key: issued.key }, [`id: ${issued.id}`, `key: ${issued.key}`]);
 }
 
-async function listKeys(flags: ListFlags): Promise<void> {
+async function listKeys(flags: KeyListFlags): Promise<void> {
   const rows = await withAccount(flags, async (write) => {
     const user = flags.email === undefined ? undefined : await findUser(write, flags.email);
     let query = write
@@ -223,7 +232,7 @@ async function listKeys(flags: ListFlags): Promise<void> {
     row.revoked ? 'revoked' : 'live',
     `last used ${row.last_used}`,
   ]);
-  print(flags, listed, lines);
+  printResult(flags, listed, lines);
 }
 
 async function findUser(write: AccountWrite, email: string) {

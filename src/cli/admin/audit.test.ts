@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { carillon, carillonJson } from '../../../test/kit/service/command.ts';
+import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
@@ -48,7 +48,7 @@ for (const { test, database } of stores) {
     assert.equal((await command('audit', '--since', '1h')).length, 9);
     assert.ok(!JSON.stringify(await command('audit')).includes(key));
 
-    const spoken = await carillon(['audit', '--domain', 'acme.test', '--action', 'key.revoked'], { environment });
+    const spoken = await runCarillon(['audit', '--domain', 'acme.test', '--action', 'key.revoked'], { environment });
     assert.match(
       spoken.stdout,
       new RegExp(`^20\\S+ \\S+\tacme\\.test\tkey\\.revoked\tkey ${id}\t\tcommand line\t{}\n$`),
@@ -59,9 +59,9 @@ for (const { test, database } of stores) {
       [['--action', 'toString'], /^--action must be one of account\.created, .*; toString is not one\.$/],
     ];
     for (const [args, line] of mistakes) {
-      const { code, faults } = await carillon(['audit', ...args], { environment });
-      assert.deepEqual([code, faults.length], [1, 1]);
-      assert.match(faults[0] ?? '', line);
+      const { code, stderrLines } = await runCarillon(['audit', ...args], { environment });
+      assert.deepEqual([code, stderrLines.length], [1, 1]);
+      assert.match(stderrLines[0] ?? '', line);
     }
   });
 }

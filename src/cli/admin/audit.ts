@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { auditActions, isAuditAction, listAudit } from '../../audit/actions.ts';
+import { auditActions, isAuditAction, listAuditEntries } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { parseDuration } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import { findAccount } from '../../resources/accounts/actions.ts';
+import { findAccountId } from '../../resources/accounts/actions.ts';
 import { CliError } from '../output/screen.ts';
-import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './open-database.ts';
+import { addDatabaseOptions, type DatabaseFlags, printResult, withStore } from './open-database.ts';
 
-type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
+type AuditFlags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
 
 /** Registers the command `carillon audit`. */
 export function addAudit(program: Command): void {
@@ -16,14 +16,14 @@ export function addAudit(program: Command): void {
     .option('--domain <host>', 'Only this account. Default: all accounts, and entries without an account.')
     .option('--since <duration>', 'Only this recent: 7d, 12h, 30m. Default: all.')
     .option('--action <action>', `Only this action: one of ${Object.keys(auditActions).join(', ')}.`)
-    .action(async (flags: Flags) => {
+    .action(async (flags: AuditFlags) => {
       const since = readSince(flags.since);
       const action = readAction(flags.action);
       const rows = await withStore(flags, async ({ read }) => {
-        const accountId = flags.domain === undefined ? undefined : await findAccount(read, flags.domain);
+        const accountId = flags.domain === undefined ? undefined : await findAccountId(read, flags.domain);
         if (flags.domain !== undefined && accountId === undefined)
           throw new CliError([`There is no account with the domain ${flags.domain}.`]);
-        return listAudit(read, { accountId, action, since });
+        return listAuditEntries(read, { accountId, action, since });
       });
       const listed = rows.map((row) => ({
         id: String(row.audit_id),
@@ -46,7 +46,7 @@ export function addAudit(program: Command): void {
         row.source,
         JSON.stringify(row.detail),
       ]);
-      print(flags, listed, lines);
+      printResult(flags, listed, lines);
     });
 }
 

@@ -18,17 +18,17 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
-import { copyOf, rowsOf } from '../../../test/kit/database/database.ts';
+import { copyDatabase, queryRows } from '../../../test/kit/database/database.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { carillon, carillonJson } from '../../../test/kit/service/command.ts';
-import { load, type Release, releases } from '../../../test/kit/service/packages.ts';
+import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
+import { loadRelease, type Release, releases } from '../../../test/kit/service/packages.ts';
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
-import { type Started, startProcess, startServiceProcess } from '../../../test/kit/service/service-process.ts';
+import { type StartedProcess, startProcess, startServiceProcess } from '../../../test/kit/service/service-process.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { newestVersion } from '../../store/migrate.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-const tables = (path: string) => {
+const contentsOf = (path: string) => {
   const database = new DatabaseSync(path, { readOnly: true });
   const row = database
     .prepare('select (select count(*) from events) as events, (select max(version) from migrations) as version')
@@ -37,7 +37,7 @@ const tables = (path: string) => {
   return { ...row };
 };
 
-async function filled(context: Cleanup, events: number) {
+async function startFilledService(context: Cleanup, events: number) {
   const folder = temporaryFolder(context);
   const path = join(folder, 'carillon.db');
   const service = await startServiceProcess(context, `sqlite:${path}`);
@@ -46,7 +46,7 @@ async function filled(context: Cleanup, events: number) {
 }
 
 test('backup writes one complete file, readable only by its owner, while the service runs, and prints its contents', async (t) => {
-  const { folder, path, service, environment } = await filled(t, 5);
+  const { folder, path, service, environment } = await startFilledService(t, 5);
   const to = join(folder, 'copy.db');
   const said = await carillonJson(['backup', '--to', to], { environment });
   assert.deepEqual(
@@ -63,16 +63,16 @@ test('backup writes one complete file, readable only by its owner, while the ser
   );
   assert.ok(said.seconds >= 0 && said.seconds < 15);
   assert.equal(statSync(to).mode & 0o777, 0o600);
-  assert.deepEqual(tables(to), { events: 5, version: newestVersion() });
+  assert.deepEqual(contentsOf(to), { events: 5, version: newestVersion() });
   assert.deepEqual(
     readdirSync(folder).filter((file) => !file.startsWith('carillon.db')),
     ['copy.db'],
     'nothing beside it',
   );
   await service.carillon.events.create(event);
-  assert.deepEqual([tables(to).events, tables(path).events], [5, 6], 'a copy, and no link');
+  assert.deepEqual([contentsOf(to).events, contentsOf(path).events], [5, 6], 'a copy, and no link');
 
-  const spoken = await carillon(['backup'], { environment });
+  const spoken = await runCarillon(['backup'], { environment });
   const lines = `^file: .*carillon\\.db\\.backup-\\d{8}T\\d{6}\nsize: 0\\.\\d MiB\nversion: ${newestVersion()}\n`;
   assert.match(spoken.stdout, new RegExp(lines));
   mkdirSync(join(folder, 'backups'));
@@ -81,24 +81,24 @@ test('backup writes one complete file, readable only by its owner, while the ser
 });
 
 test('a backup contains what a killed service left in its write-ahead log', async (t) => {
-  const { folder, service, environment } = await filled(t, 3);
+  const { folder, service, environment } = await startFilledService(t, 3);
   await service.stop('SIGKILL');
   const to = join(folder, 'copy.db');
   await carillonJson(['backup', '--to', to], { environment });
-  assert.equal(tables(to).events, 3);
+  assert.equal(contentsOf(to).events, 3);
 });
 
 test('backup does not migrate an old database', async (t) => {
-  const path = load(t, releases[0] as Release);
+  const path = loadRelease(t, releases[0] as Release);
   const to = `${path}.copy`;
   const said = await carillonJson(['backup', '--database', `sqlite:${path}`, '--to', to]);
   assert.deepEqual([said.version, said.accounts, said.occurrences], [1, 2, 16]);
-  assert.deepEqual([tables(path).version, tables(to).version], [1, 1]);
+  assert.deepEqual([contentsOf(path).version, contentsOf(to).version], [1, 1]);
   assert.ok(!readdirSync(join(path, '..')).some((file) => file.includes('.before-')));
 });
 
 test('backup overwrites nothing, and reports errors in one line', async (t) => {
-  const { folder, path, service, environment } = await filled(t, 1);
+  const { folder, path, service, environment } = await startFilledService(t, 1);
   const there = join(folder, 'notes.txt');
   writeFileSync(there, 'Dear diary');
   const other = join(folder, 'text.db');
@@ -115,9 +115,9 @@ test('backup overwrites nothing, and reports errors in one line', async (t) => {
     [['--database', 'mysql:x'], /^--database must be sqlite: /],
   ];
   for (const [args, line] of mistakes) {
-    const { code, stdout, faults } = await carillon(['backup', ...args], { environment });
-    assert.deepEqual([code, stdout, faults.length], [1, '', 1], args.join(' '));
-    assert.match(faults[0] ?? '', line);
+    const { code, stdout, stderrLines } = await runCarillon(['backup', ...args], { environment });
+    assert.deepEqual([code, stdout, stderrLines.length], [1, '', 1], args.join(' '));
+    assert.match(stderrLines[0] ?? '', line);
   }
   assert.equal(statSync(there).size, 'Dear diary'.length);
   assert.ok(!existsSync(join(folder, 'none.db')));
@@ -125,7 +125,7 @@ test('backup overwrites nothing, and reports errors in one line', async (t) => {
 });
 
 test('a damaged database is not backed up: one line, and no file', async (t) => {
-  const { folder, path, service } = await filled(t, 1);
+  const { folder, path, service } = await startFilledService(t, 1);
   await service.stop('SIGTERM');
   const lost = join(folder, 'lost.db');
   copyFileSync(path, lost);
@@ -145,18 +145,18 @@ test('a damaged database is not backed up: one line, and no file', async (t) => 
     [torn, /^The database .*torn\.db cannot be read: database disk image is malformed\.$/],
   ] as const) {
     const to = `${damaged}.copy`;
-    const { code, faults } = await carillon(['backup', '--database', `sqlite:${damaged}`, '--to', to]);
-    assert.deepEqual([code, faults.length], [1, 1], damaged);
-    assert.match(faults[0] ?? '', line);
+    const { code, stderrLines } = await runCarillon(['backup', '--database', `sqlite:${damaged}`, '--to', to]);
+    assert.deepEqual([code, stderrLines.length], [1, 1], damaged);
+    assert.match(stderrLines[0] ?? '', line);
     assert.ok(!existsSync(to));
     assert.ok(!readdirSync(folder).some((file) => file.includes('.part-')));
   }
 });
 
-const beside = (folder: string, word: string) => readdirSync(folder).filter((file) => file.includes(word));
+const filesNamed = (folder: string, word: string) => readdirSync(folder).filter((file) => file.includes(word));
 
 /** Starts a service with two events: one from before a backup, and one created after the backup. */
-async function backedUp(context: Cleanup) {
+async function startBackedUpService(context: Cleanup) {
   const folder = temporaryFolder(context);
   const path = join(folder, 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
@@ -175,7 +175,7 @@ async function startAgain(context: Cleanup, database: string) {
   return started;
 }
 
-const namesIn = (path: string) => {
+const eventNamesIn = (path: string) => {
   const database = new DatabaseSync(path, { readOnly: true });
   const names = database.prepare('select event_name from events order by event_id').all();
   database.close();
@@ -183,7 +183,7 @@ const namesIn = (path: string) => {
 };
 
 test('C5 restore puts the backup in place, keeps the old file, and issues no id twice', async (t) => {
-  const { folder, path, backup, service, environment } = await backedUp(t);
+  const { folder, path, backup, service, environment } = await startBackedUpService(t);
   const bytes = readFileSync(backup);
   const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/x', event: 'new_task' });
   await service.stop('SIGTERM');
@@ -191,16 +191,16 @@ test('C5 restore puts the backup in place, keeps the old file, and issues no id 
   assert.deepEqual(Object.keys(said), ['database', 'from', 'kept', 'accounts', 'epoch']);
   // A new epoch starts at one million ids per second since 2025.
   assert.ok(said.epoch > 1_000 * (Date.now() - 60_000 - Date.UTC(2025, 0, 1)));
-  assert.deepEqual(namesIn(path), ['Before']);
-  assert.deepEqual(namesIn(said.kept), ['Before', 'Since']);
+  assert.deepEqual(eventNamesIn(path), ['Before']);
+  assert.deepEqual(eventNamesIn(said.kept), ['Before', 'Since']);
   assert.match(said.kept, /carillon\.db\.replaced-\d{8}T\d{6}$/);
   assert.deepEqual([statSync(path).mode & 0o777, statSync(said.kept).mode & 0o777], [0o600, 0o600]);
   assert.deepEqual(readFileSync(backup), bytes, 'the backup is only read');
-  assert.deepEqual(beside(folder, '.restoring'), []);
+  assert.deepEqual(filesNamed(folder, '.restoring'), []);
 
-  const [position] = await rowsOf(`sqlite:${path}`, 'select position, epoch_start from positions');
+  const [position] = await queryRows(`sqlite:${path}`, 'select position, epoch_start from positions');
   assert.deepEqual({ ...position }, { position: said.epoch, epoch_start: said.epoch });
-  const [entry] = await rowsOf(`sqlite:${path}`, "select * from audit where action = 'database.restored'");
+  const [entry] = await queryRows(`sqlite:${path}`, "select * from audit where action = 'database.restored'");
   assert.deepEqual(
     [entry.account_id, entry.source, JSON.parse(entry.detail)],
     [0, 'command line', { from: backup, epoch: said.epoch }],
@@ -221,27 +221,27 @@ test('C5 restore puts the backup in place, keeps the old file, and issues no id 
   assert.ok(
     Number((await post('hooks', { target_url: 'http://127.0.0.1:9/x', event: 'new_task' })).id) > Number(hook.id),
   );
-  const since = await rowsOf(`sqlite:${path}`, `select position from occurrences where record_id = ${next}`);
+  const since = await queryRows(`sqlite:${path}`, `select position from occurrences where record_id = ${next}`);
   assert.equal(since[0].position, said.epoch + 1);
 });
 
 test('restore fails while a service runs on the database, also through a link to it, and changes nothing', async (t) => {
-  const { folder, path, backup, service, environment } = await backedUp(t);
+  const { folder, path, backup, service, environment } = await startBackedUpService(t);
   symlinkSync(path, join(folder, 'link.db'));
   for (const database of [`sqlite:${path}`, `sqlite:${join(folder, 'link.db')}`]) {
-    const ended = await carillon(['restore', '--database', database, '--from', backup, '--force']);
-    assert.deepEqual([ended.code, ended.faults.length], [1, 1]);
-    assert.match(ended.faults[0] ?? '', /^Another service is running on .*\.db\.$/);
+    const ended = await runCarillon(['restore', '--database', database, '--from', backup, '--force']);
+    assert.deepEqual([ended.code, ended.stderrLines.length], [1, 1]);
+    assert.match(ended.stderrLines[0] ?? '', /^Another service is running on .*\.db\.$/);
   }
-  const alone = await carillon(['restore', '--after-restore'], { environment });
-  assert.match(alone.faults.join('\n'), /^Another service is running on .*\.db\.$/);
+  const alone = await runCarillon(['restore', '--after-restore'], { environment });
+  assert.match(alone.stderrLines.join('\n'), /^Another service is running on .*\.db\.$/);
   await service.carillon.events.create(event);
-  assert.equal(namesIn(path).length, 3);
-  assert.deepEqual(beside(folder, '.replaced-'), []);
+  assert.equal(eventNamesIn(path).length, 3);
+  assert.deepEqual(filesNamed(folder, '.replaced-'), []);
 });
 
 test('restore replaces a database only with --force and only by a backup; otherwise nothing changes', async (t) => {
-  const { folder, path, backup, service, environment } = await backedUp(t);
+  const { folder, path, backup, service, environment } = await startBackedUpService(t);
   await service.stop('SIGTERM');
   const text = join(folder, 'text.db');
   writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
@@ -265,16 +265,16 @@ test('restore replaces a database only with --force and only by a backup; otherw
   ];
   const files = readdirSync(folder).sort();
   for (const [args, line] of mistakes) {
-    const { code, stdout, faults } = await carillon(['restore', ...args], { environment });
-    assert.deepEqual([code, stdout, faults.length], [1, '', 1], args.join(' '));
-    assert.match(faults[0] ?? '', line);
+    const { code, stdout, stderrLines } = await runCarillon(['restore', ...args], { environment });
+    assert.deepEqual([code, stdout, stderrLines.length], [1, '', 1], args.join(' '));
+    assert.match(stderrLines[0] ?? '', line);
   }
   assert.deepEqual(readdirSync(folder).sort(), files);
-  assert.deepEqual(namesIn(path), ['Before', 'Since']);
+  assert.deepEqual(eventNamesIn(path), ['Before', 'Since']);
 });
 
 test('restore creates a missing database with its folder; no second first account is created', async (t) => {
-  const { folder, backup, service } = await backedUp(t);
+  const { folder, backup, service } = await startBackedUpService(t);
   const path = join(folder, 'elsewhere', 'carillon.db');
   const said = await carillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
   assert.equal(said.kept, null);
@@ -289,7 +289,7 @@ test('restore creates a missing database with its folder; no second first accoun
 });
 
 test('a damaged database is set aside unchanged, with its write-ahead log', async (t) => {
-  const { folder, path, backup, service, environment } = await backedUp(t);
+  const { folder, path, backup, service, environment } = await startBackedUpService(t);
   await service.stop('SIGKILL');
   assert.ok(existsSync(`${path}-wal`));
   // Overwrite both files: SQLite would recreate the database from the write-ahead log alone.
@@ -297,47 +297,47 @@ test('a damaged database is set aside unchanged, with its write-ahead log', asyn
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.equal(readFileSync(said.kept, 'utf8').slice(0, 3), 'xxx');
   assert.equal(readFileSync(`${said.kept}-wal`, 'utf8').slice(0, 3), 'xxx');
-  assert.deepEqual(namesIn(path), ['Before']);
-  assert.deepEqual(beside(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
+  assert.deepEqual(eventNamesIn(path), ['Before']);
+  assert.deepEqual(filesNamed(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
 });
 
 test('C20 a service does not start with a new database if an old write-ahead log exists; a restore sets the log aside', async (t) => {
-  const { folder, path, backup, service, environment } = await backedUp(t);
+  const { folder, path, backup, service, environment } = await startBackedUpService(t);
   await service.stop('SIGKILL');
   rmSync(path);
   const log = readFileSync(`${path}-wal`);
   assert.ok(log.length > 0);
-  const started = await carillon(['serve', '--port', '0'], { environment });
-  assert.deepEqual([started.code, started.stdout, started.faults.length], [1, '', 1]);
+  const started = await runCarillon(['serve', '--port', '0'], { environment });
+  assert.deepEqual([started.code, started.stdout, started.stderrLines.length], [1, '', 1]);
   assert.match(
-    started.faults[0] ?? '',
+    started.stderrLines[0] ?? '',
     /^The database .*carillon\.db is missing, but its log .*carillon\.db-wal is there/,
   );
   assert.deepEqual(readFileSync(`${path}-wal`), log, 'what it holds of the old database is kept');
   assert.ok(!existsSync(path));
   await carillonJson(['restore', '--from', backup], { environment });
-  assert.deepEqual(beside(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
-  const [kept = ''] = beside(folder, '-wal');
+  assert.deepEqual(filesNamed(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
+  const [kept = ''] = filesNamed(folder, '-wal');
   assert.deepEqual(readFileSync(join(folder, kept)), log);
-  assert.deepEqual(namesIn(path), ['Before']);
-  const [sound] = await rowsOf(`sqlite:${path}`, 'pragma integrity_check');
+  assert.deepEqual(eventNamesIn(path), ['Before']);
+  const [sound] = await queryRows(`sqlite:${path}`, 'pragma integrity_check');
   assert.equal(sound.integrity_check, 'ok');
 });
 
 test('a database that another process has open is not replaced', async (t) => {
-  const { path, backup, service, environment } = await backedUp(t);
+  const { path, backup, service, environment } = await startBackedUpService(t);
   await service.stop('SIGTERM');
   const open = new DatabaseSync(path);
   t.after(() => open.close());
   open.exec('pragma journal_mode = wal; begin; select * from events');
-  const { code, faults } = await carillon(['restore', '--from', backup, '--force'], { environment });
-  assert.deepEqual([code, faults.length], [1, 1]);
-  assert.match(faults[0] ?? '', /^Another process has .*carillon\.db open\. End it, and try again\.$/);
-  assert.deepEqual(namesIn(path), ['Before', 'Since']);
+  const { code, stderrLines } = await runCarillon(['restore', '--from', backup, '--force'], { environment });
+  assert.deepEqual([code, stderrLines.length], [1, 1]);
+  assert.match(stderrLines[0] ?? '', /^Another process has .*carillon\.db open\. End it, and try again\.$/);
+  assert.deepEqual(eventNamesIn(path), ['Before', 'Since']);
 });
 
 test('a backup of an older version is migrated during the restore, and itself stays unchanged', async (t) => {
-  const backup = load(t, releases[0] as Release);
+  const backup = loadRelease(t, releases[0] as Release);
   const path = join(temporaryFolder(t), 'carillon.db');
   chmodSync(backup, 0o400);
   await carillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
@@ -348,7 +348,7 @@ test('a backup of an older version is migrated during the restore, and itself st
     return row?.version;
   };
   assert.deepEqual([versionIn(backup), versionIn(path)], [1, newestVersion()]);
-  const [account] = await rowsOf(
+  const [account] = await queryRows(
     `sqlite:${path}`,
     'select count(*) as count from positions where epoch_start = position',
   );
@@ -361,33 +361,33 @@ for (const { test, serviceProcess } of stores) {
     const first = await serviceProcess(t);
     const { id } = await first.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const { event_id: told } = await first.carillon.events.create(event);
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     await first.carillon.hooks.delete(id);
     const { event_id: missed } = await first.carillon.events.create(event);
     assert.equal(await first.stop('SIGTERM'), 0);
-    const copy = await copyOf(t, first.database);
+    const copy = await copyDatabase(t, first.database);
 
-    const send = async (at: Started, path: string, body: Json): Promise<Json> => {
+    const send = async (at: StartedProcess, path: string, body: Json): Promise<Json> => {
       const headers = { ...first.headers, 'content-type': 'application/json' };
       return (await fetch(`${at.baseUrl}/v2/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json();
     };
     const lost = await startAgain(t, first.database);
     await send(lost, `hooks/${id}/restore`, {});
     const forgotten = (await send(lost, 'events', event)).data.event_id;
-    const before = (await target.arrived(3)).map((one) => Number(one.deliveryId));
+    const before = (await target.waitForArrivals(3)).map((one) => Number(one.deliveryId));
     assert.equal(await lost.stop('SIGTERM'), 0);
 
     const environment = { CARILLON_DATABASE: copy };
     const said = await carillonJson(['restore', '--after-restore'], { environment });
     assert.deepEqual(Object.keys(said), ['accounts', 'epoch']);
-    const [position] = await rowsOf(copy, 'select position, epoch_start from positions');
+    const [position] = await queryRows(copy, 'select position, epoch_start from positions');
     assert.deepEqual([position.position, position.epoch_start], [said.epoch, said.epoch]);
 
     const again = await startAgain(t, copy);
     const { data } = await send(again, 'events', event);
     assert.ok(Number(data.event_id) > said.epoch && Number(forgotten) < said.epoch);
     await send(again, `hooks/${id}/restore`, {});
-    const all = await target.arrived(5);
+    const all = await target.waitForArrivals(5);
     assert.deepEqual(
       all.map((one) => new URL(one.resourceUrl).pathname),
       [told, missed, forgotten, missed, data.event_id].map((one) => `/v2/events/${one}`),
@@ -396,8 +396,8 @@ for (const { test, serviceProcess } of stores) {
     for (const one of ids) assert.ok(one > said.epoch && !before.includes(one), `${one} was issued before`);
     const wanted = ['audit', '--domain', String(first.domain), '--action', 'database.restored'];
     assert.equal((await carillonJson(wanted, { environment })).length, 1);
-    const running = await carillon(['restore', '--after-restore'], { environment });
-    assert.deepEqual([running.code, running.faults.length], [1, 1]);
-    assert.match(running.faults[0] ?? '', /running on /);
+    const running = await runCarillon(['restore', '--after-restore'], { environment });
+    assert.deepEqual([running.code, running.stderrLines.length], [1, 1]);
+    assert.match(running.stderrLines[0] ?? '', /running on /);
   });
 }

@@ -1,12 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { auditInAccounts } from '../../audit/actions.ts';
+import { writeAuditEntriesAcrossAccounts } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
-import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
-import { COMMAND_LINE } from '../../permissions.ts';
-import { revokeEverything } from '../../resources/auth/revoke-access.ts';
-import { backUp, fileTimestamp, mebibytes } from '../../store/backup/backup.ts';
+import { countMissingRecords } from '../../delivery/maintenance/integrity-check.ts';
+import { COMMAND_LINE_ACTOR } from '../../permissions.ts';
+import { revokeAllSessionsAndInvitations } from '../../resources/auth/revoke-access.ts';
+import { backUpDatabase, fileTimestamp, mebibytes } from '../../store/backup/backup.ts';
 import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
 import { replaceDatabase } from '../../store/backup/restore.ts';
 import type { Sequences } from '../../store/sequences.ts';
@@ -15,7 +15,7 @@ import { CliError } from '../output/screen.ts';
 import {
   addDatabaseOptions,
   type DatabaseFlags,
-  print,
+  printResult,
   readDatabase,
   withCliErrors,
   withExclusiveStore,
@@ -36,16 +36,16 @@ export function addBackup(program: Command): void {
         ]);
       }
       const begun = systemClock.monotonic();
-      const to = nameFor(database.path, flags.to);
-      const { bytes, version, found } = await withCliErrors(() => backUp(database.path, to, inspectCopy));
+      const to = backupPath(database.path, flags.to);
+      const { bytes, version, checkResult } = await withCliErrors(() => backUpDatabase(database.path, to, inspectCopy));
       const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
-      print(flags, { file: to, bytes, version, ...found, seconds }, [
+      printResult(flags, { file: to, bytes, version, ...checkResult, seconds }, [
         `file: ${to}`,
         `size: ${mebibytes(bytes)}`,
         `version: ${version}`,
-        `accounts: ${found.accounts}`,
-        `occurrences: ${found.occurrences}`,
-        `position: ${found.position}`,
+        `accounts: ${checkResult.accounts}`,
+        `occurrences: ${checkResult.occurrences}`,
+        `position: ${checkResult.position}`,
         'verified: sound, and every occurrence has its record',
         `seconds: ${seconds}`,
       ]);
@@ -55,7 +55,7 @@ export function addBackup(program: Command): void {
 /**
  * Returns the path of the backup file. If `to` is omitted or names a folder, the file name contains the current time.
  */
-function nameFor(path: string, to: string | undefined): string {
+function backupPath(path: string, to: string | undefined): string {
   const name = `backup-${fileTimestamp(systemClock.now())}`;
   if (to === undefined) return `${path}.${name}`;
   return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
@@ -65,7 +65,7 @@ function nameFor(path: string, to: string | undefined): string {
  * Verifies the copy, and counts its accounts and occurrences. `position` is the highest feed position of any account.
  */
 async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
-  const missing = await countMissing(queries);
+  const missing = await countMissingRecords(queries);
   if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
   const positions = await queries
     .selectFrom('positions')
@@ -96,17 +96,17 @@ export function addRestore(program: Command): void {
         ]);
       }
       if (flags.from === undefined) throw new CliError(['Give the backup with --from.']);
-      return restoreFile(flags, database.path, flags.from);
+      return restoreFromFile(flags, database.path, flags.from);
     });
 }
 
-async function restoreFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
+async function restoreFromFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
-  const prepare = (tx: RestoreWrite, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
+  const prepare = (tx: RestoreTransaction, sequences: Sequences) => beginAuditedEpoch(tx, sequences, now, { from });
   const done = await withCliErrors(() =>
     replaceDatabase({ path, from, stamp: fileTimestamp(now), force: flags.force === true, prepare }),
   );
-  report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
+  printRestoreResult(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
 
 /** Begins a new epoch after the database was restored with other tools, such as pg_restore. */
@@ -114,29 +114,38 @@ async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();
   const epoch = await withExclusiveStore(flags, async (store) => {
-    const served = await store.sessions?.held();
+    const served = await store.clusterSession?.connectedNodes();
     if (served !== undefined && served.size > 0)
       throw new CliError(['Services are running on the database. Stop all of them first.']);
-    return store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' }));
+    return store.write((tx) => beginAuditedEpoch(tx, store.sequences, now, { from: 'by other means' }));
   });
-  report(flags, {}, epoch);
+  printRestoreResult(flags, {}, epoch);
 }
 
-type RestoreWrite = Pick<Tx, 'queries' | 'withCommit'>;
+type RestoreTransaction = Pick<Tx, 'queries' | 'withCommit'>;
 
-async function beginAndNote(tx: RestoreWrite, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
+async function beginAuditedEpoch(
+  tx: RestoreTransaction,
+  sequences: Sequences,
+  now: number,
+  detail: object,
+): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
-  await revokeEverything(tx.queries);
+  await revokeAllSessionsAndInvitations(tx.queries);
   const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
-  auditInAccounts(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
+  writeAuditEntriesAcrossAccounts(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE_ACTOR }], now);
   return epoch;
 }
 
-function report(flags: RestoreFlags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
+function printRestoreResult(
+  flags: RestoreFlags,
+  files: Readonly<Record<string, string | null>>,
+  { start, accounts }: Epoch,
+): void {
   const lines = Object.entries(files)
     .filter(([, file]) => file !== null)
     .map(([name, file]) => `${name}: ${file}`);
-  print(flags, { ...files, accounts, epoch: start }, [
+  printResult(flags, { ...files, accounts, epoch: start }, [
     ...lines,
     `accounts: ${accounts}`,
     `epoch: ${start}`,

@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { riskyOrigins } from '../../config/origins.ts';
-import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
-import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
+import { countMissingRecords } from '../../delivery/maintenance/integrity-check.ts';
+import type { ResolveName } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { mebibytes } from '../../store/backup/backup.ts';
-import { showDatabase } from '../../store/database-url.ts';
+import { formatDatabase } from '../../store/database-url.ts';
 import type { Inspection } from '../../store/inspection.ts';
 
 /** Result of one check. For a warning or a fault, the message says how to fix the problem. */
@@ -17,7 +17,7 @@ export type Finding = {
 };
 
 /** Input of all checks of `carillon doctor`. */
-export type Subject = {
+export type CheckInput = {
   readonly config: Config;
   /** Environment variables that are named like options but are not options. */
   readonly unknownOptions: readonly string[];
@@ -27,7 +27,7 @@ export type Subject = {
   readonly database: Inspection | string | undefined;
   readonly clock: Clock;
   /** Resolves host names. Undefined with `--offline`, so that checks which need the network are skipped. */
-  readonly resolve: Resolve | undefined;
+  readonly resolve: ResolveName | undefined;
 };
 
 const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message });
@@ -35,25 +35,25 @@ const warning = (check: string, message: string): Finding => ({ check, state: 'w
 const fault = (check: string, message: string): Finding => ({ check, state: 'fault', message });
 
 /** Runs all checks, in the order in which problems should be fixed. */
-export async function checkAll(subject: Subject): Promise<Finding[]> {
-  const { config, unknownOptions: unknownNames, database, clock, resolve } = subject;
+export async function checkAll(input: CheckInput): Promise<Finding[]> {
+  const { config, unknownOptions: unknownNames, database, clock, resolve } = input;
   return [
-    configuration(unknownNames),
-    ...baseUrl(config),
-    ...allowTargets(config),
-    ...corsOrigins(config),
-    ...(await storage(config, database, clock)),
-    await time(clock),
-    await egress(resolve),
+    checkConfiguration(unknownNames),
+    ...checkBaseUrl(config),
+    ...checkAllowedTargets(config),
+    ...checkCorsOrigins(config),
+    ...(await checkDatabase(config, database, clock)),
+    await checkSystemClock(clock),
+    await checkNameResolution(resolve),
   ];
 }
 
-function configuration(unknownNames: readonly string[]): Finding {
+function checkConfiguration(unknownNames: readonly string[]): Finding {
   if (unknownNames.length === 0) return ok('configuration', 'all options are valid');
   return warning('configuration', `${unknownNames.join(', ')}: not an option of Carillon; correct or remove it`);
 }
 
-function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
+function checkBaseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   const check = 'base address';
   if (baseUrl === undefined) return [ok(check, `http://${host}:${port}, because --base-url is not set`)];
   const url = new URL(baseUrl);
@@ -70,12 +70,12 @@ function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
 }
 
 /** Whether a rule allows an address range so wide that it is probably a mistake. */
-const isWide = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
+const isWideRange = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
 
-function allowTargets({ allowTargets: rules }: Config): Finding[] {
+function checkAllowedTargets({ allowTargets: rules }: Config): Finding[] {
   const check = 'targets';
   if (rules.length === 0) return [ok(check, 'private networks are blocked')];
-  const wide = rules.filter(isWide).map(({ text }) => text);
+  const wide = rules.filter(isWideRange).map(({ text }) => text);
   if (wide.length > 0)
     return [
       warning(
@@ -86,15 +86,15 @@ function allowTargets({ allowTargets: rules }: Config): Finding[] {
   return [ok(check, `open in addition to public addresses: ${rules.map(({ text }) => text).join(', ')}`)];
 }
 
-function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
+function checkCorsOrigins({ corsOrigins: origins }: Config): Finding[] {
   return riskyOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
 /** Minimum free disk space, in bytes. With less, a busy service may fill the disk within an hour. */
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
-async function storage(config: Config, database: Subject['database'], clock: Clock): Promise<Finding[]> {
-  const where = showDatabase(config.database);
+async function checkDatabase(config: Config, database: CheckInput['database'], clock: Clock): Promise<Finding[]> {
+  const where = formatDatabase(config.database);
   if (database === undefined)
     return [warning('database', `none at ${where} yet; carillon serve creates it, or correct --database`)];
   if (typeof database === 'string')
@@ -104,23 +104,23 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
         `${where} cannot be reached: ${database}; check --database, permissions, and that it is running`,
       ),
     ];
-  const { engine, bytes, place: location } = database;
+  const { engine, bytes, locationProblems: location } = database;
   const reached = `${where}, ${engine}, ${mebibytes(bytes)}`;
   return [
     location.length === 0
       ? ok('database', reached)
       : fault('database', `${location.join('; ')}; move it to a local disk`),
-    schema(database),
-    await integrity(database),
-    durability(config, database),
-    ...room(database),
-    ...clocks(database),
-    ...(await futureOccurrences(database, clock)),
+    checkSchema(database),
+    await checkIntegrity(database),
+    checkDurability(config, database),
+    ...checkDiskSpace(database),
+    ...checkDatabaseClock(database),
+    ...(await checkFutureOccurrences(database, clock)),
     ok('service', database.isServed ? 'running on the database' : 'not running on the database'),
   ];
 }
 
-function schema({ version, newest }: Inspection): Finding {
+function checkSchema({ version, newest }: Inspection): Finding {
   const check = 'schema';
   if (version > newest) return fault(check, `version ${version} is from a newer Carillon; update Carillon`);
   if (version < newest)
@@ -128,28 +128,28 @@ function schema({ version, newest }: Inspection): Finding {
   return ok(check, `version ${version}, up to date`);
 }
 
-const isReadable = ({ version, newest }: Inspection) => version > 0 && version <= newest;
+const isSchemaReadable = ({ version, newest }: Inspection) => version > 0 && version <= newest;
 
-async function integrity(database: Inspection): Promise<Finding> {
+async function checkIntegrity(database: Inspection): Promise<Finding> {
   const check = 'integrity';
   if (database.problems.length > 0)
     return fault(check, `${database.problems.join('; ')}; stop the service and restore the last good backup`);
-  const missing = isReadable(database) ? await countMissing(database.queries) : 0;
+  const missing = isSchemaReadable(database) ? await countMissingRecords(database.queries) : 0;
   if (missing > 0)
     return fault(check, `${missing} occurrences have no record: data was lost; restore the last good backup`);
   return ok(check, 'sound, and every occurrence has its record');
 }
 
-function durability({ durability: wanted }: Config, { weak }: Inspection): Finding {
+function checkDurability({ durability: requiredDurability }: Config, { weakSettings }: Inspection): Finding {
   const check = 'durability';
-  if (weak.length === 0) return ok(check, 'confirmed writes are on disk');
-  const message = `${weak.join(', ')}: confirmed writes may be lost in a power failure`;
-  return wanted === 'any'
+  if (weakSettings.length === 0) return ok(check, 'confirmed writes are on disk');
+  const message = `${weakSettings.join(', ')}: confirmed writes may be lost in a power failure`;
+  return requiredDurability === 'any'
     ? warning(check, `${message}, as --durability any allows`)
     : fault(check, `${message}; turn it on`);
 }
 
-function room({ freeBytes, bytes }: Inspection): Finding[] {
+function checkDiskSpace({ freeBytes, bytes }: Inspection): Finding[] {
   const check = 'disk';
   if (freeBytes === undefined) return [];
   const free = `${mebibytes(freeBytes)} free`;
@@ -164,7 +164,7 @@ function room({ freeBytes, bytes }: Inspection): Finding[] {
 /** Maximum tolerated clock difference. Above it, timestamps of different machines appear out of order. */
 const MAX_CLOCK_SKEW_MS = 2_000;
 
-function clocks({ clockAheadMs }: Inspection): Finding[] {
+function checkDatabaseClock({ clockAheadMs }: Inspection): Finding[] {
   if (clockAheadMs === undefined) return [];
   const apart = `${Math.round(Math.abs(clockAheadMs))} ms`;
   if (Math.abs(clockAheadMs) <= MAX_CLOCK_SKEW_MS)
@@ -174,8 +174,8 @@ function clocks({ clockAheadMs }: Inspection): Finding[] {
 }
 
 /** Reports a fault if the newest occurrence is in the future according to this machine's clock. */
-async function futureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
-  if (!isReadable(database) || database.problems.length > 0) return [];
+async function checkFutureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
+  if (!isSchemaReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries
     .selectFrom('occurrences')
     .select(({ fn }) => fn.max<number | null>('occurred_at').as('latest'))
@@ -193,7 +193,7 @@ async function futureOccurrences(database: Inspection, clock: Clock): Promise<Fi
 const CLOCK_SAMPLE_MS = 100;
 const [FIRST_YEAR, LAST_YEAR] = [2026, 2100];
 
-async function time(clock: Clock): Promise<Finding> {
+async function checkSystemClock(clock: Clock): Promise<Finding> {
   const check = 'time';
   const year = new Date(clock.now()).getUTCFullYear();
   if (year < FIRST_YEAR || year > LAST_YEAR)
@@ -207,18 +207,18 @@ async function time(clock: Clock): Promise<Finding> {
 }
 
 /** A reserved name that resolves on the public Internet (RFC 2606). */
-const PUBLIC_NAME = 'example.com';
+const PUBLIC_HOST_NAME = 'example.com';
 const DNS_TIMEOUT_MS = 3_000;
 
-async function egress(resolve: Resolve | undefined): Promise<Finding> {
+async function checkNameResolution(resolve: ResolveName | undefined): Promise<Finding> {
   const check = 'egress';
   if (resolve === undefined) return ok(check, 'not checked, because of --offline');
-  const resolved = await resolve(PUBLIC_NAME, DNS_TIMEOUT_MS);
-  if ('addresses' in resolved) return ok(check, `names resolve (${PUBLIC_NAME})`);
+  const resolved = await resolve(PUBLIC_HOST_NAME, DNS_TIMEOUT_MS);
+  if ('addresses' in resolved) return ok(check, `names resolve (${PUBLIC_HOST_NAME})`);
   if (resolved.failure === 'resolver_silent')
     return warning(
       check,
       'no DNS resolver answers: notifications wait until one does; check the resolvers of this machine',
     );
-  return warning(check, `${PUBLIC_NAME} does not resolve: public targets cannot be reached from this machine`);
+  return warning(check, `${PUBLIC_HOST_NAME} does not resolve: public targets cannot be reached from this machine`);
 }

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { startMailBox } from '../../../test/kit/network/mail.ts';
+import { startMailServer } from '../../../test/kit/network/mail.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { carillon, serve } from '../../../test/kit/service/command.ts';
+import { runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
@@ -16,11 +16,11 @@ import { loadConfig } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
-import { parseDatabase } from '../../store/database-url.ts';
-import { inspect } from '../../store/inspect.ts';
+import { parseDatabaseUrl } from '../../store/database-url.ts';
+import { inspectDatabase } from '../../store/inspect.ts';
 import type { Inspection } from '../../store/inspection.ts';
 import type { Queries } from '../../store/store.ts';
-import { checkAll, type Subject } from './doctor-checks.ts';
+import { type CheckInput, checkAll } from './doctor-checks.ts';
 
 /**
  * With this base URL the service does not count as a loopback service, so loopback targets are forbidden like private
@@ -29,9 +29,9 @@ import { checkAll, type Subject } from './doctor-checks.ts';
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
 
 /** Reads from the log of a service on which URL the service listens. */
-async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Promise<string> {
+async function listeningUrl({ stderrLog }: Awaited<ReturnType<typeof serve>>): Promise<string> {
   const said = () =>
-    logged()
+    stderrLog()
       .map(parsed)
       .find(({ event }) => event === 'started')?.url;
   return String(await eventually(said, (url) => url !== undefined));
@@ -41,25 +41,25 @@ test('C11 doctor target prints the address and the setting that allows it; with 
   const target = await startTarget(t);
   const url = target.at('/hook');
   const { host } = new URL(url);
-  const refused = await carillon(['doctor', 'target', url], { environment: PUBLIC });
+  const refused = await runCarillon(['doctor', 'target', url], { environment: PUBLIC });
   assert.equal(refused.code, 1);
   assert.equal(refused.stdout, '');
-  assert.equal(refused.faults.length, 1);
+  assert.equal(refused.stderrLines.length, 1);
   const [, address, name = '', value = ''] =
-    /^forbidden: (\S+) is not a public address; .* (CARILLON_\w+)=(\S+)$/.exec(refused.faults[0] ?? '') ?? [];
+    /^forbidden: (\S+) is not a public address; .* (CARILLON_\w+)=(\S+)$/.exec(refused.stderrLines[0] ?? '') ?? [];
   assert.equal(address, '127.0.0.1');
   assert.deepEqual([name, value], ['CARILLON_ALLOW_TARGETS', host.replace(':', '/32:')]);
 
-  const allowed = await carillon(['doctor', 'target', url], { environment: { ...PUBLIC, [name]: value } });
+  const allowed = await runCarillon(['doctor', 'target', url], { environment: { ...PUBLIC, [name]: value } });
   assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', faults: [] });
 
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
-  const listening = await whereItListens(started);
-  const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
+  const listening = await listeningUrl(started);
+  const auth = apiKey({ domain: String(started.greetingField('domain')), key: String(started.greetingField('key')) });
   const owner = new Carillon({ baseUrl: listening, auth });
   await owner.hooks.create({ target_url: url, event: 'new_client' });
   const { client_id } = await owner.clients.create({ client_name: 'ACME' });
-  const [told] = await target.arrived(1);
+  const [told] = await target.waitForArrivals(1);
   assert.equal(told?.resourceUrl, `https://calendar.example/v2/clients/${client_id}`);
 
   // The setting allows only this port of this address.
@@ -69,8 +69,8 @@ test('C11 doctor target prints the address and the setting that allows it; with 
 
 test('C11 without the setting the service rejects the same target, with one word to the caller', async (t) => {
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: PUBLIC });
-  const listening = await whereItListens(started);
-  const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
+  const listening = await listeningUrl(started);
+  const auth = apiKey({ domain: String(started.greetingField('domain')), key: String(started.greetingField('key')) });
   const owner = new Carillon({ baseUrl: listening, auth });
   await assert.rejects(owner.hooks.create({ target_url: 'http://127.0.0.1:9/hook', event: 'new_client' }), {
     code: 'invalid_input',
@@ -79,7 +79,7 @@ test('C11 without the setting the service rejects the same target, with one word
   // The explanation is in the operator's log and not in the response.
   const said = () =>
     started
-      .logged()
+      .stderrLog()
       .map(parsed)
       .find(({ event }) => event === 'target.forbidden');
   const line = await eventually(said, (found) => found !== undefined);
@@ -92,8 +92,8 @@ function parsed(line: string): Record<string, unknown> {
 
 test('doctor target extends the existing setting, and reports addresses that no setting allows', async () => {
   const environment = { CARILLON_ALLOW_TARGETS: 'intranet.test' };
-  const { faults } = await carillon(['doctor', 'target', 'http://10.1.2.3:8080/x'], { environment });
-  assert.match(faults.join('\n'), /CARILLON_ALLOW_TARGETS=intranet\.test,10\.1\.2\.3\/32:8080$/);
+  const { stderrLines } = await runCarillon(['doctor', 'target', 'http://10.1.2.3:8080/x'], { environment });
+  assert.match(stderrLines.join('\n'), /CARILLON_ALLOW_TARGETS=intranet\.test,10\.1\.2\.3\/32:8080$/);
 });
 
 test('doctor target reports an invalid address or configuration', async () => {
@@ -103,22 +103,22 @@ test('doctor target reports an invalid address or configuration', async () => {
     ['http://10.0.0.1/', { CARILLON_PORT: 'x' }, 'CARILLON_PORT must be a whole number from 0 to 65535.'],
   ];
   const ended = await Promise.all(
-    mistakes.map(([url, environment]) => carillon(['doctor', 'target', url], { environment })),
+    mistakes.map(([url, environment]) => runCarillon(['doctor', 'target', url], { environment })),
   );
   assert.deepEqual(
-    ended.map(({ code, faults }) => [code, faults]),
+    ended.map(({ code, stderrLines }) => [code, stderrLines]),
     mistakes.map(([, , line]) => [1, [line]]),
   );
 });
 
 test('X10 doctor signs in to the mail server, and sends a mail only with --mail-to', async (t) => {
-  const box = await startMailBox(t);
+  const box = await startMailServer(t);
   const environment = (password: string) => ({
     CARILLON_SMTP_URL: `smtp://carillon:${password}@127.0.0.1:${box.port}`,
     CARILLON_MAIL_FROM: 'bells@acme.test',
   });
   const mailLine = async (password: string, ...more: string[]) => {
-    const { stdout } = await carillon(['doctor', ...more], {
+    const { stdout } = await runCarillon(['doctor', ...more], {
       environment: environment(password),
       cwd: temporaryFolder(t),
     });
@@ -128,26 +128,26 @@ test('X10 doctor signs in to the mail server, and sends a mail only with --mail-
   assert.match(await mailLine(right), /^ok {7}mail +smtp:\/\/…@127\.0\.0\.1:\d+\?tls=off accepts the login$/);
   assert.match(await mailLine('wrong'), /^fault {4}mail .* accepts no mail: Invalid login: 535 .*; check --smtp-url/);
   assert.match(await mailLine(right, '--offline'), /not checked/);
-  assert.equal(box.seen.length, 0);
+  assert.equal(box.receivedMails.length, 0);
   assert.match(
     await mailLine(right, '--host', '::1', '--mail-to', 'me@acme.test'),
     /^ok .* accepted a mail to me@acme\.test$/,
   );
   assert.deepEqual(
-    box.taken.map(({ to, headers }) => [to, headers.get('subject')]),
+    box.acceptedMails.map(({ to, headers }) => [to, headers.get('subject')]),
     [['me@acme.test', 'Test mail from Carillon']],
   );
 });
 
 test('doctor prints one line per check, exits 0 without faults and 1 with one, and creates nothing', async (t) => {
   const cwd = temporaryFolder(t);
-  const none = await carillon(['doctor', '--offline'], { cwd });
-  assert.deepEqual([none.code, none.faults], [0, []]);
+  const none = await runCarillon(['doctor', '--offline'], { cwd });
+  assert.deepEqual([none.code, none.stderrLines], [0, []]);
   assert.match(none.stdout, /^warning {2}database {7}none at sqlite:data\/carillon\.db yet/m);
   assert.deepEqual(readdirSync(cwd), []);
 
   await serve(t, [], { cwd });
-  const running = await carillon(['doctor', '--offline', '--json'], { cwd });
+  const running = await runCarillon(['doctor', '--offline', '--json'], { cwd });
   assert.equal(running.code, 0);
   const findings: { check: string; state: string; message: string }[] = JSON.parse(running.stdout);
   assert.deepEqual(
@@ -168,18 +168,21 @@ test('doctor prints one line per check, exits 0 without faults and 1 with one, a
   );
   assert.match(findings.find(({ check }) => check === 'service')?.message ?? '', /^running on the database/);
 
-  const wrong = await carillon(['doctor', '--offline', '--port', 'x'], { cwd, environment: { CARILLON_HOST: '::' } });
+  const wrong = await runCarillon(['doctor', '--offline', '--port', 'x'], {
+    cwd,
+    environment: { CARILLON_HOST: '::' },
+  });
   assert.deepEqual([wrong.code, wrong.stdout.trim().split('\n').length], [1, 2]);
   const text = join(cwd, 'text.db');
   writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
-  const torn = await carillon(['doctor', '--offline', '--database', `sqlite:${text}`], { cwd });
+  const torn = await runCarillon(['doctor', '--offline', '--database', `sqlite:${text}`], { cwd });
   assert.equal(torn.code, 1);
   assert.match(
     torn.stdout,
     /^fault {4}database {7}sqlite:.*text\.db cannot be reached: file is not a database; check/m,
   );
   const away = ['doctor', '--offline', '--database', 'postgres://nobody:secret@127.0.0.1:1/x'];
-  const unreachable = await carillon(away, { cwd });
+  const unreachable = await runCarillon(away, { cwd });
   assert.equal(unreachable.code, 1);
   assert.match(unreachable.stdout, /^fault {4}database {7}postgres:.* cannot be reached: .*ECONNREFUSED/m);
   assert.doesNotMatch(unreachable.stdout, /secret/);
@@ -194,7 +197,7 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
 /**
  * Runs all checks, and returns the findings of one check as `state: message`. By default, the input has no problems.
  */
-async function found(check: string, subject: Partial<Subject>): Promise<string[]> {
+async function findingsOf(check: string, subject: Partial<CheckInput>): Promise<string[]> {
   const all = await checkAll({
     config: configOf({}),
     unknownOptions: [],
@@ -207,29 +210,29 @@ async function found(check: string, subject: Partial<Subject>): Promise<string[]
 }
 
 /** Newest schema version, which is the number of migrations. */
-const newest = readdirSync(new URL('../../store/migrations', import.meta.url)).filter((file) =>
+const newestSchemaVersion = readdirSync(new URL('../../store/migrations', import.meta.url)).filter((file) =>
   /^\d{4}_\w+\.sql$/.test(file),
 ).length;
 
-const nothing = { executeTakeFirst: async () => ({ latest: null }) };
+const noRows = { executeTakeFirst: async () => ({ latest: null }) };
 /** Inspection of a sound database. Its queries are a stub that finds no occurrence. */
-const sound: Inspection = {
+const soundInspection: Inspection = {
   engine: 'SQLite 3.53.0',
   version: 0,
   newest: 2,
-  weak: [],
+  weakSettings: [],
   problems: [],
   bytes: 1_048_576,
   freeBytes: 10 * 1_024 ** 3,
-  place: [],
+  locationProblems: [],
   clockAheadMs: undefined,
   isServed: false,
-  queries: nothing as unknown as Queries,
+  queries: noRows as unknown as Queries,
   close: async () => undefined,
 };
 
 test('doctor checks the base address and the allowed targets', async () => {
-  const at = (flags: Partial<Record<OptionName, string>>) => found('base address', { config: configOf(flags) });
+  const at = (flags: Partial<Record<OptionName, string>>) => findingsOf('base address', { config: configOf(flags) });
   assert.deepEqual(await at({}), ['ok: http://127.0.0.1:8080, because --base-url is not set']);
   const wildcard = { host: '0.0.0.0', baseUrl: 'http://localhost:8080' };
   assert.match(
@@ -243,7 +246,7 @@ test('doctor checks the base address and the allowed targets', async () => {
   assert.match((await at({ baseUrl: 'https://a.test' })).join(), /^warning: .* add it to --trust-proxy$/);
   assert.deepEqual(await at({ baseUrl: 'https://a.test', trustProxy: '127.0.0.1' }), ['ok: https://a.test']);
 
-  const open = (allowTargets: string) => found('targets', { config: configOf({ allowTargets }) });
+  const open = (allowTargets: string) => findingsOf('targets', { config: configOf({ allowTargets }) });
   assert.deepEqual(await open(''), ['ok: private networks are blocked']);
   assert.deepEqual(await open('10.0.0.0/8,intra.test'), [
     'ok: open in addition to public addresses: 10.0.0.0/8, intra.test',
@@ -252,35 +255,42 @@ test('doctor checks the base address and the allowed targets', async () => {
     (await open('10.1.2.3,0.0.0.0/0,::/0')).join(),
     /^warning: --allow-targets opens 0\.0\.0\.0\/0, ::\/0: /,
   );
-  const origins = (corsOrigins: string) => found('origins', { config: configOf({ corsOrigins }) });
+  const origins = (corsOrigins: string) => findingsOf('origins', { config: configOf({ corsOrigins }) });
   assert.deepEqual(await origins('https://app.example'), []);
   assert.match(
     (await origins('null,*')).join('\n'),
     /^warning: --cors-origins holds \*: every web page .*\nwarning: --cors-origins holds null: every web page /,
   );
-  assert.deepEqual(await found('configuration', { unknownOptions: ['CARILLON_PROT'] }), [
+  assert.deepEqual(await findingsOf('configuration', { unknownOptions: ['CARILLON_PROT'] }), [
     'warning: CARILLON_PROT: not an option of Carillon; correct or remove it',
   ]);
 });
 
 test('doctor checks the database: existence, integrity, schema, durability, file system and disk space', async () => {
-  const at = (check: string, differs: Partial<Inspection>) => found(check, { database: { ...sound, ...differs } });
-  assert.match((await found('database', {})).join(), /^warning: none at sqlite:data\/carillon\.db yet; /);
+  const at = (check: string, differs: Partial<Inspection>) =>
+    findingsOf(check, { database: { ...soundInspection, ...differs } });
+  assert.match((await findingsOf('database', {})).join(), /^warning: none at sqlite:data\/carillon\.db yet; /);
   assert.match(
-    (await found('database', { database: 'no route' })).join(),
+    (await findingsOf('database', { database: 'no route' })).join(),
     /^fault: .* cannot be reached: no route; check/,
   );
   assert.match((await at('database', {})).join(), /^ok: sqlite:data\/carillon\.db, SQLite 3\.53\.0, 1\.0 MiB$/);
-  assert.match((await at('database', { place: ['it lies on NFS'] })).join(), /^fault: it lies on NFS; move it/);
+  assert.match(
+    (await at('database', { locationProblems: ['it lies on NFS'] })).join(),
+    /^fault: it lies on NFS; move it/,
+  );
   assert.match((await at('schema', { version: 3 })).join(), /^fault: version 3 is from a newer Carillon.*; update/);
   assert.match((await at('schema', {})).join(), /^warning: version 0 of 2; the next start migrates it/);
   assert.match(
     (await at('integrity', { problems: ['row 1 missing'] })).join(),
     /^fault: row 1 missing; stop the service/,
   );
-  assert.match((await at('durability', { weak: ['fsync is off'] })).join(), /^fault: fsync is off: .*; turn it on$/);
-  const any = { config: configOf({ durability: 'any' }), database: { ...sound, weak: ['fsync is off'] } };
-  assert.match((await found('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
+  assert.match(
+    (await at('durability', { weakSettings: ['fsync is off'] })).join(),
+    /^fault: fsync is off: .*; turn it on$/,
+  );
+  const any = { config: configOf({ durability: 'any' }), database: { ...soundInspection, weak: ['fsync is off'] } };
+  assert.match((await findingsOf('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
   assert.match((await at('disk', { freeBytes: 1_000_000 })).join(), /^fault: 1\.0 MiB free; free disk space/);
   assert.match(
     (await at('disk', { bytes: 20 * 1_024 ** 3 })).join(),
@@ -298,7 +308,7 @@ test('doctor checks the database: existence, integrity, schema, durability, file
 
 test('doctor checks the clock: a plausible year and no jumps', async () => {
   const clock = testClock(Date.UTC(1970, 0, 1));
-  assert.match((await found('time', { clock })).join(), /^fault: the clock of this machine says 1970; set it/);
+  assert.match((await findingsOf('time', { clock })).join(), /^fault: the clock of this machine says 1970; set it/);
   let jump = 0;
   const jumping = {
     ...systemClock,
@@ -310,24 +320,27 @@ test('doctor checks the clock: a plausible year and no jumps', async () => {
       return () => undefined;
     },
   };
-  assert.match((await found('time', { clock: jumping })).join(), /^warning: the clock jumped by 60000 ms just now/);
-  assert.match((await found('time', {})).join(), /^ok: 2\d{3}-.*, and steady$/);
+  assert.match(
+    (await findingsOf('time', { clock: jumping })).join(),
+    /^warning: the clock jumped by 60000 ms just now/,
+  );
+  assert.match((await findingsOf('time', {})).join(), /^ok: 2\d{3}-.*, and steady$/);
 });
 
 test('doctor checks DNS, and an unreachable network does not crash it', async () => {
   const resolving = (failure: 'no_such_name' | 'resolver_silent') =>
-    found('egress', { resolve: async () => ({ failure }) });
-  assert.deepEqual(await found('egress', {}), ['ok: names resolve (example.com)']);
+    findingsOf('egress', { resolve: async () => ({ failure }) });
+  assert.deepEqual(await findingsOf('egress', {}), ['ok: names resolve (example.com)']);
   assert.match((await resolving('resolver_silent')).join(), /^warning: no DNS resolver answers: /);
   assert.match((await resolving('no_such_name')).join(), /^warning: example\.com does not resolve: /);
-  assert.deepEqual(await found('egress', { resolve: undefined }), ['ok: not checked, because of --offline']);
+  assert.deepEqual(await findingsOf('egress', { resolve: undefined }), ['ok: not checked, because of --offline']);
 });
 
 for (const { test, name, database, testService } of stores) {
   const look = async (address: string) => {
-    const parsed = parseDatabase(address);
+    const parsed = parseDatabaseUrl(address);
     if ('fault' in parsed) throw new Error(parsed.fault);
-    return inspect(parsed.value, systemClock.now);
+    return inspectDatabase(parsed.value, systemClock.now);
   };
 
   test('doctor finds no faults in a sound database, shows whether a service runs on it, and changes nothing', async (t) => {
@@ -337,12 +350,15 @@ for (const { test, name, database, testService } of stores) {
     await empty?.close();
 
     const carillon = await testService(t, { database: address });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     await owner.carillon.events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
     const served = await look(address);
     assert.ok(served !== undefined);
     assert.equal(served.isServed, true);
-    assert.deepEqual([served.version, served.newest, served.problems, served.place], [newest, newest, [], []]);
+    assert.deepEqual(
+      [served.version, served.newest, served.problems, served.locationProblems],
+      [newestSchemaVersion, newestSchemaVersion, [], []],
+    );
     assert.ok(served.bytes > 100_000);
     const findings = await checkAll({
       config: configOf({}),
@@ -362,7 +378,7 @@ for (const { test, name, database, testService } of stores) {
 
   test('C16 doctor finds an occurrence without its record, and one in the future', async (t) => {
     const address = await database(t);
-    const store = await openAt(t, address);
+    const store = await openStoreAt(t, address);
     await store.write(async (tx) => {
       await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, systemClock.now(), systemRandom);
       const occurrence = { account_id: 1, user_id: 1, kind: 'new_event' };
@@ -378,7 +394,7 @@ for (const { test, name, database, testService } of stores) {
     const inspection = await look(address);
     assert.ok(inspection !== undefined);
     t.after(() => inspection.close());
-    const at = (check: string) => found(check, { database: inspection });
+    const at = (check: string) => findingsOf(check, { database: inspection });
     assert.match((await at('integrity')).join(), /^fault: 1 occurrences have no record: /);
     assert.match((await at('clock')).join(), /^fault: the newest occurrence is 3\d{3} s in the future: /);
   });

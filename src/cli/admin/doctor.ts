@@ -3,16 +3,16 @@ import { systemClock } from '../../clock.ts';
 import { loadConfig, unknownVariables } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
-import { createSsrfGuard, parseTarget, refusalText } from '../../delivery/transport/ssrf-guard.ts';
+import { createSsrfGuard, explainForbiddenTarget, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
-import type { Location } from '../../store/database-url.ts';
-import { inspect } from '../../store/inspect.ts';
+import type { DatabaseLocation } from '../../store/database-url.ts';
+import { inspectDatabase } from '../../store/inspect.ts';
 import { CliError, stdout } from '../output/screen.ts';
 import { addServeOptions } from '../server/serve.ts';
-import { checkAll, type Finding, type Subject } from './doctor-checks.ts';
+import { type CheckInput, checkAll, type Finding } from './doctor-checks.ts';
 import { checkMail } from './test-mail.ts';
 
-type Flags = Partial<Record<OptionName, string>> & {
+type DoctorFlags = Partial<Record<OptionName, string>> & {
   readonly json?: true;
   readonly offline?: true;
   readonly mailTo?: string;
@@ -25,20 +25,20 @@ export function addDoctor(program: Command): void {
     .option('--offline', 'Skip checks that need the network.')
     .option('--mail-to <address>', 'Send a test mail to this address.')
     .option('--json', 'Print JSON, for programs.')
-    .action(async (flags: Flags) => {
-      const findings = await examine(flags);
+    .action(async (flags: DoctorFlags) => {
+      const findings = await runAllChecks(flags);
       const width = Math.max(...findings.map(({ check }) => check.length));
       const lines = findings.map(
         ({ check, state, message }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${message}`,
       );
-      stdout.answer(flags, findings, lines);
+      stdout.printResult(flags, findings, lines);
       if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
     });
-  addTarget(doctor);
+  addTargetCommand(doctor);
 }
 
 /** Runs all checks. Must not throw: an error during a check is reported as a finding. */
-async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
+async function runAllChecks({ json: _json, offline, mailTo, ...flags }: DoctorFlags): Promise<readonly Finding[]> {
   const loaded = loadConfig({ flags, environment: process.env });
   if ('faults' in loaded) return loaded.faults.map((message) => ({ check: 'configuration', state: 'fault', message }));
   const { config } = loaded;
@@ -57,16 +57,16 @@ async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promi
   }
 }
 
-async function tryInspect(database: Location): Promise<Subject['database']> {
+async function tryInspect(database: DatabaseLocation): Promise<CheckInput['database']> {
   try {
-    return await inspect(database, systemClock.now);
+    return await inspectDatabase(database, systemClock.now);
   } catch (error) {
     const cause = error instanceof AggregateError ? error.errors[0] : error;
     return cause instanceof Error ? cause.message : String(cause);
   }
 }
 
-function addTarget(doctor: Command): void {
+function addTargetCommand(doctor: Command): void {
   doctor
     .command('target')
     .description(
@@ -83,14 +83,14 @@ function addTarget(doctor: Command): void {
       const check = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
         parsed.url,
       );
-      if ('failure' in check) throw new CliError([FAILURES[check.failure]]);
+      if ('failure' in check) throw new CliError([RESOLUTION_FAILURES[check.failure]]);
       // The line ends without a full stop, so that the setting at its end can be copied.
-      if (!check.allowed) throw new CliError([`forbidden: ${refusalText(check)}`]);
+      if (!check.allowed) throw new CliError([`forbidden: ${explainForbiddenTarget(check)}`]);
       stdout.print(`allowed: ${check.addresses.map(({ address }) => address).join(', ')}`);
     });
 }
 
-const FAILURES = {
+const RESOLUTION_FAILURES = {
   no_such_name: 'The name does not exist, or has no address. A hook may use it; each attempt fails until it resolves.',
   resolver_silent:
     'No DNS resolver answered. Check the resolvers of this machine; this does not count as a failure of the target.',

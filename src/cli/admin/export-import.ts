@@ -2,15 +2,15 @@ import { existsSync, rmSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
-import { exportTo, type Sink } from '../../transfer/export.ts';
-import type { Totals } from '../../transfer/format.ts';
+import { type ExportSink, exportTo } from '../../transfer/export.ts';
+import type { ExportTotals } from '../../transfer/format.ts';
 import { importFrom } from '../../transfer/import.ts';
 import { undoImport } from '../../transfer/remove.ts';
 import { addBaseUrlOption } from '../client/connect.ts';
 import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
-import { addProgressOption, grouped, type ProgressFlags, progressOf } from '../output/progress.ts';
-import { CliError, type Output, onOutputBroken, stderr, stdout, writeOut } from '../output/screen.ts';
-import { addDatabaseOptions, print, withExclusiveStore, withStore } from './open-database.ts';
+import { addProgressOption, formatCount, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
+import { CliError, type Output, onOutputError, stderr, stdout, writeUnescaped } from '../output/screen.ts';
+import { addDatabaseOptions, printResult, withExclusiveStore, withStore } from './open-database.ts';
 
 type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
@@ -22,25 +22,29 @@ export function addExport(program: Command): void {
     .option('--domain <host>', 'Only this account. Default: all accounts.')
     .action(async (flags: ExportFlags) => {
       const domain = flags.domain ?? null;
-      const progress = progressOf(flags);
-      const work = (sink: Sink) =>
+      const progress = progressFromFlags(flags);
+      const work = (sink: ExportSink) =>
         withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
-      if (flags.to === '-') return report(stderr, flags, await toStandardOutput(work));
-      report(stdout, flags, await toFile(flags.to, work));
+      if (flags.to === '-') return printTotals(stderr, flags, await writeToStandardOutput(work));
+      printTotals(stdout, flags, await writeToFile(flags.to, work));
     });
 }
 
 /** Prints the number of rows, in total and per table, and the checksum. */
-export function report(screen: Output, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: Totals): void {
+export function printTotals(
+  screen: Output,
+  flags: Pick<ProgressFlags, 'json'>,
+  { rows, tables, sha256 }: ExportTotals,
+): void {
   const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
   const filled = counts.filter(([, count]) => count > 0);
-  const lines = [...filled.map(([table, count]) => `${table}: ${grouped(count)}`), `rows: ${grouped(rows)}`];
+  const lines = [...filled.map(([table, count]) => `${table}: ${formatCount(count)}`), `rows: ${formatCount(rows)}`];
   const summary = { rows, tables: Object.fromEntries(counts), sha256 };
-  screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
+  screen.printResult(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
 /** Writes to `<path>.part` and renames the file when it is complete. A file with the final name is never partial. */
-async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
+async function writeToFile<T>(path: string, work: (sink: ExportSink) => Promise<T>): Promise<T> {
   if (existsSync(path)) throw new CliError([`${path} already exists.`]);
   const partPath = `${path}.part`;
   try {
@@ -56,22 +60,22 @@ async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promis
     }
   } catch (error) {
     rmSync(partPath, { force: true });
-    throw asCliError(error, path);
+    throw toCliError(error, path);
   }
 }
 
-async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
+async function writeToStandardOutput<T>(work: (sink: ExportSink) => Promise<T>): Promise<T> {
   if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
   // Ignore the error event of a broken pipe: the failing write reports the error as well.
-  onOutputBroken(() => undefined);
+  onOutputError(() => undefined);
   try {
-    return await work({ write: writeOut });
+    return await work({ write: writeUnescaped });
   } catch (error) {
-    throw asCliError(error, 'Standard output');
+    throw toCliError(error, 'Standard output');
   }
 }
 
-function asCliError(error: unknown, where: string): unknown {
+function toCliError(error: unknown, where: string): unknown {
   const isSystemError = error instanceof Error && 'syscall' in error;
   return isSystemError ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
 }
@@ -109,23 +113,23 @@ export function addImport(program: Command): void {
     )
     .option('--id-map <file>', 'With --from-api: map of old to new ids (default: carillon-from-<domain>.ids.jsonl).')
     .action(async (flags: ImportFlags) => {
-      if (flags.undo) return undo(flags);
+      if (flags.undo) return undoUnfinishedImport(flags);
       const { from, fromApi, resume = false } = flags;
       if (from !== undefined && fromApi !== undefined)
         throw new CliError(['--from and --from-api cannot be combined.']);
       if (fromApi !== undefined) return importFromApi(fromApi, flags);
       if (from === undefined)
         throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
-      const progress = progressOf(flags);
+      const progress = progressFromFlags(flags);
       const { end } = await withExclusiveStore(flags, (store) =>
         importFrom({ store, path: from, clock: systemClock, progress, resume }),
       );
-      report(stdout, flags, end);
+      printTotals(stdout, flags, end);
     });
 }
 
-async function undo(flags: ImportFlags): Promise<void> {
-  const ports = { clock: systemClock, progress: progressOf(flags) };
+async function undoUnfinishedImport(flags: ImportFlags): Promise<void> {
+  const ports = { clock: systemClock, progress: progressFromFlags(flags) };
   const rows = await withExclusiveStore(flags, (store) => undoImport({ ...ports, store }));
-  print(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
+  printResult(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
 }

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
-import { environmentName, options } from '../../config/options.ts';
+import { environmentVariableOf, options } from '../../config/options.ts';
 import { createLog } from '../../log.ts';
 import { Problem } from '../../problems.ts';
-import { findAccount } from '../../resources/accounts/actions.ts';
+import { findAccountId } from '../../resources/accounts/actions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
-import type { Location, OpenOptions } from '../../store/database-url.ts';
+import type { DatabaseLocation, StoreOptions } from '../../store/database-url.ts';
 import { openStore } from '../../store/open.ts';
 import { DatabaseLost, type Store, StoreError } from '../../store/store.ts';
-import { findUnfinished, unfinishedText } from '../../transfer/incomplete-transfers.ts';
+import { findIncompleteTransfer, incompleteTransferText } from '../../transfer/incomplete-transfers.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
-import { CliError, type Line, stdout } from '../output/screen.ts';
+import { CliError, type OutputLine, stdout } from '../output/screen.ts';
 
 /** Flags of commands that open the database directly. */
 export type DatabaseFlags = { readonly database?: string; readonly json?: true };
@@ -19,7 +19,7 @@ export type DatabaseFlags = { readonly database?: string; readonly json?: true }
 export function addDatabaseOptions(command: Command): Command {
   const { flag, shape, description, initial } = options.database;
   return command
-    .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentName(flag)}.`)
+    .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentVariableOf(flag)}.`)
     .option('--json', 'Print JSON, for programs.');
 }
 
@@ -28,9 +28,9 @@ export function addDatabaseOptions(command: Command): Command {
  * errors become a `CliError`. An unfinished import counts as such an error.
  */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
-  return opened(flags, 'command', async (store) => {
-    const unfinished = await findUnfinished(store.read);
-    if (unfinished !== undefined) throw new TransferError(unfinishedText(unfinished));
+  return openAndRun(flags, 'command', async (store) => {
+    const unfinished = await findIncompleteTransfer(store.read);
+    if (unfinished !== undefined) throw new TransferError(incompleteTransferText(unfinished));
     return work(store);
   });
 }
@@ -40,19 +40,23 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
  * starting during the work.
  */
 export async function withExclusiveStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
-  return opened(flags, 'service', work);
+  return openAndRun(flags, 'service', work);
 }
 
 /** Reads the location of the database from `--database`, the environment or the default. */
-export function readDatabase(flags: DatabaseFlags): Location {
+export function readDatabase(flags: DatabaseFlags): DatabaseLocation {
   const { flag, parse, initial } = options.database;
-  const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
+  const text = flags.database ?? (process.env[environmentVariableOf(flag)] || initial || '');
   const parsed = parse(text);
   if ('fault' in parsed) throw new CliError([`--${flag} ${parsed.fault}.`]);
   return parsed.value;
 }
 
-async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (store: Store) => Promise<T>): Promise<T> {
+async function openAndRun<T>(
+  flags: DatabaseFlags,
+  as: StoreOptions['as'],
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
   const database = readDatabase(flags);
   return withCliErrors(async () => {
     const store = await openStore({
@@ -92,7 +96,7 @@ export async function withAccount<T>(
 ): Promise<T> {
   return withStore(flags, (store) =>
     store.write(async (tx) => {
-      const accountId = await findAccount(tx.queries, flags.domain);
+      const accountId = await findAccountId(tx.queries, flags.domain);
       if (accountId === undefined) throw new CliError([`There is no account with the domain ${flags.domain}.`]);
       return work(new AccountWrite(tx, accountId, systemClock.now()));
     }),
@@ -100,6 +104,6 @@ export async function withAccount<T>(
 }
 
 /** Prints a result: as JSON with `--json`, otherwise as lines. */
-export function print(flags: DatabaseFlags, result: unknown, lines: readonly Line[]): void {
-  stdout.answer(flags, result, lines);
+export function printResult(flags: DatabaseFlags, result: unknown, lines: readonly OutputLine[]): void {
+  stdout.printResult(flags, result, lines);
 }

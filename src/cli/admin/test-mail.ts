@@ -1,8 +1,8 @@
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { isLoopback } from '../../loopback.ts';
-import { testMessage } from '../../mail/message.ts';
-import { isPlainAddress, type Post, type Sender, showMailServer } from '../../mail/smtp.ts';
+import { renderTestMessage } from '../../mail/message.ts';
+import { formatMailServer, isPlainAddress, type MailTransport, type Sender } from '../../mail/smtp.ts';
 import { baseUrlOf } from '../client/connect.ts';
 import type { Finding } from './doctor-checks.ts';
 
@@ -17,12 +17,12 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
   const check = 'mail';
   if (server === undefined || from === undefined)
     return to === undefined ? [] : [{ check, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
-  const where = showMailServer(server);
+  const where = formatMailServer(server);
   if (offline) return [{ check, state: 'ok', message: `${where}, not checked, because of --offline` }];
   if (to !== undefined && !isPlainAddress(to))
     return [{ check, state: 'fault', message: '--mail-to must be an address such as me@example.com' }];
-  const { createPost } = await import('../../mail/smtp.ts');
-  const post = createPost(server, from);
+  const { createMailTransport } = await import('../../mail/smtp.ts');
+  const post = createMailTransport(server, from);
   const failure = to === undefined ? await post.check() : await sendTestMail(post, from, to, baseUrlOf(config));
   if (failure !== undefined)
     return [
@@ -38,12 +38,22 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
 }
 
 /** Sends a test mail. Returns the reason if it fails, and undefined if it succeeds. */
-async function sendTestMail(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
+async function sendTestMail(
+  post: MailTransport,
+  from: Sender,
+  address: string,
+  baseUrl: string,
+): Promise<string | undefined> {
   const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
-  const letter = { ...testMessage(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
+  const message = {
+    ...renderTestMessage(baseUrl),
+    to: { name: '', address },
+    messageId,
+    date: new Date(systemClock.now()),
+  };
   const deadline = new AbortController();
   const cancel = systemClock.after(TIMEOUT_MS, () => deadline.abort());
-  const outcome = await post.send(letter, deadline.signal);
+  const outcome = await post.send(message, deadline.signal);
   cancel();
   return outcome.is === 'taken' ? undefined : outcome.reason;
 }

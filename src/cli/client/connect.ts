@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { Carillon, sending, transportedBy } from '../../../packages/sdk/src/carillon.ts';
+import { Carillon, createSend, transportOptionsOf } from '../../../packages/sdk/src/carillon.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import { type Authenticate, apiKey, type Send } from '../../../packages/sdk/src/transport.ts';
+import { apiKey, type CredentialsProvider, type Send } from '../../../packages/sdk/src/transport.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
-import { environmentName, options } from '../../config/options.ts';
+import { environmentVariableOf, options } from '../../config/options.ts';
 import { CliError } from '../output/screen.ts';
 import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
 
@@ -14,27 +14,31 @@ export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions
 /**
  * URL of a service, and the domain and key to call it with. `keySource` names the origin of the key in error messages.
  */
-export type Connection = {
+export type ConnectionSettings = {
   readonly service: string;
   readonly domain: string;
   readonly key: string;
-  readonly from: string;
+  readonly keySource: string;
 };
 
 /** Clients for one service: `carillon` has methods for each resource, and `send` sends a request to any path. */
-export type ResolvedConnection = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
+export type ServiceClient = {
+  readonly connection: ConnectionSettings;
+  readonly carillon: Carillon;
+  readonly send: Send;
+};
 
 /** Adds the options `--service`, `--domain`, `--key` and `--profile` to a command. */
 export function addConnectionOptions(command: Command): Command {
   for (const { flag, shape, description } of Object.values(connectionOptions)) {
-    const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentName(flag)}.`);
+    const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentVariableOf(flag)}.`);
     command.addOption(option.helpGroup('Connection:'));
   }
   return command;
 }
 
 /** Connection settings from flags and environment variables, before a saved profile is applied. */
-export type Given = {
+export type ConnectionInput = {
   readonly service: string | undefined;
   readonly domain: string | undefined;
   readonly key: string | undefined;
@@ -42,19 +46,20 @@ export type Given = {
 };
 
 /** Reads connection settings from flags and environment variables. An empty variable counts as not set. */
-export function readGiven(flags: ConnectionFlags): Given {
-  const given = (name: keyof ConnectionFlags) => flags[name] ?? (process.env[environmentName(name)] || undefined);
-  const service = given('service');
+export function readConnectionInput(flags: ConnectionFlags): ConnectionInput {
+  const readValue = (name: keyof ConnectionFlags) =>
+    flags[name] ?? (process.env[environmentVariableOf(name)] || undefined);
+  const service = readValue('service');
   return {
-    service: service === undefined ? undefined : readService(service),
-    domain: given('domain')?.trim().toLowerCase(),
-    key: given('key'),
-    profile: given('profile') ?? DEFAULT_PROFILE,
+    service: service === undefined ? undefined : readServiceUrl(service),
+    domain: readValue('domain')?.trim().toLowerCase(),
+    key: readValue('key'),
+    profile: readValue('profile') ?? DEFAULT_PROFILE,
   };
 }
 
 /** Validates and normalizes the URL of a service, without a trailing slash. */
-function readService(text: string): string {
+function readServiceUrl(text: string): string {
   const url = URL.parse(text);
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
     throw new CliError(['--service must be the address without /v2, such as http://127.0.0.1:8080.']);
@@ -64,8 +69,8 @@ function readService(text: string): string {
 }
 
 /** Resolves the connection from flags, environment and saved profile. The error names everything that is missing. */
-export function readConnection(flags: ConnectionFlags): Connection {
-  const { profile: name, ...given } = readGiven(flags);
+export function readConnectionSettings(flags: ConnectionFlags): ConnectionSettings {
+  const { profile: name, ...given } = readConnectionInput(flags);
   const saved = findProfile(name);
   if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
     throw new CliError([`There is no profile ${name}; carillon login --profile ${name} creates it.`]);
@@ -78,21 +83,21 @@ export function readConnection(flags: ConnectionFlags): Connection {
   if (domain === undefined || missing.length > 0)
     throw new CliError([`${missing.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
-    return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
+    return { service, domain, key: given.key, keySource: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
   // A saved key is only sent to the service and the domain that it was saved for, regardless of other flags.
   if (saved === undefined || saved.service !== service || saved.domain !== domain)
     throw new CliError([
       `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
     ]);
-  return { service, domain, key: saved.key, from: `profile ${name}` };
+  return { service, domain, key: saved.key, keySource: `profile ${name}` };
 }
 
-function resolve(connection: Connection): ResolvedConnection {
-  const options = { baseUrl: connection.service, auth: authenticateBy(connection) };
-  return { connection, carillon: new Carillon(options), send: sending(transportedBy(options)) };
+function createServiceClient(connection: ConnectionSettings): ServiceClient {
+  const options = { baseUrl: connection.service, auth: credentialsFor(connection) };
+  return { connection, carillon: new Carillon(options), send: createSend(transportOptionsOf(options)) };
 }
 
-function authenticateBy({ domain, key }: Connection): Authenticate {
+function credentialsFor({ domain, key }: ConnectionSettings): CredentialsProvider {
   try {
     return apiKey({ domain, key });
   } catch (error) {
@@ -103,33 +108,33 @@ function authenticateBy({ domain, key }: Connection): Authenticate {
 /** Runs work that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
 export async function withService<T>(
   flags: ConnectionFlags,
-  work: (resolved: ResolvedConnection) => Promise<T>,
+  work: (resolved: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  return withConnection(readConnection(flags), work);
+  return withConnection(readConnectionSettings(flags), work);
 }
 
 /** Like `withService`, for connection settings that are already known. */
 export async function withConnection<T>(
-  connection: Connection,
-  work: (resolved: ResolvedConnection) => Promise<T>,
+  connection: ConnectionSettings,
+  work: (resolved: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  const resolved = resolve(connection);
+  const client = createServiceClient(connection);
   try {
-    return await work(resolved);
+    return await work(client);
   } catch (error) {
-    if (error instanceof CarillonError) throw new CliError(explain(error, connection));
+    if (error instanceof CarillonError) throw new CliError(errorLines(error, connection));
     throw error;
   }
 }
 
 /** Returns the error lines for a failed call, one line for each problem. */
-function explain(error: CarillonError, { service, domain, from }: Connection): string[] {
+function errorLines(error: CarillonError, { service, domain, keySource }: ConnectionSettings): string[] {
   switch (error.code) {
     case 'unauthorized':
-      return [`${service} rejects this key for ${domain} (401; from ${from}).`];
+      return [`${service} rejects this key for ${domain} (401; from ${keySource}).`];
     case 'connection':
     case 'timeout':
-      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? Is --service right?`];
+      return [`${service} does not answer: ${joinLines(error.message)}. Is it running? Is --service right?`];
     case 'unexpected_answer':
       return [`${service} does not answer like Carillon. ${error.message}`];
     case 'invalid_input':
@@ -143,7 +148,7 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
 const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`);
 
 /** Joins the lines of a text, since OpenSSL messages contain line breaks. */
-const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
+const joinLines = (text: string) => text.trim().replace(/\s+/g, ' ');
 
 /** Returns the flag for a field or parameter, such as `--task-name` for `task_name`. */
 export function flagOf(field: string): string {
@@ -171,19 +176,19 @@ export const connectionOptions = {
 } as const;
 
 /** The option of `carillon listen` for the signing secret. */
-export const listenSecret = {
+export const listenSecretOption = {
   flag: 'secret',
   shape: 'whsec_…',
   description: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
 } as const;
 
 /** Name of the environment variable with the key of the source service, for `import --from-api`. */
-export const importKeyVariable = environmentName('import-key');
+export const importKeyVariableName = environmentVariableOf('import-key');
 
 /** Names of the environment variables of client commands. `carillon serve` does not report them as unknown. */
-export const connectionVariables: readonly string[] = [
-  ...[...Object.values(connectionOptions), listenSecret].map(({ flag }) => environmentName(flag)),
-  importKeyVariable,
+export const connectionVariableNames: readonly string[] = [
+  ...[...Object.values(connectionOptions), listenSecretOption].map(({ flag }) => environmentVariableOf(flag)),
+  importKeyVariableName,
 ];
 
 /** Flags of a command with the option `--base-url`. */
@@ -195,13 +200,13 @@ const { baseUrl, host, port } = options;
 export function addBaseUrlOption(command: Command): Command {
   return command.option(
     `--${baseUrl.flag} <${baseUrl.shape}>`,
-    `${baseUrl.description} Also ${environmentName(baseUrl.flag)}.`,
+    `${baseUrl.description} Also ${environmentVariableOf(baseUrl.flag)}.`,
   );
 }
 
 /** Reads the base URL of the service from `--base-url`, or derives it from the environment as `carillon serve` does. */
 export function readBaseUrl(flags: BaseUrlFlags): string {
-  const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
+  const names = [baseUrl, host, port].map(({ flag }) => environmentVariableOf(flag));
   const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
   if ('faults' in loaded) throw new CliError(loaded.faults);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carillonJson, carillon as command } from '../../../test/kit/service/command.ts';
+import { carillonJson, runCarillon as command } from '../../../test/kit/service/command.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 
@@ -9,7 +9,7 @@ sqlite.test(
   'X9 carillon import-calendar brings a file in, says what it left out, and says in a line what is wrong',
   async (t) => {
     const carillon = await sqlite.testService(t);
-    const { domain, key, carillon: own } = await carillon.account('acme.test');
+    const { domain, key, carillon: own } = await carillon.createAccount('acme.test');
     const { project_id } = await own.projects.create({ project_name: 'Bells' });
     const folder = temporaryFolder(t);
     const environment = {
@@ -27,7 +27,7 @@ sqlite.test(
     const first = await command(['import-calendar', good, '--project-id', project_id, '--time-zone', 'Europe/Zurich'], {
       environment,
     });
-    assert.deepEqual([first.code, first.faults], [0, []]);
+    assert.deepEqual([first.code, first.stderrLines], [0, []]);
     assert.match(
       first.stdout,
       /^created: 1, changed: 0, unchanged: 0, .*\ntimes with a zone are in Europe\/Zurich; .*\n1 LOCATION: An event has no field/,
@@ -45,9 +45,9 @@ sqlite.test(
       [file('half.ics', 'BEGIN:VCALENDAR\nBEGIN:VEVENT\n'), /--ics is not a calendar: line 2 begins VEVENT/],
     ];
     for (const [path, fault] of wrong) {
-      const { code, faults } = await command(['import-calendar', path], { environment });
-      assert.deepEqual([code, faults.length], [1, 1]);
-      assert.match(String(faults[0]), fault);
+      const { code, stderrLines } = await command(['import-calendar', path], { environment });
+      assert.deepEqual([code, stderrLines.length], [1, 1]);
+      assert.match(String(stderrLines[0]), fault);
     }
   },
 );

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { ImportReport } from '../../../packages/sdk/src/calendars.ts';
+import type { CalendarImportReport } from '../../../packages/sdk/src/calendars.ts';
 import { CliError, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
-type Flags = ConnectionFlags & {
+type ImportCalendarFlags = ConnectionFlags & {
   readonly json?: true;
   readonly projectId?: string;
   readonly timeZone?: string;
@@ -27,19 +27,19 @@ export function addImportCalendar(program: Command): void {
     .action(importCalendar);
 }
 
-async function importCalendar(file: string, flags: Flags): Promise<void> {
+async function importCalendar(file: string, flags: ImportCalendarFlags): Promise<void> {
   const input = {
-    ics: readText(file),
+    ics: readUtf8File(file),
     project_id: flags.projectId,
     time_zone: flags.timeZone,
     silent: flags.silent,
     again: flags.again,
   };
   const report = await withService(flags, ({ carillon }) => carillon.events.import(input));
-  stdout.answer(flags, report, linesOf(report));
+  stdout.printResult(flags, report, reportLines(report));
 }
 
-function readText(file: string): string {
+function readUtf8File(file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
@@ -49,7 +49,7 @@ function readText(file: string): string {
 }
 
 /** Formats the report as lines: the counts, and every part of the file that was not imported. */
-function linesOf(report: ImportReport): string[] {
+function reportLines(report: CalendarImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [
     `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here since: ${deleted}`,

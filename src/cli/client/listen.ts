@@ -1,14 +1,20 @@
 import type { Command } from 'commander';
-import type { Kind } from '../../../packages/sdk/src/api-types.ts';
+import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { systemClock } from '../../clock.ts';
-import { cursorFileOf, type Listener, readCursor, type SavedCursor, saveCursor } from '../listen/cursor-file.ts';
-import { Feed, goneMessage } from '../listen/feed.ts';
+import {
+  defaultCursorFile,
+  type ListenerIdentity,
+  readCursor,
+  type SavedCursor,
+  saveCursor,
+} from '../listen/cursor-file.ts';
+import { cursorGoneLines, FeedReader } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
 import { addListenOptions, type ListenFlags, type ListenSettings, readSettings } from '../listen/options.ts';
 import { Notices, occurrenceJson, printOccurrence } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
-import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
+import { addConnectionOptions, type ServiceClient, withService } from './connect.ts';
 
 /** Registers the command `carillon listen`. */
 export function addListen(program: Command): void {
@@ -31,7 +37,7 @@ export function addListen(program: Command): void {
 }
 
 async function listen(
-  resolved: ResolvedConnection,
+  resolved: ServiceClient,
   flags: ListenFlags,
   settings: ListenSettings,
   signal: AbortSignal,
@@ -42,16 +48,16 @@ async function listen(
   const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
   const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
   const notes = new Notices((line) => stderr.print(line));
-  const feed = new Feed(resolved, {
+  const feed = new FeedReader(resolved, {
     scope: flags.scope,
-    kind: onlyOne(wanted),
+    kind: singleKind(wanted),
     signal,
     clock: systemClock,
-    lost: (error) => notes.lost(service, error),
-    found: () => notes.found(service),
+    onUnreachable: (error) => notes.reportUnreachable(service, error),
+    onReachable: () => notes.reportReachable(service),
   });
-  const file = flags.cursorFile || cursorFileOf(listener);
-  const start = await startOf(flags, feed, file, listener);
+  const file = flags.cursorFile || defaultCursorFile(listener);
+  const start = await startPosition(flags, feed, file, listener);
   const behind = start === undefined ? 'from the oldest stored entry' : `after cursor ${start.cursor}`;
   const where = target === undefined ? '' : `, forwarding to ${target}`;
   stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Press Ctrl-C to stop.`);
@@ -65,12 +71,12 @@ async function listen(
           secret,
           onceEach,
           signal,
-          failed: (entry, result) => notes.failed(entry, target, result),
+          onFailedAttempt: (entry, result) => notes.reportFailure(entry, target, result),
         });
   await followFeed({ feed, forwarder, notes, wanted, file, listener, json }, start);
 }
 
-function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
+function singleKind(wanted: ReadonlySet<HookKind>): HookKind | undefined {
   const [only, ...more] = wanted;
   return more.length === 0 ? only : undefined;
 }
@@ -79,54 +85,54 @@ function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
  * Returns the start position, from the flags, the saved cursor or the end of the feed. Undefined means the oldest
  * stored entry.
  */
-async function startOf(
+async function startPosition(
   flags: ListenFlags,
-  feed: Feed,
+  feed: FeedReader,
   file: string,
-  listener: Listener,
+  listener: ListenerIdentity,
 ): Promise<SavedCursor | undefined> {
   if (flags.fromOldest) return undefined;
   if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
   const saved = flags.fromNow ? undefined : readCursor(file, listener);
   if (saved !== undefined) return saved;
-  const now = { cursor: await feed.end(), occurred_at: '' };
+  const now = { cursor: await feed.endCursor(), occurred_at: '' };
   // Save the cursor now, so that nothing is missed if the command stops before the first occurrence.
   saveCursor(file, listener, now);
   return now;
 }
 
-type ListenWork = {
-  readonly feed: Feed;
+type ListenContext = {
+  readonly feed: FeedReader;
   readonly forwarder: Forwarder | undefined;
   readonly notes: Notices;
   readonly wanted: ReadonlySet<string>;
   readonly file: string;
-  readonly listener: Listener;
+  readonly listener: ListenerIdentity;
   readonly json: boolean;
 };
 
 /** Handles occurrences in order, one at a time. The cursor moves after an occurrence was forwarded and printed. */
-async function followFeed(work: ListenWork, start: SavedCursor | undefined): Promise<void> {
-  const { feed, forwarder, notes, wanted, file, listener, json } = work;
-  let mark = start ?? { cursor: '', occurred_at: '' };
-  const move = (cursor: string, occurred_at = mark.occurred_at) => {
-    if (cursor !== mark.cursor) saveCursor(file, listener, { cursor, occurred_at });
-    mark = { cursor, occurred_at };
+async function followFeed(context: ListenContext, start: SavedCursor | undefined): Promise<void> {
+  const { feed, forwarder, notes, wanted, file, listener, json } = context;
+  let position = start ?? { cursor: '', occurred_at: '' };
+  const advance = (cursor: string, occurred_at = position.occurred_at) => {
+    if (cursor !== position.cursor) saveCursor(file, listener, { cursor, occurred_at });
+    position = { cursor, occurred_at };
   };
   try {
     for await (const { data, next } of feed.pages(start?.cursor)) {
       for (const entry of data.filter(({ kind }) => wanted.has(kind))) {
-        const [record, result] = await Promise.all([feed.record(entry), forwarder?.forward(entry)]);
-        if (result !== undefined) notes.hint(result);
+        const [record, result] = await Promise.all([feed.fetchRecord(entry), forwarder?.forward(entry)]);
+        if (result !== undefined) notes.explainOutcome(result);
         const received = { entry, record, forwarded: result };
         if (json) stdout.printJson(occurrenceJson(received));
         else printOccurrence(received, stdout);
-        move(entry.cursor, entry.occurred_at);
+        advance(entry.cursor, entry.occurred_at);
       }
-      move(next);
+      advance(next);
     }
   } catch (error) {
     if (!(error instanceof CarillonError) || error.code !== 'cursor_gone') throw error;
-    throw new CliError(goneMessage(mark, await feed.oldest()));
+    throw new CliError(cursorGoneLines(position, await feed.oldestEntry()));
   }
 }

@@ -4,17 +4,17 @@ import { askLine, askSecret } from '../input/prompt.ts';
 import { CliError, stdout } from '../output/screen.ts';
 import {
   addConnectionOptions,
-  type Connection,
   type ConnectionFlags,
+  type ConnectionSettings,
   connectionOptions,
   DEFAULT_SERVICE,
-  readConnection,
-  readGiven,
+  readConnectionInput,
+  readConnectionSettings,
   withConnection,
 } from './connect.ts';
-import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
+import { deleteProfile, profilesFile, saveProfile } from './profiles.ts';
 
-type Flags = ConnectionFlags & { readonly json?: true };
+type LoginFlags = ConnectionFlags & { readonly json?: true };
 
 /** Registers the command `carillon login`. */
 export function addLogin(program: Command): void {
@@ -23,15 +23,15 @@ export function addLogin(program: Command): void {
       'Save the URL of a service, a domain and a key, if the service accepts them. Prompts for the key without showing it, or reads it from standard input.',
     )
     .option('--json', 'Print JSON, for programs.')
-    .action(async (flags: Flags) => {
-      const given = readGiven(flags);
-      const service = given.service ?? DEFAULT_SERVICE;
-      const domain = given.domain ?? (await askDomain());
-      const key = given.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
-      const connection = { service, domain, key: key.trim(), from: 'this login' };
+    .action(async (flags: LoginFlags) => {
+      const input = readConnectionInput(flags);
+      const service = input.service ?? DEFAULT_SERVICE;
+      const domain = input.domain ?? (await askDomain());
+      const key = input.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
+      const connection = { service, domain, key: key.trim(), keySource: 'this login' };
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      saveProfile(given.profile, { service, domain, key: connection.key });
-      printUser(flags, connection, user, { profile: given.profile, saved: profilesFile() });
+      saveProfile(input.profile, { service, domain, key: connection.key });
+      printUser(flags, connection, user, { profile: input.profile, saved: profilesFile() });
     });
 }
 
@@ -43,10 +43,10 @@ export function addLogout(program: Command): void {
     .description('Delete a saved login. The key itself stays valid until it is revoked.')
     .addOption(new Option(`--${flag} <${shape}>`, description))
     .option('--json', 'Print JSON, for programs.')
-    .action((flags: Flags) => {
-      const { profile } = readGiven(flags);
-      if (!forgetProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
-      stdout.answer(flags, { profile, forgotten: true }, [`deleted: ${profile}`]);
+    .action((flags: LoginFlags) => {
+      const { profile } = readConnectionInput(flags);
+      if (!deleteProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
+      stdout.printResult(flags, { profile, forgotten: true }, [`deleted: ${profile}`]);
     });
 }
 
@@ -55,22 +55,22 @@ export function addWhoami(program: Command): void {
   addConnectionOptions(program.command('whoami'))
     .description('Show the service and the user of the login.')
     .option('--json', 'Print JSON, for programs.')
-    .action(async (flags: Flags) => {
-      const connection = readConnection(flags);
+    .action(async (flags: LoginFlags) => {
+      const connection = readConnectionSettings(flags);
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      printUser(flags, connection, user, { key: `from ${connection.from}` });
+      printUser(flags, connection, user, { key: `from ${connection.keySource}` });
     });
 }
 
 function printUser(
-  flags: Flags,
-  { service, domain }: Connection,
+  flags: LoginFlags,
+  { service, domain }: ConnectionSettings,
   user: User,
   more: Readonly<Record<string, string>>,
 ): void {
   const facts = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
   const lines = Object.entries(facts).map(([name, value]) => `${name}: ${value}`);
-  stdout.answer(flags, facts, lines);
+  stdout.printResult(flags, facts, lines);
 }
 
 async function askDomain(): Promise<string> {

@@ -4,13 +4,13 @@ import { apiRoutes } from '../../../test/kit/api/routes.ts';
 import { startDialogue } from '../../../test/kit/service/command.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
-import { toolsFor } from './mcp.ts';
+import { selectTools } from './mcp.ts';
 
-const namesOf = (flags: Parameters<typeof toolsFor>[0]) => toolsFor(flags).map(({ name }) => name);
+const namesOf = (flags: Parameters<typeof selectTools>[0]) => selectTools(flags).map(({ name }) => name);
 
 test('every route is a tool with its ids, parameters and fields, except those that return a secret', () => {
-  const tools = toolsFor({});
-  const left = apiRoutes.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.row, row)));
+  const tools = selectTools({});
+  const left = apiRoutes.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.route, row)));
   assert.deepEqual(left.map(({ method, path }) => `${method} ${path}`).sort(), [
     'POST /calendars',
     'POST /hooks/{hook_id}/secret',
@@ -19,8 +19,8 @@ test('every route is a tool with its ids, parameters and fields, except those th
   assert.equal(new Set(tools.map(({ name }) => name)).size, tools.length);
   for (const { name, verb, inputSchema } of tools) {
     assert.match(name, /^[a-z_]{1,64}$/);
-    const { ids, row } = verb;
-    const fields = [...ids, ...Object.keys(row.parameters), ...Object.keys(row.body?.properties ?? {})];
+    const { ids, route } = verb;
+    const fields = [...ids, ...Object.keys(route.parameters), ...Object.keys(route.body?.properties ?? {})];
     assert.deepEqual(Object.keys(inputSchema.properties), fields, name);
     assert.equal(new Set(fields).size, fields.length, `${name}: two fields of one name`);
   }
@@ -36,12 +36,12 @@ test('flags limit the tools to reading and to some resources', () => {
     'time_entries_list',
     'time_entries_show',
   ]);
-  assert.throws(() => toolsFor({ resourceTypes: 'events,bells' }), /bells is not one of events/);
+  assert.throws(() => selectTools({ resourceTypes: 'events,bells' }), /bells is not one of events/);
 });
 
 test('a program lists and calls the tools over standard input and output, with the permissions of the key', async (t) => {
   const service = await sqlite.testService(t);
-  const { carillon } = await service.account('acme.test');
+  const { carillon } = await service.createAccount('acme.test');
   const { key } = await carillon.keys.create({ permissions: ['events:read', 'events:write'], label: 'assistant' });
   const event = { event_name: 'Launch', start_date: '20270301', due_date: '20270301' };
   const made = await carillon.events.create(event);

@@ -10,7 +10,7 @@ export const DEFAULT_PROFILE = 'default';
 
 type Profiles = Readonly<Record<string, Profile>>;
 
-export const profilesFile = () => join(stateFolder('config'), 'profiles.json');
+export const profilesFile = () => join(xdgFolder('config'), 'profiles.json');
 
 export function findProfile(name: string): Profile | undefined {
   const profiles = readProfiles();
@@ -22,7 +22,7 @@ export function saveProfile(name: string, profile: Profile): void {
 }
 
 /** Deletes a profile. Returns whether the profile existed. */
-export function forgetProfile(name: string): boolean {
+export function deleteProfile(name: string): boolean {
   const { [name]: known, ...others } = readProfiles();
   if (known !== undefined) writeJsonFile(profilesFile(), others);
   return known !== undefined;
@@ -49,7 +49,7 @@ function isProfile(value: unknown): value is Profile {
 }
 
 /** Returns the folder for settings or state, as defined by the XDG Base Directory Specification. */
-export function stateFolder(purpose: 'config' | 'state'): string {
+export function xdgFolder(purpose: 'config' | 'state'): string {
   const [variable, fallback] =
     purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
   const folder = process.env[variable];
@@ -65,7 +65,7 @@ export function readJsonFile(path: string, parseError: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (errorCodeOf(error) === 'ENOENT') return undefined;
     if (error instanceof SyntaxError) throw new CliError([parseError]);
     throw new CliError([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
@@ -105,6 +105,6 @@ function syncFolder(folder: string): void {
   }
 }
 
-function codeOf(error: unknown): unknown {
+function errorCodeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

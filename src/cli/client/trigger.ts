@@ -2,18 +2,18 @@ import { type Command, Option } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { requiredOf } from '../../api-docs/schema-shape.ts';
+import { requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import { systemClock } from '../../clock.ts';
-import { hookKinds, type Kind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
+import { hookKinds, type OccurrenceKind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Output, stdout } from '../output/screen.ts';
 import { pathSegments } from '../resource-commands/command.ts';
-import { addFields, bodyOf, type FlagValues, flagValue } from '../resource-commands/flags.ts';
-import { type Verb, verbsOf } from '../resource-commands/verbs.ts';
-import { addConnectionOptions, type ConnectionFlags, flagOf, type ResolvedConnection, withService } from './connect.ts';
+import { addFieldFlags, bodyFromFlags, type FlagValues, flagValue } from '../resource-commands/flags.ts';
+import { type ResourceVerb, verbsOf } from '../resource-commands/verbs.ts';
+import { addConnectionOptions, type ConnectionFlags, flagOf, type ServiceClient, withService } from './connect.ts';
 
-type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
+type TriggerFlags = ConnectionFlags & FlagValues & { readonly json?: true };
 
 /** A record that the command created. */
 type CreatedRecord = {
@@ -28,18 +28,18 @@ export function addTrigger(program: Command, screen: Output = stdout): void {
   const trigger = program
     .command('trigger')
     .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
-  for (const kind of hookKinds) addKind(trigger, kind, screen);
+  for (const kind of hookKinds) addKindCommand(trigger, kind, screen);
 }
 
-function addKind(trigger: Command, kind: Kind, screen: Output): void {
-  const create = creationOf(resourceTypeOf(kind));
-  const completes = kind.startsWith('completed_');
+function addKindCommand(trigger: Command, kind: OccurrenceKind, screen: Output): void {
+  const create = findCreateVerb(resourceTypeOf(kind));
+  const isCompletion = kind.startsWith('completed_');
   const command = trigger
     .command(kind)
     .description(
       [
         create.description,
-        ...(completes ? ['Then completes it.'] : []),
+        ...(isCompletion ? ['Then completes it.'] : []),
         ...create.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
       ].join(' '),
     );
@@ -47,82 +47,86 @@ function addKind(trigger: Command, kind: Kind, screen: Output): void {
     command.addOption(
       new Option(`${flagOf(id)} <id>`, `The ${id} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
-  addFields(command, withoutRequired(create.row.body));
-  addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: Flags) => {
+  addFieldFlags(command, withOptionalFields(create.route.body));
+  addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
     await withService(flags, async (resolved) => {
-      const created = await make(resolved, resourceTypeOf(kind), flags);
+      const created = await createWithParents(resolved, resourceTypeOf(kind), flags);
       const last = created.at(-1);
       if (last === undefined) throw new Error('nothing was made');
-      if (completes) await resolved.send(completion(last, kind));
-      const hooks = await notifiedHooks(resolved, kind, flags);
-      screen.answer(flags, { kind, created, hooks: hooks?.map(summaryOf) ?? null }, linesOf(kind, created, hooks));
+      if (isCompletion) await resolved.send(completionCall(last, kind));
+      const hooks = await listNotifiedHooks(resolved, kind, flags);
+      screen.printResult(
+        flags,
+        { kind, created, hooks: hooks?.map(hookSummary) ?? null },
+        resultLines(kind, created, hooks),
+      );
     });
   });
 }
 
 /** Finds the verb that creates a record of this type. */
-function creationOf(resourceType: keyof typeof resourceTypes): Verb {
-  const create = verbsOf(pluralOf(resourceType)).find(({ word }) => word === 'create');
+function findCreateVerb(resourceType: keyof typeof resourceTypes): ResourceVerb {
+  const create = verbsOf(collectionOf(resourceType)).find(({ commandName }) => commandName === 'create');
   if (create === undefined) throw new Error(`nothing creates a ${resourceType}`);
   return create;
 }
 
-const pluralOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
+const collectionOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
 
 /** Makes all fields of a body schema optional, since the command generates missing values. */
-const withoutRequired = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
+const withOptionalFields = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
 /** Creates a record, and before it the parents that it needs. Returns all created records, parents first. */
-async function make(
-  resolved: ResolvedConnection,
+async function createWithParents(
+  resolved: ServiceClient,
   resourceType: keyof typeof resourceTypes,
   values: FlagValues,
 ): Promise<readonly CreatedRecord[]> {
-  const create = creationOf(resourceType);
+  const create = findCreateVerb(resourceType);
   const [parent] = create.ids;
   const givenParent = parent === undefined ? undefined : flagValue(values, parent);
   const parents =
     parent === undefined || givenParent !== undefined
       ? []
-      : await make(resolved, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
+      : await createWithParents(resolved, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
   const parentIds =
     parent === undefined ? [] : [givenParent === undefined ? (parents.at(-1)?.id ?? '') : String(givenParent)];
-  const body = { ...generatedValues(resourceType, create.row.body), ...bodyOf(create.row.body, values) };
+  const body = { ...generateValues(resourceType, create.route.body), ...bodyFromFlags(create.route.body, values) };
   const response = await resolved.send({ method: 'POST', path: pathSegments(create, parentIds), body });
   const record = fieldOf(response.body, 'data');
-  const textOf = (field: string) => String(fieldOf(record, field) ?? '');
+  const fieldText = (field: string) => String(fieldOf(record, field) ?? '');
   const location = response.headers.get('location') ?? '';
   return [
     ...parents,
     {
       resource: resourceType,
-      id: textOf(`${resourceType}_id`),
-      name: textOf(`${resourceType}_name`),
+      id: fieldText(`${resourceType}_id`),
+      name: fieldText(`${resourceType}_name`),
       resource_url: location,
     },
   ];
 }
 
 /** Generates values for the required fields: today for a date, a name for any other field. */
-function generatedValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
+function generateValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
   const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
   const valueFor = (field: string) =>
     String(schemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
-  return Object.fromEntries(requiredOf(body).map((field) => [field, valueFor(field)]));
+  return Object.fromEntries(requiredNamesOf(body).map((field) => [field, valueFor(field)]));
 }
 
-function completion({ id }: CreatedRecord, kind: Kind) {
-  const complete = verbsOf(pluralOf(resourceTypeOf(kind))).find(({ word }) => word === 'complete');
+function completionCall({ id }: CreatedRecord, kind: OccurrenceKind) {
+  const complete = verbsOf(collectionOf(resourceTypeOf(kind))).find(({ commandName }) => commandName === 'complete');
   if (complete === undefined) throw new Error(`nothing completes for ${kind}`);
-  return { method: 'PUT', path: pathSegments(complete, [id]), body: complete.sends } as const;
+  return { method: 'PUT', path: pathSegments(complete, [id]), body: complete.fixedBody } as const;
 }
 
 /** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */
-async function notifiedHooks(
-  { carillon }: ResolvedConnection,
-  kind: Kind,
-  flags: Flags,
+async function listNotifiedHooks(
+  { carillon }: ServiceClient,
+  kind: OccurrenceKind,
+  flags: TriggerFlags,
 ): Promise<readonly Hook[] | undefined> {
   const userId = flagValue(flags, 'user_id');
   const filter = userId === undefined ? {} : { user_id: String(userId) };
@@ -137,9 +141,13 @@ async function notifiedHooks(
   }
 }
 
-const summaryOf = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
+const hookSummary = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
-function linesOf(kind: Kind, created: readonly CreatedRecord[], hooks: readonly Hook[] | undefined): string[] {
+function resultLines(
+  kind: OccurrenceKind,
+  created: readonly CreatedRecord[],
+  hooks: readonly Hook[] | undefined,
+): string[] {
   const notified = hooks?.map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
   return [
     ...created.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),

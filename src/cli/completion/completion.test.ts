@@ -6,12 +6,12 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { programOf } from '../commands.ts';
-import { scripts, suggestions } from './completion.ts';
+import { createProgram } from '../commands.ts';
+import { completionScripts, suggestWords } from './completion.ts';
 
 const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
-const program = await programOf(() => true);
-const words = (...typed: string[]) => suggestions(program, typed).map(({ word }) => word);
+const program = await createProgram(() => true);
+const words = (...typed: string[]) => suggestWords(program, typed).map(({ word }) => word);
 
 test('commands, flags and values are suggested at their positions, from the registered commands', () => {
   assert.deepEqual(words('de'), ['deliveries']);
@@ -31,7 +31,7 @@ test('bash completes with it and evaluates nothing that was typed', async (t) =>
   const command = join(folder, 'carillon');
   writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
   chmodSync(command, 0o755);
-  writeFileSync(join(folder, 'script'), scripts.bash);
+  writeFileSync(join(folder, 'script'), completionScripts.bash);
   const made = join(folder, 'made');
   // Words as bash passes them when Tab is pressed: split at its word breaks, with the cursor at the last word.
   const asked = [

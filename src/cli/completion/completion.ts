@@ -7,24 +7,24 @@ export type Suggestion = { readonly word: string; readonly description: string }
 
 /** Registers the command `carillon completion`. */
 export function addCompletion(program: Command): void {
-  const shells = Object.keys(scripts);
+  const shells = Object.keys(completionScripts);
   const completion = program
     .command('completion')
     .description('Print a script that completes commands, flags and values: source <(carillon completion bash).');
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
-    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
-    stdout.printText(scripts[shell as keyof typeof scripts]);
+    if (!Object.hasOwn(completionScripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
+    stdout.printText(completionScripts[shell as keyof typeof completionScripts]);
   });
 }
 
 /** Implements `carillon complete -- <words>`, which the shell scripts call; the last word is the one being typed. */
 export function printSuggestions(program: Command, words: readonly string[]): void {
-  const typed = joined(words[0] === '--' ? words.slice(1) : words);
-  stdout.print(...suggestions(program, typed).map(({ word, description }) => [word, description]));
+  const typed = rejoinWords(words[0] === '--' ? words.slice(1) : words);
+  stdout.print(...suggestWords(program, typed).map(({ word, description }) => [word, description]));
 }
 
 /** Rejoins words that bash has split at `=` or `:`, such as `--state=live` and `localhost:80`. */
-function joined(words: readonly string[]): string[] {
+function rejoinWords(words: readonly string[]): string[] {
   const result: string[] = [];
   for (const word of words) {
     const isPart = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(result.at(-1) ?? '');
@@ -35,26 +35,29 @@ function joined(words: readonly string[]): string[] {
 }
 
 /** Returns suggestions for the last word, derived from the registered commands and options. */
-export function suggestions(program: Command, typed: readonly string[]): Suggestion[] {
+export function suggestWords(program: Command, typed: readonly string[]): Suggestion[] {
   const last = typed.at(-1) ?? '';
-  const { command, awaits, given } = resolve(program, typed.slice(0, -1));
+  const { command, awaits, given } = resolveWords(program, typed.slice(0, -1));
   const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
-  if (flag !== undefined) return valuesOf(optionOf(command, flag), value ?? '').map(prefixed(`${flag}=`));
-  if (awaits !== undefined) return valuesOf(awaits, last);
-  const words = last.startsWith('-') ? flagsOf(command) : [...commandsOf(command), ...choicesOf(command, given)];
+  if (flag !== undefined) return suggestValues(findOption(command, flag), value ?? '').map(addPrefix(`${flag}=`));
+  if (awaits !== undefined) return suggestValues(awaits, last);
+  const words = last.startsWith('-')
+    ? suggestFlags(command)
+    : [...suggestCommands(command), ...suggestChoices(command, given)];
   return words.filter(({ word }) => word.startsWith(last));
 }
 
 /**
  * Resolves the words to a command, the number of arguments given to it, and the option whose value comes next, if any.
  */
-function resolve(program: Command, words: readonly string[]) {
+function resolveWords(program: Command, words: readonly string[]) {
   let command = program;
   let awaits: Option | undefined;
   let given = 0;
   for (const word of words) {
     if (awaits !== undefined) awaits = undefined;
-    else if (word.startsWith('-')) awaits = word.includes('=') ? undefined : takesNext(optionOf(command, word));
+    else if (word.startsWith('-'))
+      awaits = word.includes('=') ? undefined : optionAwaitingValue(findOption(command, word));
     else {
       const next = command.commands.find((one) => one.name() === word);
       given = next === undefined ? given + 1 : 0;
@@ -64,34 +67,34 @@ function resolve(program: Command, words: readonly string[]) {
   return { command, awaits, given };
 }
 
-const optionOf = (command: Command, flag: string) =>
+const findOption = (command: Command, flag: string) =>
   command.options.find((option) => [option.long, option.short].includes(flag));
 
-const takesNext = (option: Option | undefined) => (option?.required ? option : undefined);
+const optionAwaitingValue = (option: Option | undefined) => (option?.required ? option : undefined);
 
-const prefixed = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
+const addPrefix = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
 
 /** Returns the possible values of an option. In a comma-separated list, the last element is completed. */
-function valuesOf(option: Option | undefined, typed: string): Suggestion[] {
+function suggestValues(option: Option | undefined, typed: string): Suggestion[] {
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
   const unused = words.filter((word) => !before.split(',').includes(word));
   return unused.map((word) => ({ word: before + word, description: '' })).filter(({ word }) => word.startsWith(typed));
 }
 
-function flagsOf(command: Command): Suggestion[] {
+function suggestFlags(command: Command): Suggestion[] {
   const options = [...command.options, new Option('--help', 'display help for command')];
   return options.map(({ long, description }) => ({ word: long ?? '', description: firstSentence(description) }));
 }
 
-function commandsOf(command: Command): Suggestion[] {
+function suggestCommands(command: Command): Suggestion[] {
   return command.commands.map((one) => ({
     word: one.name(),
     description: one.summary() || firstSentence(one.description()),
   }));
 }
 
-function choicesOf(command: Command, given: number): Suggestion[] {
+function suggestChoices(command: Command, given: number): Suggestion[] {
   return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, description: '' }));
 }
 
@@ -103,7 +106,7 @@ function firstSentence(description: string): string {
  * Completion scripts by shell. They call the program for suggestions, so they never become outdated. They pass the
  * typed words on unchanged and evaluate nothing.
  */
-export const scripts = {
+export const completionScripts = {
   bash: `# carillon: source <(carillon completion bash)
 _carillon() {
   local line

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { carillon, carillonJson, serve } from '../../../test/kit/service/command.ts';
-import { scriptedSource } from '../../../test/kit/service/import-from-api.ts';
+import { carillonJson, runCarillon, serve } from '../../../test/kit/service/command.ts';
+import { startScriptedSource } from '../../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { resourceTypes } from '../../import-from-api/resource-types.ts';
@@ -17,7 +17,7 @@ for (const { test: testOn, database, testService } of stores) {
       const into = await database(t);
       const first = await serve(t, ['--database', into]);
       const there = await testService(t);
-      const owner = await there.account('old.test');
+      const owner = await there.createAccount('old.test');
       const target = await startTarget(t);
       await owner.carillon.events.create({ event_name: 'Launch', start_date: '20270301', due_date: '20270302' });
       const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_task' });
@@ -27,14 +27,14 @@ for (const { test: testOn, database, testService } of stores) {
       const cwd = temporaryFolder(t);
       const from = ['import', '--from-api', `${there.baseUrl}/v2/`, '--domain', 'Old.test', '--database', into];
       const environment = { CARILLON_IMPORT_KEY: owner.key };
-      const running = await carillon(from, { cwd, environment });
+      const running = await runCarillon(from, { cwd, environment });
       assert.equal(running.code, 1);
-      assert.match(running.faults.at(-1) ?? '', /service is running/);
+      assert.match(running.stderrLines.at(-1) ?? '', /service is running/);
       assert.deepEqual(readdirSync(cwd), ['carillon-from-old.test.part']);
       await first.stop();
 
-      const done = await carillon(from, { cwd, environment });
-      assert.deepEqual([done.code, done.faults], [0, []]);
+      const done = await runCarillon(from, { cwd, environment });
+      assert.deepEqual([done.code, done.stderrLines], [0, []]);
       assert.match(
         done.stdout,
         /^domain: old\.test\nuser: \d+\nkey: carillon_\S+\nconsole: http:\S+\/#\/welcome\/\S+\n/,
@@ -49,8 +49,8 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(readdirSync(cwd), []);
       assert.equal(done.stdout.includes(owner.key), false);
 
-      const again = await carillon(from, { cwd, environment });
-      assert.match(again.faults.join(), /The domain old\.test is taken in this database: --as-domain gives/);
+      const again = await runCarillon(from, { cwd, environment });
+      assert.match(again.stderrLines.join(), /The domain old\.test is taken in this database: --as-domain gives/);
       const second = await carillonJson(
         [...from, '--as-domain', 'new.test', '--hooks', '--key-file', keyFile(cwd, owner.key)],
         { cwd },
@@ -75,7 +75,7 @@ for (const { test: testOn, database, testService } of stores) {
       const body = JSON.stringify({ event_name: 'x', start_date: '20270301', due_date: '20270301' });
       const made = await fetch(`${here.baseUrl}/v2/events`, { method: 'POST', headers, body });
       assert.equal(made.status, 201);
-      const [notified] = await target.arrived(1);
+      const [notified] = await target.waitForArrivals(1);
       assert.equal(notified?.resourceUrl, made.headers.get('location'));
       const audit = await carillonJson(['audit', '--domain', 'new.test', '--database', into]);
       const entry = audit.find(({ action }: { action: string }) => action === 'account.moved_in');
@@ -96,7 +96,7 @@ test('flags are parsed, and errors are one line that never contains the key', (t
   assert.equal(readSettings(BASE, { domain: 'a.test' }, variable).headers.key, 'from-environment');
   assert.equal(readSettings(BASE, { domain: 'a.test', keyFile: path }, variable).headers.key, 'from-file');
   assert.equal(readSettings(BASE, FLAGS, variable).headers.key, 'secret-key');
-  const clear = (address: string) => readSettings(address, FLAGS, {}).isInTheClear;
+  const clear = (address: string) => readSettings(address, FLAGS, {}).isUnencrypted;
   assert.deepEqual(['http://a.test', 'http://127.0.0.1:1', BASE].map(clear), [true, false, false]);
 
   const mistakes: [string, FromApiFlags, RegExp][] = [
@@ -133,8 +133,8 @@ test('an invalid source, a rejected key and a work file of another source are er
   const cwd = temporaryFolder(t);
   const into = `sqlite:${join(cwd, 'carillon.db')}`;
   const refuses = Object.fromEntries(resourceTypes.map(({ name }) => [name, 401]));
-  const closed = await scriptedSource(t, { lists: {}, singles: {}, refuses });
-  const empty = await scriptedSource(t, { lists: {}, singles: {} });
+  const closed = await startScriptedSource(t, { lists: {}, singles: {}, errorStatuses: refuses });
+  const empty = await startScriptedSource(t, { lists: {}, singles: {} });
   const mistakes: [string, string, RegExp][] = [
     [closed.base, 'a', /^The source accepts neither the key nor the domain: it returns 401 for everything\.$/],
     [empty.base, 'b', /^The source has no such API: it returns 404 for everything\./],
@@ -142,16 +142,16 @@ test('an invalid source, a rejected key and a work file of another source are er
   ];
   for (const [base, work, fault] of mistakes) {
     const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--work', work];
-    const { code, stdout, faults } = await carillon([...args, '--key', 'secret-key'], { cwd });
-    assert.deepEqual([code, stdout, faults.length], [1, '', 1], faults.join());
-    assert.match(faults[0] ?? '', fault);
+    const { code, stdout, stderrLines } = await runCarillon([...args, '--key', 'secret-key'], { cwd });
+    assert.deepEqual([code, stdout, stderrLines.length], [1, '', 1], stderrLines.join());
+    assert.match(stderrLines[0] ?? '', fault);
   }
 });
 
 test('unreadable hooks of the source do not fail the import; a report of another run is not overwritten', async (t) => {
   const cwd = temporaryFolder(t);
   const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
-  const { base } = await scriptedSource(t, {
+  const { base } = await startScriptedSource(t, {
     lists: { users: [owner] },
     singles: { user: owner },
     before(url, answer) {
@@ -163,15 +163,15 @@ test('unreadable hooks of the source do not fail the import; a report of another
   const into = `sqlite:${join(cwd, 'carillon.db')}`;
   const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--json'];
   const environment = { CARILLON_IMPORT_KEY: 'secret-key' };
-  const { code, stdout, faults } = await carillon(args, { cwd, environment });
-  assert.equal(code, 0, faults.join());
+  const { code, stdout, stderrLines } = await runCarillon(args, { cwd, environment });
+  assert.equal(code, 0, stderrLines.join());
   assert.match(JSON.parse(stdout).key, /^carillon_/);
-  assert.match(faults.join(), /\/v2\/hooks\S* returned something other than JSON/);
+  assert.match(stderrLines.join(), /\/v2\/hooks\S* returned something other than JSON/);
   const report = readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8');
   assert.match(report, /"resource":"users"/);
-  const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });
+  const again = await runCarillon([...args, '--as-domain', 'new.test'], { cwd, environment });
   assert.equal(again.code, 1);
-  assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl already exists: /);
+  assert.match(again.stderrLines.join(), /^carillon-from-old\.test\.report\.jsonl already exists: /);
   assert.equal(readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8'), report);
 });
 

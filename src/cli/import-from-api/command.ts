@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { note } from '../../audit/actions.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
-import { type MoveResult, moveIn } from '../../import-from-api/move.ts';
-import { hooksOf } from '../../import-from-api/rows.ts';
+import { type ImportAccountResult, importAccount } from '../../import-from-api/move.ts';
+import { listHooks } from '../../import-from-api/rows.ts';
 import { createSource } from '../../import-from-api/source.ts';
-import { Work } from '../../import-from-api/work-file.ts';
+import { WorkFile } from '../../import-from-api/work-file.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { parseDomain } from '../../resources/accounts/actions.ts';
@@ -15,13 +15,13 @@ import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { version } from '../../version.ts';
-import { print, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
-import { type BaseUrlFlags, importKeyVariable, readBaseUrl } from '../client/connect.ts';
+import { printResult, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
+import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client/connect.ts';
 import { readEmail } from '../input/parse-flag.ts';
-import { type ProgressFlags, progressOf } from '../output/progress.ts';
+import { type ProgressFlags, progressFromFlags } from '../output/progress.ts';
 import { CliError, stderr } from '../output/screen.ts';
-import { makeHooks } from './hooks.ts';
-import { answerOf, linesOf } from './report.ts';
+import { createHooks } from './hooks.ts';
+import { resultJson, resultLines } from './report.ts';
 
 /** Exit status if the account was imported, but some of its records were left out. */
 const EXIT_WITH_SKIPPED = 2;
@@ -32,23 +32,23 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const printLine = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
-  if (settings.isInTheClear) printLine(`${settings.base} is http: the key is sent unencrypted.`);
+  if (settings.isUnencrypted) printLine(`${settings.base} is http: the key is sent unencrypted.`);
   const source = createSource({ ...settings, clock: systemClock, print: printLine });
   await withCliErrors(async () => {
-    const work = new Work(paths.work);
+    const work = new WorkFile(paths.work);
     try {
       requireSameSource(work, { base: settings.base, from: settings.from }, paths);
-      const moved = await moveIn({
+      const moved = await importAccount({
         ...settings,
         source,
         work,
         print: printLine,
         clock: systemClock,
-        progress: progressOf(flags),
+        progress: progressFromFlags(flags),
         withStore: (job) => withStore(flags, job),
         withExclusiveStore: (job) => withExclusiveStore(flags, job),
       });
-      const hooks = await hooksOf(source).catch((error: unknown) => {
+      const hooks = await listHooks(source).catch((error: unknown) => {
         // The account is already imported, so unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
         printLine(error.message);
@@ -56,9 +56,9 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       });
       const account = { ...flags, domain };
       const { key, token } = await issueAccess(account, moved, settings.base);
-      const made = flags.hooks ? await makeHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
-      const arrival = { moved, key, link: invitationLink(consoleUrl, token), paths, hooks: made };
-      print(flags, answerOf(arrival), linesOf(arrival));
+      const hookResults = flags.hooks ? await createHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
+      const importResult = { moved, key, link: invitationLink(consoleUrl, token), paths, hooks: hookResults };
+      printResult(flags, resultJson(importResult), resultLines(importResult));
       work.remove();
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
       if (moved.leftOut > 0) process.exitCode = EXIT_WITH_SKIPPED;
@@ -75,14 +75,14 @@ function isSystemError(error: unknown): error is Error {
   return error instanceof Error && ('syscall' in error || 'errcode' in error);
 }
 
-type Paths = { readonly report: string; readonly idMap: string };
+type ReportPaths = { readonly report: string; readonly idMap: string };
 
 /**
  * Rejects a work file that belongs to another source. Also rejects report files of another run, which this run would
  * overwrite.
  */
-function requireSameSource(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
-  const stored = work.stored<typeof now>('source');
+function requireSameSource(work: WorkFile, now: { base: string; from: string }, { report, idMap }: ReportPaths): void {
+  const stored = work.readFact<typeof now>('source');
   const begun = stored ?? now;
   const existing = stored === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
   if (existing.length > 0)
@@ -91,13 +91,13 @@ function requireSameSource(work: Work, now: { base: string; from: string }, { re
     throw new CliError([
       `${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`,
     ]);
-  work.store('source', begun);
+  work.writeFact('source', begun);
 }
 
 /** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */
 async function issueAccess(
   flags: FromApiFlags & { readonly domain: string },
-  { ownerId, compared }: MoveResult,
+  { ownerId, compared }: ImportAccountResult,
   base: string,
 ): Promise<{ key: string; token: string }> {
   return withAccount(flags, async (write) => {
@@ -107,10 +107,14 @@ async function issueAccess(
       .where('users.user_id', '=', ownerId)
       .executeTakeFirstOrThrow();
     const records = Object.fromEntries(compared.map(({ resourceType, here }) => [resourceType, here]));
-    note(write, { action: 'account.moved_in', subject: `account ${flags.domain}`, detail: { from: base, ...records } });
+    writeAuditEntries(write, {
+      action: 'account.moved_in',
+      subject: `account ${flags.domain}`,
+      detail: { from: base, ...records },
+    });
     const role = user.role === 'owner' || user.role === 'admin' ? user.role : 'member';
-    const wanted = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };
-    const { key = '' } = await insertKey(write, wanted, systemRandom);
+    const keyInput = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };
+    const { key = '' } = await insertKey(write, keyInput, systemRandom);
     const { token } = await insertInvitation(write, ownerId, systemRandom);
     return { key: String(key), token };
   });
@@ -148,7 +152,7 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
     throw new CliError([
       `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is not one.`,
     ]);
-  const base = readBase(address);
+  const base = readSourceUrl(address);
   const { protocol, hostname } = new URL(base);
   const name = `carillon-from-${from.replace(/[^a-z0-9.-]/g, '_')}`;
   const paths = {
@@ -164,10 +168,10 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
     from,
     domain,
     paths,
-    isInTheClear: protocol === 'http:' && !isLoopback(hostname),
+    isUnencrypted: protocol === 'http:' && !isLoopback(hostname),
     headers: {
       key: readKey(flags, environment),
-      domain: readHeader('--domain', from),
+      domain: readHeaderValue('--domain', from),
       accept: 'application/json',
       'user-agent': agent,
     },
@@ -178,7 +182,7 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
   };
 }
 
-function readBase(address: string): string {
+function readSourceUrl(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === undefined || !isHttp || url.username + url.password + url.search + url.hash !== '')
@@ -191,12 +195,12 @@ function readBase(address: string): string {
  * (`-`) is not visible in the process list.
  */
 function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
-  const variable = environment[importKeyVariable];
+  const variable = environment[importKeyVariableName];
   if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file cannot be combined.']);
   const text = keyFile === undefined ? (key ?? variable) : readKeyFile(keyFile);
   if (text === undefined || text.trim() === '')
-    throw new CliError([`Give the key of the other service with --key-file, ${importKeyVariable} or --key.`]);
-  return readHeader('The key', text.trim());
+    throw new CliError([`Give the key of the other service with --key-file, ${importKeyVariableName} or --key.`]);
+  return readHeaderValue('The key', text.trim());
 }
 
 function readKeyFile(path: string): string {
@@ -207,7 +211,7 @@ function readKeyFile(path: string): string {
   }
 }
 
-function readHeader(what: string, text: string): string {
+function readHeaderValue(what: string, text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new CliError([`${what} must be visible ASCII characters, to be sent as a header.`]);
 }

@@ -2,8 +2,8 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { creation } from '../../http/fields/validate-body.ts';
-import type { ForeignHook } from '../../import-from-api/rows.ts';
+import { creationBodySpec } from '../../http/fields/validate-body.ts';
+import type { SourceHook } from '../../import-from-api/rows.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
@@ -13,35 +13,35 @@ import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/screen.ts';
 
 /** A hook of the source service, and whether the import created it here. */
-export type HookResult = ForeignHook & { readonly created: boolean; readonly reason?: string };
+export type HookResult = SourceHook & { readonly created: boolean; readonly reason?: string };
 
-const input = creation(hookInputFields);
+const hookInput = creationBodySpec(hookInputFields);
 
 /**
  * Creates hooks under the same rules as an API call, including the SSRF guard. A rejected hook is reported and not
  * created.
  */
-export async function makeHooks(
+export async function createHooks(
   flags: DatabaseFlags & { readonly domain: string },
   userId: number,
-  hooks: readonly ForeignHook[],
+  hooks: readonly SourceHook[],
   config: Config,
 ): Promise<readonly HookResult[]> {
   const results: HookResult[] = [];
   for (const hook of hooks) {
-    const reason = await makeHook(flags, userId, hook, config).then(() => undefined, reasonOf);
+    const reason = await createHook(flags, userId, hook, config).then(() => undefined, rejectionReason);
     results.push({ ...hook, created: reason === undefined, ...(reason !== undefined && { reason }) });
   }
   return results;
 }
 
-async function makeHook(
+async function createHook(
   flags: DatabaseFlags & { readonly domain: string },
   userId: number,
-  hook: ForeignHook,
+  hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  const wanted = input.read(hook);
+  const hookFields = hookInput.read(hook);
   const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),
@@ -51,11 +51,11 @@ async function makeHook(
   // Create the hook with the permissions of a member, which every user has.
   const owner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...owner, accountId: 0, permissions: new Set(permissionsOf('member')) };
-  await requireAllowedTarget(guard, caller, wanted, () => undefined);
-  await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, wanted));
+  await requireAllowedTarget(guard, caller, hookFields, () => undefined);
+  await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, hookFields));
 }
 
-function reasonOf(error: unknown): string {
+function rejectionReason(error: unknown): string {
   if (error instanceof Problem || error instanceof CliError) return error.message;
   throw error;
 }

@@ -1,6 +1,6 @@
-import { isPlain } from '../../control-characters.ts';
+import { hasNoControlCharacters } from '../../control-characters.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
-import { isText } from '../../http/fields/validate-body.ts';
+import { isValidText } from '../../http/fields/validate-body.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
 import { CliError } from '../output/screen.ts';
 
@@ -8,12 +8,12 @@ import { CliError } from '../output/screen.ts';
 
 export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();
-  if (/^[^\s@]+@[^\s@]+$/.test(email) && isPlain(email) && email.length <= 254) return email;
+  if (/^[^\s@]+@[^\s@]+$/.test(email) && hasNoControlCharacters(email) && email.length <= 254) return email;
   throw new CliError([`${flag} must be an e-mail address; ${text} is not one.`]);
 }
 
-export function readLine(flag: string, text: string, maxLength: number): string {
-  if (isText(text, 0, maxLength) && isPlain(text)) return text.trim();
+export function readPlainText(flag: string, text: string, maxLength: number): string {
+  if (isValidText(text, 0, maxLength) && hasNoControlCharacters(text)) return text.trim();
   throw new CliError([`${flag} must be a text of at most ${maxLength} characters without control characters.`]);
 }
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { readJsonFile, stateFolder, writeJsonFile } from '../client/profiles.ts';
+import { readJsonFile, writeJsonFile, xdgFolder } from '../client/profiles.ts';
 import { CliError } from '../output/screen.ts';
 
 /** Identity of a listener. Each listener has its own cursor file. */
-export type Listener = {
+export type ListenerIdentity = {
   readonly service: string;
   readonly domain: string;
   readonly user_id: string;
@@ -27,34 +27,35 @@ export type SavedCursor = {
 };
 
 /** Returns the default path of a listener's cursor file. */
-export function cursorFileOf(listener: Listener): string {
+export function defaultCursorFile(listener: ListenerIdentity): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
   const identity = [service, domain, user_id, forward_to, kinds, scope].join('\n');
   const name = createHash('sha256').update(identity).digest('hex');
-  return join(stateFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
+  return join(xdgFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
 }
 
 /** Fields that must match when a cursor file is read, since a cursor of another feed is invalid. */
-const feedIdentity = ['service', 'domain', 'user_id'] as const;
+const FEED_IDENTITY_FIELDS = ['service', 'domain', 'user_id'] as const;
 
 /** Whether a text has the form of a cursor. */
 export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
 /** Reads the saved position; undefined if there is none. Throws if the file belongs to another listener. */
-export function readCursor(path: string, listener: Listener): SavedCursor | undefined {
+export function readCursor(path: string, listener: ListenerIdentity): SavedCursor | undefined {
   const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
   const stored = readJsonFile(path, parseError);
   if (stored === undefined) return undefined;
-  const textOf = (name: string) => String(fieldOf(stored, name) ?? '');
-  const cursor = textOf('cursor');
-  if (!isCursor(cursor) || feedIdentity.some((name) => textOf(name) === '')) throw new CliError([parseError]);
-  const differing = feedIdentity.filter((name) => textOf(name) !== listener[name]);
-  if (differing.length === 0) return { cursor, occurred_at: textOf('occurred_at') };
-  const identity = differing.map((name) => `${name} ${textOf(name)}`).join(', ');
+  const storedText = (name: string) => String(fieldOf(stored, name) ?? '');
+  const cursor = storedText('cursor');
+  if (!isCursor(cursor) || FEED_IDENTITY_FIELDS.some((name) => storedText(name) === ''))
+    throw new CliError([parseError]);
+  const differing = FEED_IDENTITY_FIELDS.filter((name) => storedText(name) !== listener[name]);
+  if (differing.length === 0) return { cursor, occurred_at: storedText('occurred_at') };
+  const identity = differing.map((name) => `${name} ${storedText(name)}`).join(', ');
   throw new CliError([`${path} belongs to another listener (${identity}): give another file.`]);
 }
 
 /** Saves the position. When the function returns, the position is durable on disk. */
-export function saveCursor(path: string, listener: Listener, mark: SavedCursor): void {
-  writeJsonFile(path, { ...listener, ...mark });
+export function saveCursor(path: string, listener: ListenerIdentity, position: SavedCursor): void {
+  writeJsonFile(path, { ...listener, ...position });
 }

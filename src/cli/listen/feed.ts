@@ -1,8 +1,8 @@
-import type { Kind } from '../../../packages/sdk/src/api-types.ts';
+import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { FeedPage, Notification, NotificationFilters } from '../../../packages/sdk/src/notifications.ts';
+import type { FeedEntry, FeedFilters, FeedPage } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
-import type { ResolvedConnection } from '../client/connect.ts';
+import type { ServiceClient } from '../client/connect.ts';
 import type { SavedCursor } from './cursor-file.ts';
 
 /** Maximum time for which the service holds a call open until new entries arrive. */
@@ -10,27 +10,27 @@ const MAX_WAIT_S = 30;
 /** Maximum number of entries per call. */
 const FEED_PAGE_SIZE = 100;
 
-export type FeedOptions = {
+export type FeedReaderOptions = {
   readonly scope: 'own' | 'account' | undefined;
   /** The selected kind if there is only one, so that the service filters by it; undefined for several kinds. */
-  readonly kind: Kind | undefined;
+  readonly kind: HookKind | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** Called when the service becomes unreachable. */
-  readonly lost: (error: CarillonError) => void;
+  readonly onUnreachable: (error: CarillonError) => void;
   /** Called when the service is reachable again. */
-  readonly found: () => void;
+  readonly onReachable: () => void;
 };
 
 /** Reads the feed of a service and retries temporary failures without limit. */
-export class Feed {
-  readonly #resolved: ResolvedConnection;
-  readonly #options: FeedOptions;
-  readonly #waits = new Backoff();
+export class FeedReader {
+  readonly #client: ServiceClient;
+  readonly #options: FeedReaderOptions;
+  readonly #backoff = new Backoff();
   #isLost = false;
 
-  constructor(resolved: ResolvedConnection, options: FeedOptions) {
-    this.#resolved = resolved;
+  constructor(client: ServiceClient, options: FeedReaderOptions) {
+    this.#client = client;
     this.#options = options;
   }
 
@@ -48,12 +48,12 @@ export class Feed {
   }
 
   /** Returns the cursor of the end of the feed. */
-  async end(): Promise<string> {
+  async endCursor(): Promise<string> {
     return (await this.#list({ after: 'latest' })).next;
   }
 
   /** Returns the oldest stored entry; undefined if the feed is empty. */
-  async oldest(): Promise<Notification | undefined> {
+  async oldestEntry(): Promise<FeedEntry | undefined> {
     return (await this.#list({ limit: 1 })).data[0];
   }
 
@@ -61,13 +61,13 @@ export class Feed {
    * Fetches the record of an entry, always from the connected service. Returns null if the record was deleted or the
    * key may not read it.
    */
-  async record(entry: Notification): Promise<Record<string, unknown> | null> {
-    const { carillon } = this.#resolved;
+  async fetchRecord(entry: FeedEntry): Promise<Record<string, unknown> | null> {
+    const { carillon } = this.#client;
     const [resourceType = '', id = ''] = entry.resource_url.split('/').slice(-2);
     const { signal } = this.#options;
     try {
-      const { service } = this.#resolved.connection;
-      const read = () => carillon.notified(`${service}/v2/${resourceType}/${id}`, { signal, retries: 0 });
+      const { service } = this.#client.connection;
+      const read = () => carillon.fetchNotifiedRecord(`${service}/v2/${resourceType}/${id}`, { signal, retries: 0 });
       return (await this.#retry(read)).record;
     } catch (error) {
       if (error instanceof CarillonError && ['not_found', 'not_permitted'].includes(error.code)) return null;
@@ -75,27 +75,27 @@ export class Feed {
     }
   }
 
-  #list(filters: NotificationFilters): Promise<FeedPage> {
+  #list(filters: FeedFilters): Promise<FeedPage> {
     const { scope, signal } = this.#options;
-    const { notifications } = this.#resolved.carillon;
+    const { notifications } = this.#client.carillon;
     return this.#retry(() => notifications.list({ scope, ...filters }, { signal, retries: 0 }));
   }
 
   async #retry<T>(call: () => Promise<T>): Promise<T> {
-    const { signal, clock, lost, found } = this.#options;
+    const { signal, clock, onUnreachable, onReachable } = this.#options;
     while (true) {
       try {
         const result = await call();
-        if (this.#isLost) found();
+        if (this.#isLost) onReachable();
         this.#isLost = false;
-        this.#waits.reset();
+        this.#backoff.reset();
         return result;
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof CarillonError) || !isTemporary(error)) throw error;
-        if (!this.#isLost) lost(error);
+        if (!this.#isLost) onUnreachable(error);
         this.#isLost = true;
-        await pause(clock, Math.max(this.#waits.next(), 1_000 * (error.retryAfterS ?? 0)), signal);
+        await pause(clock, Math.max(this.#backoff.nextWaitMs(), 1_000 * (error.retryAfterS ?? 0)), signal);
       }
     }
   }
@@ -113,14 +113,14 @@ function isTemporary({ status, code }: CarillonError): boolean {
  * Returns the error lines for a cursor that the service rejects. They say which entries were missed and how to
  * continue.
  */
-export function goneMessage(mark: SavedCursor, oldest: Notification | undefined): string[] {
-  const since = mark.occurred_at === '' ? '' : ` (${mark.occurred_at} UTC)`;
-  const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(mark.cursor);
+export function cursorGoneLines(position: SavedCursor, oldest: FeedEntry | undefined): string[] {
+  const since = position.occurred_at === '' ? '' : ` (${position.occurred_at} UTC)`;
+  const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(position.cursor);
   const missed = isTooOld
     ? `what happened between it and cursor ${oldest.cursor} (${oldest.occurred_at} UTC) is no longer stored and was missed`
     : 'the service was restored from a backup or is a different one, and does not know this cursor';
   return [
-    `Cannot continue after cursor ${mark.cursor}${since}: ${missed}.`,
+    `Cannot continue after cursor ${position.cursor}${since}: ${missed}.`,
     'Continue with --from-oldest (some occurrences may be sent again) or --from-now. To catch up with missed changes, read the lists.',
   ];
 }
@@ -132,7 +132,7 @@ const MAX_WAIT_MS = 30_000;
 export class Backoff {
   #nextMs = INITIAL_WAIT_MS;
 
-  next(): number {
+  nextWaitMs(): number {
     const waitMs = this.#nextMs;
     this.#nextMs = Math.min(2 * waitMs, MAX_WAIT_MS);
     return waitMs;

@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
 import { Command } from 'commander';
-import type { Notification } from '../../../packages/sdk/src/notifications.ts';
+import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt, Order } from '../../delivery/transport/attempt.ts';
+import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt, AttemptRequest } from '../../delivery/transport/attempt.ts';
 import { addListen } from '../client/listen.ts';
-import { CliError, Output, type Sink } from '../output/screen.ts';
-import { cursorFileOf, readCursor, saveCursor } from './cursor-file.ts';
+import { CliError, Output, type OutputSink } from '../output/screen.ts';
+import { defaultCursorFile, readCursor, saveCursor } from './cursor-file.ts';
 import { pause } from './feed.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
 import { readSettings } from './options.ts';
@@ -27,19 +27,19 @@ const listener = {
   kinds: '',
   scope: '',
 };
-const mark = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
+const savedPosition = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
 
 test('X2 listeners with different filters have separate cursors', () => {
   const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
-  const files = different.map((name) => cursorFileOf({ ...listener, [name]: 'new_task' }));
-  assert.equal(new Set([cursorFileOf(listener), ...files]).size, 7);
+  const files = different.map((name) => defaultCursorFile({ ...listener, [name]: 'new_task' }));
+  assert.equal(new Set([defaultCursorFile(listener), ...files]).size, 7);
 });
 
 test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
   const file = join(temporaryFolder(t), 'cursor.json');
   assert.equal(readCursor(file, listener), undefined);
-  saveCursor(file, listener, mark);
-  assert.deepEqual(readCursor(file, listener), mark);
+  saveCursor(file, listener, savedPosition);
+  assert.deepEqual(readCursor(file, listener), savedPosition);
 
   const { service, domain, user_id } = listener;
   const ownerless = JSON.stringify({ cursor: '42' });
@@ -56,7 +56,7 @@ test('an invalid cursor file is an error in one line, which says how to continue
 test('a failed write is an error and leaves no file behind', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
-  assert.throws(() => saveCursor(join(folder, 'taken'), listener, mark), CliError);
+  assert.throws(() => saveCursor(join(folder, 'taken'), listener, savedPosition), CliError);
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 
@@ -84,19 +84,19 @@ const appListener = {
   kinds: '',
   scope: 'own',
 };
-const entry: Notification = {
+const entry: FeedEntry = {
   cursor: '42',
   kind: 'new_task',
   resource_url: 'http://127.0.0.1:8080/v2/tasks/7',
   occurred_at: '2027-03-01 09:14:02',
   user_id: '1',
 };
-const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 9 });
+const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, ms: 9 });
 
 /** Creates a forwarder whose attempts have these outcomes in order. Further attempts repeat the last outcome. */
-function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; secret?: string } = {}) {
+function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEach?: boolean; secret?: string } = {}) {
   const clock = testClock();
-  const orders: Order[] = [];
+  const orders: AttemptRequest[] = [];
   const failed: number[] = [];
   const stopped = new AbortController();
   const attempt: Attempt = async (order) => {
@@ -109,7 +109,7 @@ function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; 
     onceEach: options.onceEach ?? false,
     secret: options.secret,
     signal: stopped.signal,
-    failed: (_entry, told) => failed.push(told.attempts),
+    onFailedAttempt: (_entry, told) => failed.push(told.attempts),
     clock,
     attempt,
   });
@@ -117,9 +117,9 @@ function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; 
 }
 
 test('X2 an occurrence is sent again unchanged until the response is 200, with backoff up to half a minute', async () => {
-  const refused: Outcome = { kind: 'failed', cause: 'refused', ms: 1 };
+  const refused: AttemptOutcome = { kind: 'failed', cause: 'refused', ms: 1 };
   const outcomes = [refused, answered(204), answered(500), ...Array.from({ length: 7 }, () => refused), answered(200)];
-  const { clock, orders, failed, made } = forwarder(outcomes);
+  const { clock, orders, failed, made } = createForwarder(outcomes);
   const telling = made.forward(entry);
   const waits: number[] = [];
   for (let index = 1; index < outcomes.length; index += 1) {
@@ -135,7 +135,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   assert.deepEqual(orders[0]?.signature, []);
 
   // A new forwarder begins with the initial backoff.
-  const again = forwarder([refused, answered(200)]);
+  const again = createForwarder([refused, answered(200)]);
   const first = again.made.forward(entry);
   await turn();
   assert.deepEqual(again.clock.pending, [250]);
@@ -144,13 +144,13 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
 });
 
 test('X2 with --once-each any response is enough, but no response is not; a signal ends the wait', async () => {
-  const once = forwarder([{ kind: 'failed', cause: 'timeout', ms: 1 }, answered(500)], { onceEach: true });
+  const once = createForwarder([{ kind: 'failed', cause: 'timeout', ms: 1 }, answered(500)], { onceEach: true });
   const telling = once.made.forward(entry);
   await turn();
   await once.clock.advance(250);
   assert.deepEqual((await telling).outcome, answered(500));
 
-  const down = forwarder([{ kind: 'failed', cause: 'refused', ms: 1 }]);
+  const down = createForwarder([{ kind: 'failed', cause: 'refused', ms: 1 }]);
   const waiting = assert.rejects(down.made.forward(entry), { name: 'AbortError' });
   await turn();
   down.stopped.abort();
@@ -160,7 +160,7 @@ test('X2 with --once-each any response is enough, but no response is not; a sign
 
 test('X8 with a secret the request is signed like that of a hook', async () => {
   const secret = `whsec_${Buffer.from('a secret of a test').toString('base64')}`;
-  const { orders, made } = forwarder([answered(200)], { secret });
+  const { orders, made } = createForwarder([answered(200)], { secret });
   const { webhookId } = await made.forward(entry);
   const [order] = orders;
   const [, timestamp, , signature] = order?.signature ?? [];
@@ -184,7 +184,7 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
     const depth = () => WriteStream.prototype.getColorDepth({ TERM: 'xterm-256color', ...environment });
     return { isTTY: true, columns: 80, getColorDepth: depth };
   };
-  const lineOf = (what: HandledOccurrence, sink: Omit<Sink, 'write'>) => {
+  const lineOf = (what: HandledOccurrence, sink: Omit<OutputSink, 'write'>) => {
     const printed: string[] = [];
     printOccurrence(what, new Output({ ...sink, write: (text) => printed.push(text) }));
     return printed.join('').replace(/\n$/, '');
@@ -202,7 +202,7 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
 });
 
 /** Runs `carillon listen` and returns the error message. Invalid flags are rejected before a connection is made. */
-async function refusedBy(...args: string[]): Promise<string> {
+async function errorOfListen(...args: string[]): Promise<string> {
   const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
   addListen(program);
   const ended = program.parseAsync(['listen', ...args], { from: 'user' });
@@ -224,7 +224,7 @@ test('invalid flags of listen are errors that name the flag', async () => {
     [['--timeout', '0s'], /^--timeout must be a duration/],
     [['--secret', 'whatever'], /^--secret must begin with whsec_, as the secret of a hook does\.$/],
   ];
-  for (const [args, line] of mistakes) assert.match(await refusedBy(...args), line);
+  for (const [args, line] of mistakes) assert.match(await errorOfListen(...args), line);
 });
 
 test('a URL needs no scheme, and all kinds are selected by default', () => {

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { type Kind, kinds } from '../../../packages/sdk/src/api-types.ts';
-import { environmentName } from '../../config/options.ts';
+import { type HookKind, hookKinds } from '../../../packages/sdk/src/api-types.ts';
+import { environmentVariableOf } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
-import { type ConnectionFlags, listenSecret } from '../client/connect.ts';
+import { type ConnectionFlags, listenSecretOption } from '../client/connect.ts';
 import { CliError } from '../output/screen.ts';
 import { isCursor } from './cursor-file.ts';
 
@@ -26,42 +26,42 @@ export function addListenOptions(command: Command): Command {
     '--scope <scope>',
     'own: your occurrences; account: those of all users, for admins.',
   ).choices(['own', 'account']);
-  const kindsOption = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
-  kindsOption.argChoices = [...kinds];
+  const kindsFilter = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
+  kindsFilter.argChoices = [...hookKinds];
   command
     .option(
       '--forward-to <url>',
       'POST each occurrence to this URL, such as http://localhost:3000/hook, until it answers 200.',
     )
-    .addOption(kindsOption)
+    .addOption(kindsFilter)
     .addOption(scope)
     .option('--once-each', 'Continue after any response. Default: retry until the response is 200.')
     .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
-      `--${listenSecret.flag} <${listenSecret.shape}>`,
-      `${listenSecret.description} Also ${environmentName(listenSecret.flag)}.`,
+      `--${listenSecretOption.flag} <${listenSecretOption.shape}>`,
+      `${listenSecretOption.description} Also ${environmentVariableOf(listenSecretOption.flag)}.`,
     )
     .option('--json', 'Print one JSON object per line, for programs.');
-  for (const option of startOptions()) command.addOption(option.helpGroup('Start position:'));
+  for (const option of createStartOptions()) command.addOption(option.helpGroup('Start position:'));
   return command;
 }
 
 /** Returns the options for the start position, which exclude each other, and the option for the cursor file. */
-function startOptions(): readonly Option[] {
+function createStartOptions(): readonly Option[] {
   const startOptions = [
     new Option('--after <cursor>', 'Start after this cursor.'),
     new Option('--from-now', 'Start with new occurrences (default at the first start).'),
     new Option('--from-oldest', 'Start with the oldest stored entry, up to 90 days old.'),
   ];
-  const names = startOptions.map((way) => way.attributeName());
-  for (const way of startOptions) way.conflicts(names.filter((name) => name !== way.attributeName()));
+  const names = startOptions.map((option) => option.attributeName());
+  for (const option of startOptions) option.conflicts(names.filter((name) => name !== option.attributeName()));
   const file = 'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
   return [...startOptions, new Option('--cursor-file <file>', file)];
 }
 
 /** Validated settings of `carillon listen`. */
 export type ListenSettings = {
-  readonly wanted: ReadonlySet<Kind>;
+  readonly wanted: ReadonlySet<HookKind>;
   /** URL that occurrences are forwarded to; undefined without forwarding. */
   readonly target: string | undefined;
   readonly timeoutMs: number;
@@ -75,15 +75,15 @@ export function readSettings(flags: ListenFlags): ListenSettings {
     wanted: readKinds(flags.kinds),
     target: flags.forwardTo === undefined ? undefined : readTarget(flags.forwardTo),
     timeoutMs: readTimeout(flags.timeout),
-    secret: readSecret(flags.secret ?? (process.env[environmentName(listenSecret.flag)] || undefined)),
+    secret: readSecret(flags.secret ?? (process.env[environmentVariableOf(listenSecretOption.flag)] || undefined)),
   };
 }
 
-function readKinds(text: string | undefined): ReadonlySet<Kind> {
-  const named = (text ?? kinds.join(',')).split(',').map((one) => one.trim());
-  const wrong = named.filter((one) => !kinds.some((kind) => kind === one));
-  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is not one of ${kinds.join(', ')}.`]);
-  return new Set(kinds.filter((kind) => named.includes(kind)));
+function readKinds(text: string | undefined): ReadonlySet<HookKind> {
+  const named = (text ?? hookKinds.join(',')).split(',').map((one) => one.trim());
+  const wrong = named.filter((one) => !hookKinds.some((kind) => kind === one));
+  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is not one of ${hookKinds.join(', ')}.`]);
+  return new Set(hookKinds.filter((kind) => named.includes(kind)));
 }
 
 /** Reads the URL that occurrences are forwarded to. The scheme may be omitted, as in `localhost:3000/hook`. */
@@ -105,6 +105,6 @@ function readSecret(text: string | undefined): string | undefined {
   if (text === undefined || (text.startsWith(SIGNING_SECRET_PREFIX) && text.length > SIGNING_SECRET_PREFIX.length))
     return text;
   throw new CliError([
-    `--${listenSecret.flag} must begin with ${SIGNING_SECRET_PREFIX}, as the secret of a hook does.`,
+    `--${listenSecretOption.flag} must begin with ${SIGNING_SECRET_PREFIX}, as the secret of a hook does.`,
   ]);
 }

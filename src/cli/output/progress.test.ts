@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { progressTo } from './progress.ts';
+import { createProgress } from './progress.ts';
 import { Output } from './screen.ts';
 
 function screenOf(isTTY: boolean, columns?: number): { screen: Output; said: string[] } {
@@ -13,7 +13,7 @@ function screenOf(isTTY: boolean, columns?: number): { screen: Output; said: str
 test('on a terminal: one line, redrawn at most ten times a second, with percentage, rate and time left', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(true, 100);
-  const progress = progressTo(screen, clock);
+  const progress = createProgress(screen, clock);
   progress.begin('import', 1_000_000);
   progress.advance(10);
   assert.deepEqual(said, [], 'too soon');
@@ -38,7 +38,7 @@ test('a narrow terminal has a shorter bar or none, and the text never wraps', as
   for (const columns of [90, 74, 40]) {
     const clock = testClock();
     const { screen, said } = screenOf(true, columns);
-    const progress = progressTo(screen, clock);
+    const progress = createProgress(screen, clock);
     progress.begin('import', 1_000_000);
     await clock.advance(1_000);
     progress.advance(500_000);
@@ -52,7 +52,7 @@ test('a narrow terminal has a shorter bar or none, and the text never wraps', as
 test('elsewhere: a plain line every five seconds, and none for a stage that ends earlier', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(false);
-  const progress = progressTo(screen, clock);
+  const progress = createProgress(screen, clock);
   progress.begin('checking the file', 0);
   await clock.advance(4_000);
   progress.advance(5);
@@ -76,7 +76,7 @@ test('elsewhere: a plain line every five seconds, and none for a stage that ends
 test('without a known total it shows the count so far', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(true, 80);
-  const progress = progressTo(screen, clock);
+  const progress = createProgress(screen, clock);
   progress.begin('checking the file', 0);
   await clock.advance(1_000);
   progress.advance(1_234_567);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { Progress } from '../../transfer/progress.ts';
+import type { TransferProgress } from '../../transfer/progress.ts';
 import type { DatabaseFlags } from '../admin/open-database.ts';
 import { type Output, stderr } from './screen.ts';
 
@@ -17,13 +17,13 @@ export function addProgressOption(command: Command): Command {
 }
 
 /** Creates the progress display on standard error: a bar on a terminal, otherwise a line every few seconds. */
-export function progressOf(flags: ProgressFlags): Progress {
-  return flags.quiet ? silent : progressTo(stderr, systemClock);
+export function progressFromFlags(flags: ProgressFlags): TransferProgress {
+  return flags.quiet ? silentProgress : createProgress(stderr, systemClock);
 }
 
-const silent: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
+const silentProgress: TransferProgress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
-export function progressTo(screen: Output, clock: Clock): Progress {
+export function createProgress(screen: Output, clock: Clock): TransferProgress {
   let stage = '';
   let total = 0;
   let done = 0;
@@ -41,12 +41,12 @@ export function progressTo(screen: Output, clock: Clock): Progress {
       if (clock.monotonic() - lastDrawnAt < intervalMs) return;
       lastDrawnAt = clock.monotonic();
       const texts = progressTexts({ stage, done, total, seconds: seconds() });
-      if (screen.isTTY) draw(screen, texts.join(bar(done, total, barWidth(screen, texts))));
+      if (screen.isTTY) redrawLine(screen, texts.join(renderBar(done, total, barWidth(screen, texts))));
       else screen.print(texts.join(''));
     },
     end() {
-      const line = `${stage}: ${grouped(done)} rows in ${duration(seconds())}`;
-      if (screen.isTTY) draw(screen, line, '\n');
+      const line = `${stage}: ${formatCount(done)} rows in ${formatDuration(seconds())}`;
+      if (screen.isTTY) redrawLine(screen, line, '\n');
       // A stage that ended before its first progress line needs no summary.
       else if (lastDrawnAt > begunAt) screen.print(line);
     },
@@ -57,11 +57,11 @@ export function progressTo(screen: Output, clock: Clock): Progress {
  * Replaces the current line of the terminal. The line is cut to the width of the terminal, since a wrapped line cannot
  * be replaced.
  */
-function draw(screen: Output, line: string, end?: '\n'): void {
+function redrawLine(screen: Output, line: string, end?: '\n'): void {
   screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
 }
 
-type State = {
+type ProgressState = {
   readonly stage: string;
   readonly done: number;
   readonly total: number;
@@ -69,12 +69,15 @@ type State = {
 };
 
 /** Returns the texts before and after the progress bar. */
-function progressTexts({ stage, done, total, seconds }: State): [string, string] {
+function progressTexts({ stage, done, total, seconds }: ProgressState): [string, string] {
   const rate = seconds > 0 ? done / seconds : 0;
-  if (total === 0) return [`${stage}: `, `${grouped(done)} rows, ${grouped(rate)} rows/s`];
+  if (total === 0) return [`${stage}: `, `${formatCount(done)} rows, ${formatCount(rate)} rows/s`];
   const percent = String(Math.floor(Math.min(done / total, 1) * 100)).padStart(3);
-  const left = rate > 0 ? `, ${duration(Math.max(total - done, 0) / rate)} left` : '';
-  return [`${stage}: ${percent} % `, `${grouped(done)} of ${grouped(total)} rows, ${grouped(rate)} rows/s${left}`];
+  const left = rate > 0 ? `, ${formatDuration(Math.max(total - done, 0) / rate)} left` : '';
+  return [
+    `${stage}: ${percent} % `,
+    `${formatCount(done)} of ${formatCount(total)} rows, ${formatCount(rate)} rows/s${left}`,
+  ];
 }
 
 /** Returns the width of the progress bar: the space that the texts leave in the terminal's line, up to a maximum. */
@@ -82,18 +85,18 @@ function barWidth({ columns = 80 }: Output, texts: readonly string[]): number {
   return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
 }
 
-function bar(done: number, total: number, width: number): string {
+function renderBar(done: number, total: number, width: number): string {
   if (total === 0 || width < 4) return '';
   const filled = Math.round(Math.min(done / total, 1) * width);
   return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} `;
 }
 
 /** Formats a number with thousands separators: 1234567 as 1,234,567. */
-export function grouped(count: number): string {
+export function formatCount(count: number): string {
   return Math.round(count).toLocaleString('en');
 }
 
-function duration(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { printable, printableJson } from '../../control-characters.ts';
 
 /** Destination of printed text: a stream of the process, or a substitute in a test. */
-export type Sink = {
+export type OutputSink = {
   readonly isTTY?: boolean;
   readonly columns?: number;
   getColorDepth?(): number;
@@ -10,21 +10,21 @@ export type Sink = {
 };
 
 /** A line of output: a text, or cells that are printed with tabs between them. */
-export type Line = string | readonly string[];
+export type OutputLine = string | readonly string[];
 
-type Colour = 'green' | 'red';
+type TextColour = 'green' | 'red';
 
 /** Maximum color depth, in bits, of a terminal that gets no colors. */
-const MIN_COLOR_DEPTH = 2;
+const MAX_MONOCHROME_DEPTH_BITS = 2;
 
 /**
  * The only way for commands to write to standard output and standard error. Labels, responses and error texts are
  * untrusted, so control characters are replaced: they could move the cursor, or hide or forge lines.
  */
 export class Output {
-  readonly #sink: Sink;
+  readonly #sink: OutputSink;
 
-  constructor(sink: Sink) {
+  constructor(sink: OutputSink) {
     this.#sink = sink;
   }
 
@@ -37,13 +37,13 @@ export class Output {
   }
 
   /** Prints lines with a single write. */
-  print(...lines: readonly Line[]): void {
-    this.#sink.write(lines.map((line) => `${escaped(line)}\n`).join(''));
+  print(...lines: readonly OutputLine[]): void {
+    this.#sink.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
   }
 
   /** Prints a line with one word in color, if the terminal has colors. */
-  printColoured(line: string, word: string, colour: Colour): void {
-    const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MIN_COLOR_DEPTH;
+  printColoured(line: string, word: string, colour: TextColour): void {
+    const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MAX_MONOCHROME_DEPTH_BITS;
     const paint = (text: string) => (hasColours ? styleText(colour, text, { validateStream: false }) : text);
     this.#sink.write(`${printable(line).replace(word, () => paint(word))}\n`);
   }
@@ -57,7 +57,7 @@ export class Output {
   }
 
   /** Prints a result: as JSON with `--json`, otherwise as lines. */
-  answer(flags: { readonly json?: boolean | undefined }, value: unknown, lines: readonly Line[]): void {
+  printResult(flags: { readonly json?: boolean | undefined }, value: unknown, lines: readonly OutputLine[]): void {
     if (flags.json) this.printJson(value);
     else this.print(...lines);
   }
@@ -78,7 +78,7 @@ export class Output {
   }
 }
 
-function escaped(line: Line): string {
+function escapeLine(line: OutputLine): string {
   return typeof line === 'string' ? printable(line) : line.map(printable).join('\t');
 }
 
@@ -86,15 +86,15 @@ export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
 
 /** Streams that interactive prompts read from and write to. */
-export const keyboard = { input: process.stdin, output: process.stderr };
+export const promptStreams = { input: process.stdin, output: process.stderr };
 
 /** Registers a handler for write errors on standard output, such as a closed pipe. */
-export function onOutputBroken(run: (error: NodeJS.ErrnoException) => void): void {
+export function onOutputError(run: (error: NodeJS.ErrnoException) => void): void {
   process.stdout.on('error', run);
 }
 
 /** Writes data to standard output without escaping. Use it for pipes and files, never for terminals. */
-export function writeOut(part: string): Promise<void> {
+export function writeUnescaped(part: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(part, (error) => (error ? reject(error) : resolve()));
   });

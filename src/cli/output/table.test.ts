@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printable } from '../../control-characters.ts';
-import { printMany } from '../resource-commands/print.ts';
+import { printRecords } from '../resource-commands/print.ts';
 import { Output } from './screen.ts';
-import { cell, columnsOf, fieldLines, fitToColumns, headOf, layoutOf, rowOf } from './table.ts';
+import { createLayout, fieldLines, fitToWidth, formatCell, headerLine, recordLine, textWidth } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
   task_id: id,
@@ -15,18 +15,18 @@ const task = (id: string, name: string, more: object = {}) => ({
   ...more,
 });
 
-function drawn(records: readonly Record<string, unknown>[], width: number | undefined, wanted?: string[]): string[] {
-  const layout = layoutOf(records, { width, wanted });
-  return [headOf(layout), ...records.map((record) => rowOf(layout, record))];
+function tableOf(records: readonly Record<string, unknown>[], width: number | undefined, wanted?: string[]): string[] {
+  const layout = createLayout(records, { width, wanted });
+  return [headerLine(layout), ...records.map((record) => recordLine(layout, record))];
 }
 
 test('a table has the id, the name and the columns that are not empty', () => {
-  assert.deepEqual(drawn([task('7', 'Write'), task('12', 'Read it again')], undefined), [
+  assert.deepEqual(tableOf([task('7', 'Write'), task('12', 'Read it again')], undefined), [
     'TASK_ID  TASK_NAME      DUE_DATE',
     '7        Write          2027-03-01',
     '12       Read it again  2027-03-01',
   ]);
-  assert.deepEqual(drawn([task('7', 'Write', { completed: '1' })], undefined, ['completed', 'notes']), [
+  assert.deepEqual(tableOf([task('7', 'Write', { completed: '1' })], undefined, ['completed', 'notes']), [
     'COMPLETED  NOTES',
     '1',
   ]);
@@ -35,8 +35,8 @@ test('a table has the id, the name and the columns that are not empty', () => {
 test('no line is wider than the terminal: names are cut, and columns that do not fit are left out', () => {
   const records = [task('7', 'A name that goes on for much longer than anybody would like', { completed: '1' })];
   for (const width of [20, 40, 80, 200])
-    for (const line of drawn(records, width)) assert.ok(columnsOf(line) <= width, `${width}: ${line}`);
-  assert.deepEqual(drawn(records, 40), [
+    for (const line of tableOf(records, width)) assert.ok(textWidth(line) <= width, `${width}: ${line}`);
+  assert.deepEqual(tableOf(records, 40), [
     'TASK_ID  TASK_NAME             COMPLETED',
     '7        A name that goes on…  1',
   ]);
@@ -47,7 +47,7 @@ test('a terminal without a reported size is treated as 80 columns wide', async (
   async function* pages() {
     yield [task('7', 'Write')];
   }
-  await printMany(new Output({ isTTY: true, columns: 0, write: (text) => printed.push(text) }), {}, pages());
+  await printRecords(new Output({ isTTY: true, columns: 0, write: (text) => printed.push(text) }), {}, pages());
   assert.deepEqual(printed, ['TASK_ID  TASK_NAME  DUE_DATE\n', '7        Write      2027-03-01\n']);
 });
 
@@ -59,15 +59,15 @@ test('wide characters, combining marks and emoji count as many columns as on a t
     ['👩‍👩‍👧', 2],
     ['한글', 4],
   ] as const)
-    assert.equal(columnsOf(text), columns, text);
-  assert.equal(fitToColumns('日本語', 5), '日本…');
-  assert.equal(fitToColumns('日本語', 4), '日… ');
+    assert.equal(textWidth(text), columns, text);
+  assert.equal(fitToWidth('日本語', 5), '日本…');
+  assert.equal(fitToWidth('日本語', 4), '日… ');
 });
 
 test('control sequences and bidirectional overrides never reach the terminal', () => {
   const hostile = 'a\u001b[2Jb\u009bc\u202ed\r\ne\tf\u2028g\u0007';
   assert.equal(printable(hostile), 'a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e f\u{fffd}g\u{fffd}');
-  const printed = [...drawn([task('7', hostile)], 80), ...fieldLines(task('7', hostile))].join('');
+  const printed = [...tableOf([task('7', hostile)], 80), ...fieldLines(task('7', hostile))].join('');
   assert.doesNotMatch(printed, /[\p{Cc}\u202e\u2028]/u);
 });
 
@@ -77,7 +77,7 @@ test('a cell is short: dates without time, times to the minute, names of users, 
     { user_id: '2', user_name: 'Second' },
   ];
   assert.deepEqual(
-    ['2027-03-01 00:00:00', '2027-03-01 14:30:59', '0000-00-00 00:00:00', people, null, ['a', 'b']].map(cell),
+    ['2027-03-01 00:00:00', '2027-03-01 14:30:59', '0000-00-00 00:00:00', people, null, ['a', 'b']].map(formatCell),
     ['2027-03-01', '2027-03-01 14:30', '', 'First, Second', '', 'a, b'],
   );
 });

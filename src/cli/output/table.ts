@@ -1,10 +1,10 @@
 import { printable } from '../../control-characters.ts';
 
 /** A record from a response. */
-export type Answered = Readonly<Record<string, unknown>>;
+export type ResponseRecord = Readonly<Record<string, unknown>>;
 
 /** The columns of a table, with their widths in terminal columns. */
-export type Layout = readonly { readonly field: string; readonly width: number }[];
+export type TableLayout = readonly { readonly field: string; readonly width: number }[];
 
 const GAP = '  ';
 
@@ -16,9 +16,9 @@ const MAX_CELL_WIDTH = 48;
 /**
  * Formats a value as one short line. A date at midnight has no time, a time has no seconds, and the zero date is empty.
  */
-export function cell(value: unknown): string {
-  if (Array.isArray(value)) return value.map(cell).join(', ');
-  if (typeof value === 'object' && value !== null) return cell(nameIn(value) ?? JSON.stringify(value));
+export function formatCell(value: unknown): string {
+  if (Array.isArray(value)) return value.map(formatCell).join(', ');
+  if (typeof value === 'object' && value !== null) return formatCell(recordName(value) ?? JSON.stringify(value));
   const text = value === null || value === undefined ? '' : String(value);
   const [, day, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}):\d{2}$/.exec(text) ?? [];
   if (day === '0000-00-00') return '';
@@ -26,7 +26,7 @@ export function cell(value: unknown): string {
   return printable(text);
 }
 
-function nameIn(record: object): unknown {
+function recordName(record: object): unknown {
   return Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
 }
 
@@ -34,34 +34,34 @@ function nameIn(record: object): unknown {
  * Selects the columns of a table: id and name first, then the other non-empty columns that fit into `width`. If `width`
  * is undefined, all columns fit. `wanted` selects columns by name instead.
  */
-export function layoutOf(
-  records: readonly Answered[],
+export function createLayout(
+  records: readonly ResponseRecord[],
   { width, wanted }: { readonly width: number | undefined; readonly wanted?: readonly string[] | undefined },
-): Layout {
+): TableLayout {
   const fields = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const measured = (wanted ?? idAndNameFirst(fields.filter((field) => hasValues(records, field)))).map((field) => ({
+  const measured = (wanted ?? withIdAndNameFirst(fields.filter((field) => hasValues(records, field)))).map((field) => ({
     field,
-    width: Math.max(columnsOf(field), ...records.map((record) => columnsOf(cell(record[field])))),
+    width: Math.max(textWidth(field), ...records.map((record) => textWidth(formatCell(record[field])))),
   }));
   if (width === undefined) return measured;
   const cut = measured.map((column) => ({ ...column, width: Math.min(column.width, MAX_CELL_WIDTH) }));
-  return wanted === undefined ? fitting(cut, width) : cut;
+  return wanted === undefined ? selectFittingColumns(cut, width) : cut;
 }
 
 /** Whether any record has a value other than empty or 0 in the field. */
-function hasValues(records: readonly Answered[], field: string): boolean {
-  return records.some((record) => !['', '0'].includes(cell(record[field])));
+function hasValues(records: readonly ResponseRecord[], field: string): boolean {
+  return records.some((record) => !['', '0'].includes(formatCell(record[field])));
 }
 
-function idAndNameFirst(fields: readonly string[]): string[] {
+function withIdAndNameFirst(fields: readonly string[]): string[] {
   const [id, ...others] = fields;
   const name = others.find((field) => field.endsWith('_name'));
   const rest = others.filter((field) => field !== name);
   return [id, name, ...rest].filter((field) => field !== undefined);
 }
 
-function fitting(columns: Layout, width: number): Layout {
-  const taken: { field: string; width: number }[] = [];
+function selectFittingColumns(columns: TableLayout, width: number): TableLayout {
+  const selected: { field: string; width: number }[] = [];
   let left = width;
   for (const [index, column] of columns.entries()) {
     const room = left - (index === 0 ? 0 : GAP.length);
@@ -72,36 +72,36 @@ function fitting(columns: Layout, width: number): Layout {
       if (room < 1) break;
     }
     const own = Math.min(needed, room);
-    taken.push({ field: column.field, width: own });
+    selected.push({ field: column.field, width: own });
     left = room - own;
   }
-  return taken;
+  return selected;
 }
 
 /** Formats the header line of a table. */
-export function headOf(layout: Layout): string {
-  return lineOf(layout, (field) => field.toUpperCase());
+export function headerLine(layout: TableLayout): string {
+  return formatLine(layout, (field) => field.toUpperCase());
 }
 
-export function rowOf(layout: Layout, record: Answered): string {
-  return lineOf(layout, (field) => cell(record[field]));
+export function recordLine(layout: TableLayout, record: ResponseRecord): string {
+  return formatLine(layout, (field) => formatCell(record[field]));
 }
 
-function lineOf(layout: Layout, textOf: (field: string) => string): string {
+function formatLine(layout: TableLayout, textOf: (field: string) => string): string {
   return layout
-    .map(({ field, width }) => fitToColumns(textOf(field), width))
+    .map(({ field, width }) => fitToWidth(textOf(field), width))
     .join(GAP)
     .trimEnd();
 }
 
 /** Formats one record as lines, one for each field that is not empty. */
-export function fieldLines(record: Answered): string[] {
-  const filled = Object.entries(record).filter(([field]) => cell(record[field]) !== '');
+export function fieldLines(record: ResponseRecord): string[] {
+  const filled = Object.entries(record).filter(([field]) => formatCell(record[field]) !== '');
   const width = Math.max(0, ...filled.map(([field]) => field.length));
   return filled.flatMap(([field, value]) =>
     isTable(value)
       ? [`${field}:`, ...tableLines(value).map((line) => `  ${line}`)]
-      : [`${field.padEnd(width)}${GAP}${cell(value)}`],
+      : [`${field.padEnd(width)}${GAP}${formatCell(value)}`],
   );
 }
 
@@ -109,47 +109,48 @@ export function fieldLines(record: Answered): string[] {
  * Whether a value is a list of records without names, such as the attempts of a delivery. Such a list is printed as a
  * table.
  */
-function isTable(value: unknown): value is readonly Answered[] {
+function isTable(value: unknown): value is readonly ResponseRecord[] {
   return (
-    Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null && nameIn(one) === undefined)
+    Array.isArray(value) &&
+    value.some((one) => typeof one === 'object' && one !== null && recordName(one) === undefined)
   );
 }
 
-function tableLines(records: readonly Answered[]): string[] {
-  const layout = layoutOf(records, { width: undefined });
-  return [headOf(layout), ...records.map((record) => rowOf(layout, record))];
+function tableLines(records: readonly ResponseRecord[]): string[] {
+  const layout = createLayout(records, { width: undefined });
+  return [headerLine(layout), ...records.map((record) => recordLine(layout, record))];
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** Matches graphemes that are two terminal columns wide: East Asian wide and full-width characters, and emoji. */
-const WIDE =
+const WIDE_GRAPHEME =
   /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2fb}\u{20000}-\u{3fffd}]|.+\ufe0f)/u;
 
-const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+const ZERO_WIDTH_GRAPHEME = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 /** Returns the width of a printable text in terminal columns. */
-export function columnsOf(text: string): number {
+export function textWidth(text: string): number {
   // Fast path: most texts are ASCII, and a table may contain thousands of them.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  return [...graphemes.segment(text)].reduce((columns, { segment }) => columns + columnsOfGrapheme(segment), 0);
+  return [...graphemes.segment(text)].reduce((columns, { segment }) => columns + graphemeWidth(segment), 0);
 }
 
-function columnsOfGrapheme(grapheme: string): number {
-  if (ZERO_WIDTH.test(grapheme)) return 0;
-  return WIDE.test(grapheme) ? 2 : 1;
+function graphemeWidth(grapheme: string): number {
+  if (ZERO_WIDTH_GRAPHEME.test(grapheme)) return 0;
+  return WIDE_GRAPHEME.test(grapheme) ? 2 : 1;
 }
 
 /** Fits a text to a number of terminal columns: pads it with spaces, or cuts it with `…`. */
-export function fitToColumns(text: string, columns: number): string {
-  const taken = columnsOf(text);
+export function fitToWidth(text: string, columns: number): string {
+  const taken = textWidth(text);
   if (taken <= columns) return text + ' '.repeat(columns - taken);
   let cut = '';
   let used = 0;
   for (const { segment } of graphemes.segment(text)) {
-    if (used + columnsOfGrapheme(segment) > columns - 1) break;
+    if (used + graphemeWidth(segment) > columns - 1) break;
     cut += segment;
-    used += columnsOfGrapheme(segment);
+    used += graphemeWidth(segment);
   }
   return `${cut}…${' '.repeat(Math.max(0, columns - 1 - used))}`;
 }

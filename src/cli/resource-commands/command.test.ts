@@ -2,24 +2,24 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { carillon } from '../../../test/kit/service/command.ts';
-import { type Person, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
+import { runCarillon } from '../../../test/kit/service/command.ts';
+import { type ApiUser, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { addTrigger } from '../client/trigger.ts';
 import { CliError, Output } from '../output/screen.ts';
-import { addResourceType } from './command.ts';
+import { addResourceCommand } from './command.ts';
 
 const { test } = sqlite;
 
 /** Returns a function that runs a command in this process. It resolves with the output and the error lines. */
-function commands(service: TestService) {
-  return async (person: Person, args: readonly string[]) => {
+function commandRunner(service: TestService) {
+  return async (person: ApiUser, args: readonly string[]) => {
     const [written, faults]: string[][] = [[], []];
     const screen = new Output({ write: (text) => written?.push(text) });
     const program = new Command('carillon').exitOverride();
     program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
     if (args[0] === 'trigger') addTrigger(program, screen);
-    else addResourceType(program, args[0] ?? '', screen);
+    else addResourceCommand(program, args[0] ?? '', screen);
     const connection = ['--service', service.baseUrl, '--domain', person.domain, '--key', person.key];
     const ended = await program.parseAsync([...args, ...connection], { from: 'user' }).then(
       () => true,
@@ -34,8 +34,8 @@ function commands(service: TestService) {
 
 test('records are listed, shown, created, changed, completed and deleted, with lines and JSON as output', async (t) => {
   const service = await sqlite.testService(t);
-  const owner = await service.account('acme.test');
-  const run = commands(service);
+  const owner = await service.createAccount('acme.test');
+  const run = commandRunner(service);
   const command = (args: string) => run(owner, args.split(' '));
   const json = async (args: string) => {
     const { ended, stdout, faults } = await command(`${args} --json`);
@@ -48,7 +48,7 @@ test('records are listed, shown, created, changed, completed and deleted, with l
   const task = await json(`tasks create ${project_id} --task-name=Write --due-date 20270301 --important`);
   assert.deepEqual(task, await owner.carillon.tasks.get(task.task_id));
   assert.equal(task.important, '1');
-  const member = await service.user(owner, 'member');
+  const member = await service.createUser(owner, 'member');
   const environment = {
     CARILLON_SERVICE: service.baseUrl,
     CARILLON_DOMAIN: 'acme.test',
@@ -58,7 +58,7 @@ test('records are listed, shown, created, changed, completed and deleted, with l
   const input = JSON.stringify({ task_name: 'Read', progress: 5 });
   const users = `${member.userId},${owner.userId}`;
   const piped = ['tasks', 'create', project_id, '-', '--users', users, '--progress', '7', '--json'];
-  const second = JSON.parse((await carillon(piped, { environment, input })).stdout);
+  const second = JSON.parse((await runCarillon(piped, { environment, input })).stdout);
   assert.deepEqual([second.task_name, second.progress, second.users.length], ['Read', '7', 2]);
   const file = join(environment.XDG_CONFIG_HOME, 'changes.json');
   writeFileSync(file, '{"notes":"from a file"}');
@@ -95,8 +95,8 @@ test('records are listed, shown, created, changed, completed and deleted, with l
   assert.deepEqual([deleted.stdout, user.email, feed.length], ['deleted: clients 5\n', 'owner@acme.test', 2]);
 
   // Error messages name the invalid flags.
-  const reader = await service.key(owner, { permissions: ['tasks:read'] });
-  const mistakes: [string, RegExp[], Person?][] = [
+  const reader = await service.createKey(owner, { permissions: ['tasks:read'] });
+  const mistakes: [string, RegExp[], ApiUser?][] = [
     [
       'tasks update 2 --due-date 20260230 --progress 101',
       [/^--due-date must be a real calendar day/, /^--progress must be a whole number from 0 to 100\.$/],
@@ -119,8 +119,8 @@ test('records are listed, shown, created, changed, completed and deleted, with l
 
 test('trigger creates a real record for each kind, with its parents, and prints the notified hooks', async (t) => {
   const service = await sqlite.testService(t);
-  const owner = await service.account('acme.test');
-  const run = commands(service);
+  const owner = await service.createAccount('acme.test');
+  const run = commandRunner(service);
   const trigger = async (...args: string[]) => {
     const { ended, stdout, faults } = await run(owner, ['trigger', ...args, '--json']);
     assert.ok(ended, faults.join());

@@ -1,8 +1,15 @@
 import { type Command, Option } from 'commander';
 import { fieldOf, nextPageLink } from '../../../packages/sdk/src/response-body.ts';
-import { type Answer, type Call, type Send, unexpectedResponse } from '../../../packages/sdk/src/transport.ts';
+import { type ApiCall, type ApiResponse, type Send, unexpectedResponse } from '../../../packages/sdk/src/transport.ts';
 import { CliError, type Output } from '../output/screen.ts';
-import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from '../output/table.ts';
+import {
+  createLayout,
+  fieldLines,
+  headerLine,
+  type ResponseRecord,
+  recordLine,
+  type TableLayout,
+} from '../output/table.ts';
 
 /** Flags that select the output format. */
 export type OutputFlags = { readonly json?: true; readonly jsonl?: true; readonly columns?: string };
@@ -19,17 +26,17 @@ export function addListOptions(command: Command): Command {
 }
 
 /** Prints a record as lines. Prints JSON with `--json`, or if the data is not a record. */
-export function printOne(screen: Output, flags: OutputFlags, data: unknown): void {
+export function printRecord(screen: Output, flags: OutputFlags, data: unknown): void {
   const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
-  if (isRecord && !flags.json) screen.print(...fieldLines(data as Answered));
+  if (isRecord && !flags.json) screen.print(...fieldLines(data as ResponseRecord));
   else screen.printJson(data);
 }
 
 /** Prints records page by page, so that a long list is not held in memory and output starts early. */
-export async function printMany(
+export async function printRecords(
   screen: Output,
   flags: OutputFlags,
-  pages: AsyncIterable<readonly Answered[]>,
+  pages: AsyncIterable<readonly ResponseRecord[]>,
 ): Promise<void> {
   if (flags.jsonl) {
     for await (const page of pages) for (const record of page) screen.printJson(record);
@@ -50,21 +57,21 @@ export async function printMany(
 async function printTable(
   screen: Output,
   flags: OutputFlags,
-  pages: AsyncIterable<readonly Answered[]>,
+  pages: AsyncIterable<readonly ResponseRecord[]>,
 ): Promise<void> {
-  let layout: Layout | undefined;
+  let layout: TableLayout | undefined;
   for await (const page of pages) {
     if (layout === undefined) {
-      layout = layoutOf(page, { width: widthOf(screen), wanted: columnsIn(flags, page) });
-      screen.print(headOf(layout));
+      layout = createLayout(page, { width: maxLineWidth(screen), wanted: parseColumns(flags, page) });
+      screen.print(headerLine(layout));
     }
     const fixedLayout = layout;
-    screen.print(...page.map((record) => rowOf(fixedLayout, record)));
+    screen.print(...page.map((record) => recordLine(fixedLayout, record)));
   }
   if (layout === undefined) screen.print('none');
 }
 
-function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[] | undefined {
+function parseColumns({ columns }: OutputFlags, page: readonly ResponseRecord[]): string[] | undefined {
   if (columns === undefined) return undefined;
   const wanted = columns.split(',').map((one) => one.trim().toLowerCase());
   const known = Object.keys(page[0] ?? {});
@@ -77,43 +84,43 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
  * Returns the maximum width of a line: that of the terminal, or 80 if the terminal reports 0. Undefined means no limit,
  * as for a pipe.
  */
-function widthOf(screen: Output): number | undefined {
+function maxLineWidth(screen: Output): number | undefined {
   return screen.isTTY ? screen.columns || 80 : undefined;
 }
 
-type ListCall = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
+type ListCall = Omit<ApiCall, 'query'> & { readonly query: Readonly<Record<string, string>> };
 
 /** Maximum number of records per response (C7). */
 const MAX_PAGE_SIZE = 1_000;
 
 /** Yields the pages of a list, by offset or cursor, up to `limit` records in all. */
-export async function* pagesOf(send: Send, call: ListCall): AsyncGenerator<readonly Answered[], void, undefined> {
+export async function* pagesOf(send: Send, call: ListCall): AsyncGenerator<readonly ResponseRecord[], void, undefined> {
   const { limit, ...query } = call.query;
-  let left = limitOf(limit);
+  let remaining = parseLimit(limit);
   let start: Readonly<Record<string, string>> = {};
-  while (left > 0) {
-    const pageQuery = { ...query, ...start, limit: String(Math.min(left, MAX_PAGE_SIZE)) };
-    const response = await send({ ...call, query: pageQuery, timeoutMs: timeoutFor(query.wait) });
+  while (remaining > 0) {
+    const pageQuery = { ...query, ...start, limit: String(Math.min(remaining, MAX_PAGE_SIZE)) };
+    const response = await send({ ...call, query: pageQuery, timeoutMs: requestTimeoutMs(query.wait) });
     const { status, body } = response;
     const data = fieldOf(body, 'data');
     if (!Array.isArray(data)) throw unexpectedResponse(status, `The answer is ${status} and holds no list.`);
     if (data.length > 0) yield data;
-    left -= data.length;
-    const next = nextOf(response, pageQuery);
+    remaining -= data.length;
+    const next = nextPageQuery(response, pageQuery);
     if (next === undefined) return;
     start = next;
   }
 }
 
-function limitOf(text: string | undefined): number {
+function parseLimit(text: string | undefined): number {
   if (text === undefined) return Number.POSITIVE_INFINITY;
   if (/^\d+$/.test(text) && Number(text) > 0) return Number(text);
   throw new CliError(['--limit must be a whole number of at least 1.']);
 }
 
 /** Returns the query parameters of the next page; undefined after the last page. */
-function nextOf(
-  response: Answer,
+function nextPageQuery(
+  response: ApiResponse,
   query: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> | undefined {
   const cursor = fieldOf(response.body, 'next');
@@ -127,6 +134,6 @@ function nextOf(
 /**
  * Returns the timeout of a request in milliseconds. It includes the time for which the service may hold the call open.
  */
-function timeoutFor(wait: string | undefined): number {
+function requestTimeoutMs(wait: string | undefined): number {
   return 30_000 + 1_000 * Math.min(30, Number(wait) || 0);
 }

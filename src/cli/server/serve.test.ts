@@ -6,17 +6,17 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { carillon, serve } from '../../../test/kit/service/command.ts';
+import { runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { environmentName, options } from '../../config/options.ts';
+import { environmentVariableOf, options } from '../../config/options.ts';
 
 /** Runs `carillon serve`, which must fail with exit status 1 and one line per reason on standard error. */
-async function refuses(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
-  const ended = await carillon(['serve', ...args], { environment, ...(cwd === undefined ? {} : { cwd }) });
+async function assertStartFails(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
+  const ended = await runCarillon(['serve', ...args], { environment, ...(cwd === undefined ? {} : { cwd }) });
   assert.equal(ended.code, 1);
   assert.equal(ended.stdout, '');
-  assert.equal(ended.faults.length, lines.length, ended.faults.join('\n'));
-  for (const [index, line] of lines.entries()) assert.match(ended.faults[index] ?? '', line);
+  assert.equal(ended.stderrLines.length, lines.length, ended.stderrLines.join('\n'));
+  for (const [index, line] of lines.entries()) assert.match(ended.stderrLines[index] ?? '', line);
 }
 
 // Every test has its own process and folder, so the tests can run concurrently.
@@ -27,9 +27,9 @@ describe('carillon serve', { concurrency: 3 }, () => {
     for (const name of ['console', 'domain', 'key'])
       assert.equal(first.greeting.filter((line) => line.startsWith(`${name}: `)).length, 1, name);
     assert.match(first.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/);
-    const [domain, key] = [String(first.said('domain')), String(first.said('key'))];
+    const [domain, key] = [String(first.greetingField('domain')), String(first.greetingField('key'))];
     assert.match(key, /^carillon_[\w-]{43}$/);
-    const link = String(first.said('console'));
+    const link = String(first.greetingField('console'));
     assert.match(link, /\/#\/welcome\/[\w-]{43}$/);
     assert.ok(first.greeting.some((line) => line.startsWith(`curl -X POST ${first.baseUrl}/v2/events `)));
 
@@ -37,7 +37,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.equal((await owner.user.get()).role, 'owner');
     assert.equal(await first.stop(), 0);
     const token = link.split('/').at(-1) ?? '';
-    for (const secret of [key, token]) assert.ok(!first.logged().join('\n').includes(secret));
+    for (const secret of [key, token]) assert.ok(!first.stderrLog().join('\n').includes(secret));
 
     const second = await serve(t, [], { cwd: folder });
     assert.deepEqual(second.greeting, [`console: ${second.baseUrl}/`]);
@@ -65,7 +65,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     const started = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const failed = both.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
     assert.equal(started.length, 1);
-    assert.match(String(started[0]?.said('key')), /^carillon_/);
+    assert.match(String(started[0]?.greetingField('key')), /^carillon_/);
     assert.equal(failed.length, 1);
     assert.match(String(failed[0]), /Another service is running on data\/carillon\.db\./);
   });
@@ -80,15 +80,15 @@ describe('carillon serve', { concurrency: 3 }, () => {
     const line = new RegExp(
       `^Cannot listen on 127\\.0\\.0\\.1 port ${port}: the port is in use; choose another one with --port\\.$`,
     );
-    await refuses(['--port', String(port)], [line], {}, folder);
+    await assertStartFails(['--port', String(port)], [line], {}, folder);
 
     // A failed start must not consume the key, which is printed only once.
-    const { said } = await serve(t, [], { cwd: folder });
-    assert.match(String(said('key')), /^carillon_/);
+    const { greetingField } = await serve(t, [], { cwd: folder });
+    assert.match(String(greetingField('key')), /^carillon_/);
   });
 
   test('a host that is not of this machine: one line, exit 1', async (t) => {
-    await refuses(
+    await assertStartFails(
       ['--port', '0', '--host', '192.0.2.1'],
       [/^Cannot listen on 192\.0\.2\.1 port 0: this machine has no such address\.$/],
       {},
@@ -99,18 +99,21 @@ describe('carillon serve', { concurrency: 3 }, () => {
   test('a folder that is not writable: one line, exit 1', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'file'), '');
-    await refuses(['--database', `sqlite:${folder}/file/below.db`], [/^The database .*below\.db cannot be opened: /]);
-    await refuses(
+    await assertStartFails(
+      ['--database', `sqlite:${folder}/file/below.db`],
+      [/^The database .*below\.db cannot be opened: /],
+    );
+    await assertStartFails(
       ['--database', 'sqlite:/proc/carillon.db'],
       [/^The database \/proc\/carillon\.db cannot be opened: /],
     );
-    await refuses(['--database', `sqlite:${folder}`], [/^The database .* cannot be opened: /]);
+    await assertStartFails(['--database', `sqlite:${folder}`], [/^The database .* cannot be opened: /]);
   });
 
   test('a file that is not a database: one line, exit 1, and the file is unchanged', async (t) => {
     const path = join(temporaryFolder(t), 'notes.txt');
     writeFileSync(path, 'Not a database, and longer than a page header would be. '.repeat(10));
-    await refuses(
+    await assertStartFails(
       ['--database', `sqlite:${path}`],
       [/^The database .*notes\.txt cannot be opened: file is not a database\.$/],
     );
@@ -119,7 +122,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   test('a second service on the same file: one line, exit 1; the first keeps running', async (t) => {
     const folder = temporaryFolder(t);
     const { baseUrl } = await serve(t, [], { cwd: folder });
-    await refuses(['--port', '0'], [/^Another service is running on data\/carillon\.db\.$/], {}, folder);
+    await assertStartFails(['--port', '0'], [/^Another service is running on data\/carillon\.db\.$/], {}, folder);
     assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   });
 
@@ -130,7 +133,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     const database = new DatabaseSync(path);
     database.exec("insert into migrations (version, name) values (99, 'later')");
     database.close();
-    await refuses(
+    await assertStartFails(
       ['--database', `sqlite:${path}`],
       [/^The database is at version 99, from a newer Carillon; this one knows \d+\. Update Carillon\.$/],
     );
@@ -140,13 +143,13 @@ describe('carillon serve', { concurrency: 3 }, () => {
     const cwd = temporaryFolder(t);
     const line =
       /^--host 0x0 listens on every address: set --base-url to the one under which others reach the service\.$/;
-    await refuses(['--port', '0', '--host', '0x0'], [line], {}, cwd);
+    await assertStartFails(['--port', '0', '--host', '0x0'], [line], {}, cwd);
     const { baseUrl } = await serve(t, ['--host', '0.0.0.0', '--base-url', 'https://calendar.example/'], { cwd });
     assert.equal(baseUrl, 'https://calendar.example');
   });
 
   test('all invalid options are reported together, one per line, named by flag or variable as given', async (t) => {
-    await refuses(
+    await assertStartFails(
       ['--host', 'a b', '--port', '70000', '--retry-waits=1m', '--attempt-timeout', '5', '--database', 'mysql:x'],
       [
         /^--host must be a host name or an IP address\.$/,
@@ -182,7 +185,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('unknown and invalid options are reported together', async () => {
-    await refuses(
+    await assertStartFails(
       ['--prot', '9', '--nope=1', 'extra', '--port', 'x'],
       [
         /^--prot is not an option of carillon serve\.$/,
@@ -199,24 +202,24 @@ describe('carillon serve', { concurrency: 3 }, () => {
       [['keys', 'list'], "required option '--domain <host>' not specified"],
       [['serve', '--port'], "option '--port <number>' argument missing"],
     ];
-    const ended = await Promise.all(mistakes.map(([args]) => carillon(args)));
+    const ended = await Promise.all(mistakes.map(([args]) => runCarillon(args)));
     assert.deepEqual(
-      ended.map(({ code, faults }) => [code, faults]),
+      ended.map(({ code, stderrLines }) => [code, stderrLines]),
       mistakes.map(([, what]) => [1, [`error: ${what}; see carillon --help`]]),
     );
   });
 
   test('a variable that looks like an option but is not is reported, and the service starts', async (t) => {
-    const { logged, stop } = await serve(t, [], {
+    const { stderrLog, stop } = await serve(t, [], {
       cwd: temporaryFolder(t),
       environment: { CARILLON_PROT: '1', CARILLON_PORT: '' },
     });
     await stop();
-    assert.equal(logged()[0], 'CARILLON_PROT is set but is not an option of Carillon; see carillon serve --help.');
+    assert.equal(stderrLog()[0], 'CARILLON_PROT is set but is not an option of Carillon; see carillon serve --help.');
   });
 
   test('carillon --help lists every command, and serve --help every option with its variable', async () => {
-    const [overview, serving] = await Promise.all([carillon(['--help']), carillon(['serve', '--help'])]);
+    const [overview, serving] = await Promise.all([runCarillon(['--help']), runCarillon(['serve', '--help'])]);
     assert.deepEqual([overview.code, serving.code], [0, 0]);
     for (const command of ['serve', 'accounts', 'users', 'keys', 'doctor'])
       assert.match(overview.stdout, new RegExp(`^  ${command}\\b`, 'm'));
@@ -224,7 +227,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
       const entry = serving.stdout.split(/^ {2}(?=-)/m).find((one) => one.startsWith(`--${flag} <`)) ?? '';
       const words = entry.replace(/\s+/g, ' ');
       assert.ok(words.startsWith(`--${flag} <${shape}> `), flag);
-      assert.ok(words.includes(environmentName(flag)), flag);
+      assert.ok(words.includes(environmentVariableOf(flag)), flag);
       assert.ok(words.includes(initial), flag);
     }
   });

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../../config/load.ts';
-import { environmentName, type Option, type OptionName, options } from '../../config/options.ts';
+import { environmentVariableOf, type Option, type OptionName, options } from '../../config/options.ts';
 import { invitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
-import { connectionVariables } from '../client/connect.ts';
+import { connectionVariableNames } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 
 /** Registers the command `carillon serve`. */
@@ -15,10 +15,10 @@ export function addServe(program: Command): void {
   serve.allowUnknownOption();
   serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
     const config = readConfig(flags, command.args);
-    const starting = start(config);
+    const starting = startLogged(config);
     stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
-      if (connectionVariables.includes(name)) continue;
+      if (connectionVariableNames.includes(name)) continue;
       stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
     }
     printStartup(await starting);
@@ -29,12 +29,12 @@ export function addServe(program: Command): void {
 export function addServeOptions(command: Command): Command {
   for (const { flag, shape, description, initial } of Object.values(options) as Option<unknown>[]) {
     const defaultText = initial === undefined || initial === '' ? '' : ` (default ${initial})`;
-    command.option(`--${flag} <${shape}>`, `${description}${defaultText} Also ${environmentName(flag)}.`);
+    command.option(`--${flag} <${shape}>`, `${description}${defaultText} Also ${environmentVariableOf(flag)}.`);
   }
   return command;
 }
 
-async function start(config: Config): Promise<Service> {
+async function startLogged(config: Config): Promise<Service> {
   // Import the service late, so that help, invalid options and other commands do not load it.
   const { StartError, startService } = await import('../../server.ts');
   const { createLog } = await import('../../log.ts');
@@ -80,9 +80,9 @@ function printStartup({ baseUrl, firstAccount }: Service): void {
 }
 
 /** Stops the service at the first signal, as soon as the service has started. Further signals have no effect. */
-function stopOnSignals(starting: Promise<Service>): void {
+function stopOnSignals(startingService: Promise<Service>): void {
   const stop = () => {
-    starting
+    startingService
       .then((service) => service.stop())
       .then(
         () => process.exit(0),

@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
-import { stepByStep } from '../../../test/kit/eventually.ts';
-import { nodesOn } from '../../../test/kit/service/nodes.ts';
-import { shared } from '../../../test/kit/service/stores.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
+import { registeredNodeIds } from '../../../test/kit/service/nodes.ts';
+import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { ClusterNode } from './cluster-node.ts';
 
-const BEAT_MS = 200;
+const HEARTBEAT_INTERVAL_MS = 200;
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   /** Starts a node that sends heartbeats when its clock advances. */
   async function startNode(t: TestContext, address: string) {
-    const [store, realClock] = [await openAt(t, address), testClock()];
-    assert.ok(store.sessions !== undefined);
+    const [store, realClock] = [await openStoreAt(t, address), testClock()];
+    assert.ok(store.clusterSession !== undefined);
     const node = new ClusterNode({
       store,
-      sessions: store.sessions,
+      sessions: store.clusterSession,
       realClock,
       log: createLog('silent'),
       role: 'all',
@@ -30,15 +30,15 @@ for (const { test, database } of shared) {
   }
 
   /** Starts two nodes and stops one. Returns after how many milliseconds the other node evicts it. */
-  async function goneAfter(t: TestContext, isClosed: boolean): Promise<number> {
+  async function evictionDelayMs(t: TestContext, isClosed: boolean): Promise<number> {
     const address = await database(t);
     const still = await startNode(t, address);
     const { store, beats } = await startNode(t, address);
     const began = beats.monotonic();
     if (isClosed) await still.store.close();
-    await stepByStep(
-      () => beats.advance(BEAT_MS),
-      () => nodesOn(store),
+    await eventuallyAfterSteps(
+      () => beats.advance(HEARTBEAT_INTERVAL_MS),
+      () => registeredNodeIds(store),
       (nodes) => nodes.length === 1,
       20_000,
     );
@@ -46,12 +46,12 @@ for (const { test, database } of shared) {
   }
 
   test('C20 a node without heartbeat is evicted after a second if its connection is closed', async (t) => {
-    const ms = await goneAfter(t, true);
+    const ms = await evictionDelayMs(t, true);
     assert.ok(ms >= 1_100 && ms < 8_000, `${ms}`);
   });
 
   test('C20 a node without heartbeat is evicted after eight seconds if its connection is open', async (t) => {
-    const ms = await goneAfter(t, false);
+    const ms = await evictionDelayMs(t, false);
     assert.ok(ms >= 8_000, `${ms}`);
   });
 

@@ -2,9 +2,9 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { prepared } from '../../store/prepared-queries.ts';
-import type { CommitEvents, Sessions, Store, Tx } from '../../store/store.ts';
+import type { ClusterSession, CommitEvents, Store, Tx } from '../../store/store.ts';
 import { version } from '../../version.ts';
-import { claim, type HookQueueRow, type PendingWork, queuesWithWork } from '../dispatcher/queries.ts';
+import { claimLeases, findHooksWithWork, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
 
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
@@ -25,7 +25,7 @@ const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
 const UNRESPONSIVE_AFTER_MS = 8_000;
 
 /** Interval of the poll for pending work. The poll finds work whose notification was lost. */
-const POLL_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /** Interval at which a write that ended or changed a hook checks whether the lease owner has acknowledged it. */
 const ACK_POLL_INTERVAL_MS = 10;
@@ -37,14 +37,14 @@ const RELEASE_BATCH_SIZE = 500;
 const HOOKS_PER_ACK_QUERY = 1_000;
 
 /** The heartbeat counter of a peer, and the time since which it has not changed, by this node's monotonic clock. */
-type Peer = { heartbeat: number; since: number };
+type PeerState = { heartbeat: number; since: number };
 
 /** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 
 export type ClusterNodePorts = {
   readonly store: Store;
-  readonly sessions: Sessions;
+  readonly sessions: ClusterSession;
   /** Clock for heartbeats and leases; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
@@ -52,7 +52,7 @@ export type ClusterNodePorts = {
   readonly role: string;
 };
 
-type NodeId = { readonly nodeId: number };
+type NodeIdParameter = { readonly nodeId: number };
 
 /** A row for a peer; `value` is its heartbeat counter. */
 type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
@@ -60,17 +60,17 @@ type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly valu
  * A row for a hook that is leased to this node and has ended or changed, but whose notification this node has not
  * processed. `value` is the time of its end; null if only its secrets changed.
  */
-type Unacknowledged = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
+type UnacknowledgedHook = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
   | PeerHeartbeat
-  | Unacknowledged
+  | UnacknowledgedHook
   | { readonly what: 'self'; readonly id: number; readonly value: null };
 
 /**
  * Sends the heartbeat, and returns the peers and the unacknowledged hooks, in one statement. `lease_owner <> 0` is
  * redundant; it lets a cached plan use the partial index.
  */
-const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
+const renewHeartbeat = prepared((_, { nodeId }: NodeIdParameter) => {
   const renewed = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
   return sql<HeartbeatRow>`${renewed}
     select 'self' as what, node_id as id, null::int8 as value from renewed
@@ -93,10 +93,10 @@ const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
  *   acknowledged it, or was evicted (C13, C23, X8).
  */
 export class ClusterNode implements LeaseManager, LeaseOwner {
-  readonly pollMs = POLL_MS;
+  readonly pollMs = POLL_INTERVAL_MS;
   readonly isShared = true;
   readonly #ports: ClusterNodePorts;
-  readonly #peers = new Map<number, Peer>();
+  readonly #peers = new Map<number, PeerState>();
   /** Evictions in progress, by node id. */
   readonly #evicting = new Map<number, Promise<void>>();
   #listeners: LeaseListeners | undefined;
@@ -106,9 +106,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * End of the leases by wall-clock time, since the monotonic clock does not advance while the machine is suspended.
    */
   #leaseValidUntilWall = 0;
-  #heartbeat: Promise<void> | undefined;
-  #stopped = false;
-  #leaving = false;
+  #runningHeartbeat: Promise<void> | undefined;
+  #isStopped = false;
+  #isLeaving = false;
   #isHeartbeatFailing = false;
   #cancelHeartbeat: () => void = () => undefined;
 
@@ -135,7 +135,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   isLeaseValid(): boolean {
     const { realClock } = this.#ports;
     return (
-      !this.#leaving && realClock.monotonic() < this.#leaseValidUntil && realClock.now() < this.#leaseValidUntilWall
+      !this.#isLeaving && realClock.monotonic() < this.#leaseValidUntil && realClock.now() < this.#leaseValidUntilWall
     );
   }
 
@@ -149,7 +149,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
     const nodeId = this.#nodeId;
-    const rows = await this.#ports.store.write(({ queries }) => claim(queries, nodeId, hookIds, mayClaim(nodeId)));
+    const rows = await this.#ports.store.write(({ queries }) =>
+      claimLeases(queries, nodeId, hookIds, isClaimableBy(nodeId)),
+    );
     // If this node was evicted during the claim, the claimed leases are free again.
     return nodeId === this.#nodeId ? rows : [];
   }
@@ -161,7 +163,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const hookIds = batch.map(({ hookId }) => hookId);
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
-        if (this.#leaving) tx.events.addPending(hookIds);
+        if (this.#isLeaving) tx.events.addPending(hookIds);
         // Keeps a lease that this node has claimed again since: its generation is higher. The lease of an ended hook is
         // released, although its generation is higher too.
         await sql`update hooks set lease_owner = 0
@@ -184,24 +186,24 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     );
   }
 
-  findWork(after: number): Promise<PendingWork> {
-    return queuesWithWork(this.#ports.store.read, after, mayClaim(this.#nodeId));
+  findPendingWork(after: number): Promise<PendingWork> {
+    return findHooksWithWork(this.#ports.store.read, after, isClaimableBy(this.#nodeId));
   }
 
   stopClaiming(): void {
-    this.#leaving = true;
+    this.#isLeaving = true;
     this.#ports.sessions.delivers = false;
   }
 
   /** Leaves the cluster: frees all leases immediately, and notifies the other nodes of the live hooks among them. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#cancelHeartbeat();
-    await Promise.all([this.#heartbeat, ...this.#evicting.values()]);
+    await Promise.all([this.#runningHeartbeat, ...this.#evicting.values()]);
     const { store } = this.#ports;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
-      await this.#free(tx, nodeId);
+      await this.#freeLeases(tx, nodeId);
       await tx.queries.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
     });
   }
@@ -212,13 +214,13 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       queries.insertInto('nodes').values({ version, role }).returning('node_id').executeTakeFirstOrThrow(),
     );
     this.#nodeId = node_id;
-    await sessions.hold(node_id);
+    await sessions.takeNodeLock(node_id);
   }
 
   #scheduleHeartbeat(): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     this.#cancelHeartbeat = this.#ports.realClock.after(HEARTBEAT_INTERVAL_MS, () => {
-      this.#heartbeat = this.#sendHeartbeat()
+      this.#runningHeartbeat = this.#sendHeartbeat()
         .catch((error: unknown) => this.#onHeartbeatFailed(error))
         .finally(() => this.#scheduleHeartbeat());
     });
@@ -238,7 +240,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     const { sessions, realClock } = this.#ports;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWall] = [realClock.monotonic(), realClock.now()];
-    const rows = await heartbeatOnce(sessions.queries, { nodeId });
+    const rows = await renewHeartbeat(sessions.queries, { nodeId });
     if (!rows.some(({ what }) => what === 'self')) return this.#onEvicted();
     this.#isHeartbeatFailing = false;
     const wasValid = this.isLeaseValid();
@@ -249,7 +251,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     await this.#checkPeers(rows.filter((row) => row.what === 'peer'));
   }
 
-  #onUnacknowledged(unacknowledged: readonly Unacknowledged[]): void {
+  #onUnacknowledged(unacknowledged: readonly UnacknowledgedHook[]): void {
     const ended = unacknowledged.filter(({ value }) => value !== null);
     const changed = unacknowledged.filter(({ value }) => value === null);
     if (ended.length > 0) this.#listeners?.onLeasesLost(ended.map(({ id }) => id));
@@ -278,9 +280,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     }
     if (silent.length === 0) return;
     // The open connections are queried only if a peer is silent, because the query scans pg_locks.
-    const held = await sessions.held();
+    const connectedNodes = await sessions.connectedNodes();
     for (const peer of silent)
-      if (!held.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
+      if (!connectedNodes.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
   /**
@@ -301,13 +303,13 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     const { store, log } = this.#ports;
     const freed = await store.write(async (tx) => {
       // The peer is not deleted if it has sent a heartbeat in the meantime.
-      const gone = await tx.queries
+      const deleted = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
         .where('heartbeat', '=', heartbeat)
         .returning('node_id')
         .execute();
-      return gone.length === 0 ? undefined : this.#free(tx, nodeId);
+      return deleted.length === 0 ? undefined : this.#freeLeases(tx, nodeId);
     });
     if (freed === undefined) return;
     this.#peers.delete(nodeId);
@@ -315,7 +317,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   /** Frees the leases of a node, and notifies all nodes of the live hooks among them. Returns the number of leases. */
-  async #free({ queries, events }: Tx, nodeId: number): Promise<number> {
+  async #freeLeases({ queries, events }: Tx, nodeId: number): Promise<number> {
     const freed = await queries
       .updateTable('hooks')
       .set({ lease_owner: 0 })
@@ -329,14 +331,14 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   /** Resolves when no other node can start an attempt for a hook that this process ended, or with its old secrets. */
   async #waitForAcks({ ended, changedSecrets, origin }: CommitEvents): Promise<void> {
     if (ended.size + changedSecrets.size === 0 || origin !== 'here') return;
-    for (const batch of chunks([...ended.keys(), ...changedSecrets])) await this.#waitForAllAcks(batch);
+    for (const batch of ackBatchesOf([...ended.keys(), ...changedSecrets])) await this.#waitForAcksOf(batch);
   }
 
   /**
    * Waits until the lease owners of these hooks have acknowledged. A failed query counts as not acknowledged and is
    * repeated: the response must not be sent too early.
    */
-  async #waitForAllAcks(hookIds: readonly number[]): Promise<void> {
+  async #waitForAcksOf(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#ports;
     const unacknowledged = () =>
       store.read
@@ -353,7 +355,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 }
 
-function* chunks(hookIds: readonly number[]): Generator<number[]> {
+function* ackBatchesOf(hookIds: readonly number[]): Generator<number[]> {
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_ACK_QUERY)
     yield hookIds.slice(begin, begin + HOOKS_PER_ACK_QUERY);
 }
@@ -362,7 +364,7 @@ function* chunks(hookIds: readonly number[]): Generator<number[]> {
 const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
 /** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
-function mayClaim(nodeId: number): Expression<SqlBool> {
+function isClaimableBy(nodeId: number): Expression<SqlBool> {
   return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
 }
 

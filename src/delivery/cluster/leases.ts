@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Store } from '../../store/store.ts';
-import { claimQueues, type HookQueueRow, type PendingWork, queuesWithWork } from '../dispatcher/queries.ts';
+import { findHooksWithWork, findLiveHooks, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
 
 /** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
@@ -48,7 +48,7 @@ export type LeaseManager = {
    * Returns one page of claimable hooks with pending deliveries or manual attempts. `after` is the last hook id of the
    * previous page.
    */
-  findWork(after: number): Promise<PendingWork>;
+  findPendingWork(after: number): Promise<PendingWork>;
 };
 
 /** The identity of this node, for leases of other rows than hooks, such as mails. */
@@ -65,23 +65,23 @@ export type LeaseOwner = {
 export type Lease = { readonly hookId: number; readonly generation: number };
 
 /** Interval of the poll for pending work on a single node. */
-const POLL_MS = 60_000;
+const POLL_INTERVAL_MS = 60_000;
 
 /** Leases for a process that has the database to itself: every lease is always valid. */
 export function singleNodeLeases(store: Store): LeaseManager & LeaseOwner {
   return {
     nodeId: 0,
     isFree: () => sql<SqlBool>`1 = 1`,
-    pollMs: POLL_MS,
+    pollMs: POLL_INTERVAL_MS,
     isShared: false,
     async start() {},
     async joinAsApiOnly() {},
     isLeaseValid: () => true,
-    claim: (hookIds) => claimQueues(store.read, hookIds),
+    claim: (hookIds) => findLiveHooks(store.read, hookIds),
     async release() {},
     async acknowledge() {},
     stopClaiming() {},
     async stop() {},
-    findWork: (after) => queuesWithWork(store.read, after),
+    findPendingWork: (after) => findHooksWithWork(store.read, after),
   };
 }

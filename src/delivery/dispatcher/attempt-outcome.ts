@@ -12,13 +12,13 @@ export type LocalErrorCode =
   | 'stopped'
   | 'broken';
 
-export type Failed = { kind: 'failed'; cause: FailureCode; note?: string };
+export type TargetFailure = { kind: 'failed'; cause: FailureCode; note?: string };
 export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
-type Answered = { kind: 'answered'; status: number; retryAfterMs?: number };
-export type Result = Answered | Failed | LocalError;
+type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number };
+export type AttemptResult = TargetResponse | TargetFailure | LocalError;
 
 /**
  * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`;
  * `note` may contain IP addresses and is only written to the operator's log.
  */
-export type Outcome = Result & { ms: number; note?: string };
+export type AttemptOutcome = AttemptResult & { ms: number; note?: string };

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
-import { noAlerts } from '../outbox/end-hooks.ts';
+import { skipHookAlerts } from '../outbox/end-hooks.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
-import { nextPending } from './queries.ts';
+import { findNextPending } from './queries.ts';
 
 for (const { test, database } of stores) {
   const NOW = Date.UTC(2026, 0, 1);
@@ -23,7 +23,7 @@ for (const { test, database } of stores) {
    * live.
    */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
     await store.write((tx) => createAccount(tx, owner, NOW, systemRandom));
     const of = { account_id: 1, user_id: 1, kind: 'new_event' };
@@ -40,7 +40,7 @@ for (const { test, database } of stores) {
       }
     });
     const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
-      const [row] = await nextPending(store.read, hookId, 0, 1);
+      const [row] = await findNextPending(store.read, hookId, 0, 1);
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
@@ -77,7 +77,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
-      await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts),
+      await completeDeliveries(store, () => ({ completions, now: NOW }), skipHookAlerts),
       [],
       'nothing was fenced',
     );
@@ -107,7 +107,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts);
+    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), skipHookAlerts);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -129,7 +129,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
-    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), noAlerts);
+    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), skipHookAlerts);
     waiting.push(second);
     assert.deepEqual(await settling, []);
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
@@ -143,10 +143,10 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, hookAlerts: noAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onWritten: () => undefined };
     const settler = new Completer({ ...ports, store: { ...store, write } });
     settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
-    await settler.written();
+    await settler.allCommitted();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
     assert.equal(date_ended, NOW + 7);
   });
@@ -161,7 +161,7 @@ for (const { test, database } of stores) {
       for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
     };
     const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
-    const ports = { clock: testClock(NOW), hookAlerts: noAlerts, log: createLog('silent'), store, onWritten };
+    const ports = { clock: testClock(NOW), hookAlerts: skipHookAlerts, log: createLog('silent'), store, onWritten };
     const settler = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
@@ -173,7 +173,7 @@ for (const { test, database } of stores) {
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
     assert.deepEqual(
-      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), noAlerts),
+      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), skipHookAlerts),
       [],
     );
     const { attempts, pending, told } = await look();

@@ -1,14 +1,14 @@
 import { type Insertable, sql } from 'kysely';
-import { ENGINE } from '../../permissions.ts';
-import { isShared, preparedOver } from '../../store/prepared-queries.ts';
+import { DISPATCHER_ACTOR } from '../../permissions.ts';
+import { hasConcurrentWriters, preparedForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { endHookQueues, FAILURES_BEFORE_ALERT, type HookAlerts } from '../outbox/end-hooks.ts';
-import { hookIdsOf, type OneHook, type PendingDelivery } from './queries.ts';
+import { type EnqueueHookAlerts, endHooksInTransaction, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
+import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
 /** The completions that are committed in one transaction. `now` is not earlier than any of their attempts. */
-export type Batch = { readonly completions: readonly Completion[]; readonly now: number };
+export type CompletionBatch = { readonly completions: readonly Completion[]; readonly now: number };
 
 /** The result of one attempt that is to be committed. */
 export type Completion = {
@@ -42,18 +42,18 @@ export type Completion = {
  * hooks. A result whose generation (fencing token) is stale, because the hook ended or another node claimed it,
  * changes no state; its attempt is still recorded.
  *
- * @param take returns the batch; called when the transaction begins, and again if it is retried
+ * @param takeBatch returns the batch; called when the transaction begins, and again if it is retried
  * @returns the completions that were fenced
  */
 export async function completeDeliveries(
   store: Store,
-  take: () => Batch,
-  hookAlerts: HookAlerts,
+  takeBatch: () => CompletionBatch,
+  hookAlerts: EnqueueHookAlerts,
 ): Promise<Completion[]> {
   return store.write(async (tx) => {
-    const { completions, now } = take();
-    const current = await addAttempts(tx.queries, completions);
-    const corrections = completions.map((one) => correctionOf(one, current.get(one.hookId)));
+    const { completions, now } = takeBatch();
+    const current = await insertAttemptsAndLockHooks(tx.queries, completions);
+    const corrections = completions.map((one) => correctedAttemptRow(one, current.get(one.hookId)));
     const valid: Completion[] = [];
     for (const one of completions) {
       if (current.get(one.hookId) !== one.generation) continue;
@@ -63,7 +63,7 @@ export async function completeDeliveries(
     }
     // The statements are independent of each other, so all are sent without waiting for results.
     await Promise.all([
-      ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
+      ...corrections.filter((one) => one !== undefined).map((one) => updateAttempt(tx.queries, one)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
       // again (C20).
       moveToFinalized(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
@@ -79,7 +79,12 @@ export async function completeDeliveries(
     );
     for (const one of valid) {
       if (one.ended !== undefined)
-        await endHookQueues(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices: hookAlerts });
+        await endHooksInTransaction(tx, [one.hookId], {
+          reason: one.ended,
+          now,
+          by: DISPATCHER_ACTOR,
+          notices: hookAlerts,
+        });
     }
     return completions.filter((one) => !valid.includes(one));
   });
@@ -103,9 +108,9 @@ type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
  * Returns the row of a fenced attempt with a corrected reason: if the hook was claimed again or restored in the
  * meantime, the attempt is not counted (X3). Returns undefined if no correction is needed.
  */
-function correctionOf(completion: Completion, current: number | undefined): AttemptRow | undefined {
+function correctedAttemptRow(completion: Completion, current: number | undefined): AttemptRow | undefined {
   if (current === undefined || current === completion.generation) return undefined;
-  const row = attemptRow(completion);
+  const row = toAttemptRow(completion);
   if (isDelivered(completion)) {
     return {
       ...row,
@@ -115,7 +120,7 @@ function correctionOf(completion: Completion, current: number | undefined): Atte
   return { ...row, counted: 0, reason: 'the hook was claimed again or restored meanwhile: not counted' };
 }
 
-function correct(queries: Queries, row: AttemptRow) {
+function updateAttempt(queries: Queries, row: AttemptRow) {
   const { hook_id, delivery_id, attempted_at, outcome, counted, reason } = row;
   return queries
     .updateTable('attempts')
@@ -127,7 +132,7 @@ function correct(queries: Queries, row: AttemptRow) {
     .execute();
 }
 
-const attemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptRow => ({
+const toAttemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptRow => ({
   account_id: accountId,
   hook_id: hookId,
   delivery_id: row.deliveryId,
@@ -138,7 +143,7 @@ const attemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptRow
   reason: attempt.reason,
 });
 
-const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
+const insertAttempts = preparedForItems((queries, rows: readonly AttemptRow[]) => {
   const inserting = queries.insertInto('attempts').values(
     rows.map((row) => ({
       account_id: row.account_id,
@@ -151,7 +156,7 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
       reason: row.reason,
     })),
   );
-  if (!isShared(queries)) {
+  if (!hasConcurrentWriters(queries)) {
     return inserting.returning(({ selectFrom }) => [
       'hook_id',
       selectFrom('hooks')
@@ -179,17 +184,20 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
  * Inserts the attempts, and returns the current generation of each live hook. The hooks stay locked until this
  * transaction ends, so that no node claims or ends one of them in the meantime.
  */
-async function addAttempts(queries: Queries, completions: readonly Completion[]): Promise<Map<number, number>> {
-  const rows = completions.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
+async function insertAttemptsAndLockHooks(
+  queries: Queries,
+  completions: readonly Completion[],
+): Promise<Map<number, number>> {
+  const rows = completions.map(toAttemptRow).sort((one, other) => one.hook_id - other.hook_id);
   const queues = await insertAttempts(queries, rows, {});
   const current = new Map<number, number>();
   for (const { hook_id, generation } of queues) if (generation !== null) current.set(hook_id, generation);
   return current;
 }
 
-type OneDelivery = { readonly deliveryId: number };
+type DeliveryReference = { readonly deliveryId: number };
 
-const deliveryIdsOf = (deliveries: readonly OneDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
+const deliveryIdsOf = (deliveries: readonly DeliveryReference[]) => deliveries.map(({ deliveryId }) => deliveryId);
 
 const copiedColumns = [
   'account_id',
@@ -206,10 +214,10 @@ const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
 
 type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
-const asFinalized = ({ now, state }: FinalState) =>
+const finalizedSelection = ({ now, state }: FinalState) =>
   [...copiedColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
-const insertFinalized = preparedOver((queries, deliveries: readonly OneDelivery[], final: FinalState) =>
+const insertFinalized = preparedForItems((queries, deliveries: readonly DeliveryReference[], final: FinalState) =>
   queries
     .insertInto('finalized_deliveries')
     .columns(finalizedColumns)
@@ -217,26 +225,27 @@ const insertFinalized = preparedOver((queries, deliveries: readonly OneDelivery[
       from
         .selectFrom('pending_deliveries')
         .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .select(asFinalized(final)),
+        .select(finalizedSelection(final)),
     ),
 );
 
-const deletePending = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
+const deletePending = preparedForItems((queries, deliveries: readonly DeliveryReference[]) =>
   queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
 /** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
-const movePendingToFinalized = preparedOver((queries, deliveries: readonly OneDelivery[], final: FinalState) =>
-  queries
-    .with('gone', (from) =>
-      from
-        .deleteFrom('pending_deliveries')
-        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .returning(copiedColumns),
-    )
-    .insertInto('finalized_deliveries')
-    .columns(finalizedColumns)
-    .expression((from) => from.selectFrom('gone').select(asFinalized(final))),
+const movePendingToFinalized = preparedForItems(
+  (queries, deliveries: readonly DeliveryReference[], final: FinalState) =>
+    queries
+      .with('gone', (from) =>
+        from
+          .deleteFrom('pending_deliveries')
+          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+          .returning(copiedColumns),
+      )
+      .insertInto('finalized_deliveries')
+      .columns(finalizedColumns)
+      .expression((from) => from.selectFrom('gone').select(finalizedSelection(final))),
 );
 
 /** Moves the deliveries of these completions from `pending_deliveries` to `finalized_deliveries`. */
@@ -244,11 +253,11 @@ async function moveToFinalized(queries: Queries, completions: readonly Completio
   // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
   const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  if (isShared(queries)) await movePendingToFinalized(queries, deliveries, final);
+  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, final);
   else await Promise.all([insertFinalized(queries, deliveries, final), deletePending(queries, deliveries, {})]);
 }
 
-const deleteManualAttempts = preparedOver((queries, manual: readonly { readonly manualAttemptId: number }[]) =>
+const deleteManualAttempts = preparedForItems((queries, manual: readonly { readonly manualAttemptId: number }[]) =>
   queries.deleteFrom('manual_attempts').where(
     'manual_attempt_id',
     'in',
@@ -265,7 +274,7 @@ function deleteCompletedManualAttempts(queries: Queries, completions: readonly C
 
 type HookState = NonNullable<Completion['queue']>;
 
-const updateHooks = preparedOver((queries, hooks: readonly OneHook[], queue: HookState) =>
+const updateHooks = preparedForItems((queries, hooks: readonly HookReference[], queue: HookState) =>
   queries
     .updateTable('hooks')
     .set({

@@ -11,26 +11,26 @@ const unproven = 10_000;
 const isProven = true;
 
 /** A rate limiter that never limits. */
-const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
+const unlimitedRate = { isLeft: true, take: () => undefined, giveBack: () => undefined };
 
 test('C22 an account has a concurrency limit, and its queues are served in order', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 100, unproven }, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 100, unproven }, unlimitedRate);
   const queue = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
-  const called = () => shares.next(first).map(({ name }) => name);
+  const called = () => shares.serveWaiting(first).map(({ name }) => name);
   const first = queue('first');
   shares.acquire(first);
-  assert.ok(shares.admits(queue('a')));
+  assert.ok(shares.admitOrEnqueue(queue('a')));
   shares.acquire(first);
   const [b, c] = [queue('b'), queue('c')];
-  assert.ok(!shares.admits(b));
-  assert.ok(!shares.admits(c));
-  assert.ok(shares.admits({ accountId: 2, host: 'one', isProven, name: 'another account' }));
+  assert.ok(!shares.admitOrEnqueue(b));
+  assert.ok(!shares.admitOrEnqueue(c));
+  assert.ok(shares.admitOrEnqueue({ accountId: 2, host: 'one', isProven, name: 'another account' }));
   assert.deepEqual(called(), [], 'there is no room yet');
   shares.release(first);
   assert.deepEqual(called(), ['b']);
-  assert.ok(!shares.admits(queue('d')), 'the room is kept for whoever was called');
+  assert.ok(!shares.admitOrEnqueue(queue('d')), 'the room is kept for whoever was called');
   assert.deepEqual(called(), []);
-  assert.ok(shares.admits(b));
+  assert.ok(shares.admitOrEnqueue(b));
   // The queue does not use its reserved permit.
   assert.deepEqual(called(), ['c']);
   shares.release(first);
@@ -39,11 +39,11 @@ test('C22 an account has a concurrency limit, and its queues are served in order
 });
 
 test('C22 a queue needs a permit of its account and of its host; accounts at one host are served round-robin', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 3, unproven }, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 3, unproven }, unlimitedRate);
   const queue = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
   const [first, second] = [queue(1, 'full', 'first'), queue(2, 'full', 'second')];
   for (const one of [first, first, second]) {
-    assert.ok(shares.admits(one));
+    assert.ok(shares.admitOrEnqueue(one));
     shares.acquire(one);
   }
   const others = [
@@ -53,10 +53,10 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
     queue(3, 'full', 'y1'),
   ];
   assert.deepEqual(
-    others.map((one) => shares.admits(one)),
+    others.map((one) => shares.admitOrEnqueue(one)),
     [false, false, false, false],
   );
-  const called = (beside: Queue) => shares.next(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.serveWaiting(beside).map(({ name }) => name);
   shares.release(first);
   assert.deepEqual(called(first), ['at its share', 'x1'], 'one beside it in its account, one at its host');
   shares.release(first);
@@ -67,7 +67,7 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
 
 test('C22 with many waiting queues a release inspects few of them, and every queue is served', () => {
   const [accounts, queuesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
-  const shares = new ConcurrencyLimiter<Queue>(share, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>(share, unlimitedRate);
   const turns = new Map<Queue, number>();
   const ready = new Set<Queue>();
   for (let number = 0; number < accounts * queuesOfEach; number += 1)
@@ -78,7 +78,7 @@ test('C22 with many waiting queues a release inspects few of them, and every que
     for (const queue of ready) {
       ready.delete(queue);
       looks += 1;
-      if (!shares.admits(queue)) continue;
+      if (!shares.admitOrEnqueue(queue)) continue;
       shares.acquire(queue);
       turns.set(queue, (turns.get(queue) ?? 0) + 1);
       inFlight.push(queue);
@@ -94,7 +94,7 @@ test('C22 with many waiting queues a release inspects few of them, and every que
     const lane = inFlight.shift();
     assert.ok(lane !== undefined);
     shares.release(lane);
-    for (const next of shares.next(lane)) ready.add(next);
+    for (const next of shares.serveWaiting(lane)) ready.add(next);
     ready.add(lane);
     begin();
     assert.ok(inFlight.length <= share.host);
@@ -109,7 +109,7 @@ test('C22 with many waiting queues a release inspects few of them, and every que
 });
 
 test('C22 unproven targets have a concurrency limit, round-robin by account, and proven targets have the rest', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 4, host: 100, unproven: 2 }, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>({ account: 4, host: 100, unproven: 2 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -117,15 +117,15 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
     name: `${accountId} ${host}`,
   });
   const known = { ...strange(2, 'known'), isProven };
-  const called = (beside: Queue) => shares.next(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.serveWaiting(beside).map(({ name }) => name);
   const [first, second] = [strange(1, 'a'), strange(1, 'b')];
   for (const one of [first, second]) {
-    assert.ok(shares.admits(one));
+    assert.ok(shares.admitOrEnqueue(one));
     shares.acquire(one);
   }
   const waiting = [strange(1, 'c'), strange(1, 'd'), strange(2, 'x'), strange(3, 'y')];
-  for (const one of waiting) assert.ok(!shares.admits(one));
-  assert.ok(shares.admits(known));
+  for (const one of waiting) assert.ok(!shares.admitOrEnqueue(one));
+  assert.ok(shares.admitOrEnqueue(known));
   const place = shares.acquire(known);
   assert.deepEqual(called(known), [], 'that is no room for them');
   shares.release(place);
@@ -136,18 +136,18 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
   assert.deepEqual(called(second), ['2 x'], 'of another account, which never had a turn');
   const [c, d, x, y] = waiting;
   assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
-  assert.ok(shares.admits(c));
+  assert.ok(shares.admitOrEnqueue(c));
   // The queue does not use its reserved permit.
   assert.deepEqual(called(c), ['3 y']);
   // The target has become proven meanwhile, and does not need the reserved permit.
   x.isProven = true;
-  assert.ok(shares.admits(x));
+  assert.ok(shares.admitOrEnqueue(x));
   assert.deepEqual(called(x), ['1 d']);
-  assert.ok(shares.admits(d) && shares.admits(y));
+  assert.ok(shares.admitOrEnqueue(d) && shares.admitOrEnqueue(y));
 });
 
 test('C22 a permit for an unproven target also needs the permits of account and host', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 1, host: 2, unproven: 3 }, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>({ account: 1, host: 2, unproven: 3 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -156,15 +156,15 @@ test('C22 a permit for an unproven target also needs the permits of account and 
   });
   const inFlight = [strange(1, 'full'), strange(2, 'full'), strange(3, 'other')];
   const places = inFlight.map((one) => {
-    assert.ok(shares.admits(one));
+    assert.ok(shares.admitOrEnqueue(one));
     return shares.acquire(one);
   });
-  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!shares.admits(one));
+  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!shares.admitOrEnqueue(one));
   const end = (turn: number) => {
     const [one, place] = [inFlight[turn], places[turn]];
     assert.ok(one !== undefined && place !== undefined);
     shares.release(place);
-    return shares.next(one).map(({ name }) => name);
+    return shares.serveWaiting(one).map(({ name }) => name);
   };
   assert.deepEqual(end(2), ['5 free'], 'past an account and a host that are full');
   assert.deepEqual(end(1), ['4 full']);
@@ -172,24 +172,24 @@ test('C22 a permit for an unproven target also needs the permits of account and 
 });
 
 test('C22 a queue that waits for a permit of its account and for an unproven one is served once', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 9, unproven: 2 }, unhurried);
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 9, unproven: 2 }, unlimitedRate);
   const strange = (accountId: number): Queue => ({ accountId, host: 'one', isProven: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
   const known = { ...first, isProven };
   const places = [known, known, second, third].map((queue) => {
-    assert.ok(shares.admits(queue));
+    assert.ok(shares.admitOrEnqueue(queue));
     return shares.acquire(queue);
   });
-  assert.ok(!shares.admits(first), 'its account has its share');
+  assert.ok(!shares.admitOrEnqueue(first), 'its account has its share');
   for (const [ended, place] of places.entries()) {
     shares.release(place);
-    if (ended === 0) assert.ok(!shares.admits(first), 'two others are on trial');
+    if (ended === 0) assert.ok(!shares.admitOrEnqueue(first), 'two others are on trial');
   }
-  assert.deepEqual(shares.next(second), [first]);
-  assert.deepEqual(shares.next(first), [], 'not twice');
-  assert.ok(shares.admits(first));
+  assert.deepEqual(shares.serveWaiting(second), [first]);
+  assert.deepEqual(shares.serveWaiting(first), [], 'not twice');
+  assert.ok(shares.admitOrEnqueue(first));
   for (let count = 0; count < 2; count += 1) {
-    assert.ok(shares.admits(known), 'no room is kept for it any more');
+    assert.ok(shares.admitOrEnqueue(known), 'no room is kept for it any more');
     shares.acquire(known);
   }
 });
@@ -214,19 +214,19 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
   const [first, second, third, fourth] = ['first', 'second', 'third', 'fourth'].map(strange);
   assert.ok(first !== undefined && second !== undefined && third !== undefined && fourth !== undefined);
   for (const one of [first, second]) {
-    assert.ok(shares.admits(one));
+    assert.ok(shares.admitOrEnqueue(one));
     shares.acquire(one);
   }
-  for (const one of [third, fourth]) assert.ok(!shares.admits(one));
+  for (const one of [third, fourth]) assert.ok(!shares.admitOrEnqueue(one));
   const known = { ...strange('known'), isProven };
-  assert.ok(shares.admits(known));
-  assert.deepEqual(shares.next(known), [], 'there is room, and not yet time');
+  assert.ok(shares.admitOrEnqueue(known));
+  assert.deepEqual(shares.serveWaiting(known), [], 'there is room, and not yet time');
   pace.left = 1;
-  assert.deepEqual(shares.next(), [third]);
-  assert.deepEqual(shares.next(), [], 'the one that may begin is kept for whoever was called');
-  assert.ok(shares.admits(third));
+  assert.deepEqual(shares.serveWaiting(), [third]);
+  assert.deepEqual(shares.serveWaiting(), [], 'the one that may begin is kept for whoever was called');
+  assert.ok(shares.admitOrEnqueue(third));
   // The queue does not use its reserved permit.
-  assert.deepEqual(shares.next(third), [fourth]);
+  assert.deepEqual(shares.serveWaiting(third), [fourth]);
 });
 
 test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {

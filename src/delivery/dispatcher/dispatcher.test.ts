@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { steadyRandom, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { fixedJitterRandom, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
-import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
+import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import type { Clock } from '../../clock.ts';
 import { createLog } from '../../log.ts';
@@ -14,17 +14,17 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import { CommitEventsBuilder } from '../../store/commit-events.ts';
 import type { CommitEvents, Store, Tx } from '../../store/store.ts';
 import { type LeaseManager, singleNodeLeases } from '../cluster/leases.ts';
-import { endHooks, noAlerts } from '../outbox/end-hooks.ts';
-import { record } from '../outbox/record-occurrences.ts';
+import { endHooks, skipHookAlerts } from '../outbox/end-hooks.ts';
+import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { restoreHook } from '../outbox/restore-hook.ts';
 import { setSecrets } from '../outbox/rotate-secrets.ts';
 import type { Attempt } from '../transport/attempt.ts';
-import { signatureOf } from '../transport/signature.ts';
-import type { Outcome } from './attempt-outcome.ts';
+import { signatureHeaders } from '../transport/signature.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
-  const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const OK: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
   const HOOK = 1;
   const otherHook = {
     ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
@@ -32,13 +32,13 @@ for (const { test, database } of stores) {
   };
 
   /** Starts a dispatcher on a real store with one hook for new_event. Records its attempts. */
-  async function openEngine(
+  async function startDispatcher(
     t: TestContext,
     attempt: Attempt = async () => OK,
     seen = (clock: Clock): Clock => clock,
-    over: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
+    overrides: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
   ) {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     await store.write(async ({ queries }) => {
       const account_id = 1;
       await queries
@@ -79,14 +79,14 @@ for (const { test, database } of stores) {
     const claims = singleNodeLeases(engineStore);
     const engine = new Dispatcher({
       store: engineStore,
-      claims: { ...claims, ...over(claims) },
+      claims: { ...claims, ...overrides(claims) },
       clock: seen(clock),
-      random: steadyRandom(),
+      random: fixedJitterRandom(),
       attempt: (order) => {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
-      hookAlerts: noAlerts,
+      hookAlerts: skipHookAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
@@ -112,7 +112,8 @@ for (const { test, database } of stores) {
       inAccount,
       /** Publishes events as if they came from another node. */
       hear: (news: CommitEvents) => hear(news),
-      happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
+      happen: () =>
+        inAccount(async (write) => recordOccurrences(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
         refusedWrites = count;
       },
@@ -122,7 +123,7 @@ for (const { test, database } of stores) {
   }
 
   test('C20 a delivery that becomes pending during a prefetch is sent immediately, not after the next poll', async (t) => {
-    const { between, attempted, happen, settled, clock } = await openEngine(t);
+    const { between, attempted, happen, settled, clock } = await startDispatcher(t);
     const reading = between.delayNext('pending_deliveries');
     await happen();
     await reading;
@@ -134,7 +135,7 @@ for (const { test, database } of stores) {
   });
 
   test('C20 deliveries pushed by a commit event are sent without a read, and are not sent again by a read', async (t) => {
-    const { between, attempted, happen, inAccount, settled } = await openEngine(t);
+    const { between, attempted, happen, inAccount, settled } = await startDispatcher(t);
     await happen();
     await eventually(settled, (count) => count === 1);
     const reading = between.delayNext('pending_deliveries');
@@ -149,7 +150,7 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a hook that is ended and restored during its claim is delivered to in its new state', async (t) => {
-    const { between, happen, inAccount, settled, pending } = await openEngine(t);
+    const { between, happen, inAccount, settled, pending } = await startDispatcher(t);
     const reading = between.delayNext('hooks');
     await happen();
     await reading;
@@ -161,7 +162,7 @@ for (const { test, database } of stores) {
   });
 
   test('C22 the end of one hook does not prevent the claim of another', async (t) => {
-    const { between, happen, inAccount, settled } = await openEngine(t);
+    const { between, happen, inAccount, settled } = await startDispatcher(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     const reading = between.delayNext('hooks');
     await happen();
@@ -175,14 +176,14 @@ for (const { test, database } of stores) {
   });
 
   test('C22 a slow claim or prefetch of one queue does not delay another', async (t) => {
-    const { between, happen, inAccount, settled } = await openEngine(t);
+    const { between, happen, inAccount, settled } = await startDispatcher(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     await happen();
     await eventually(settled, (count) => count === 1);
     for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
       const waiting = between.delayNext(table);
       await inAccount(async (write) => {
-        record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
+        recordOccurrences(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
         AccountWrite.transactionOf(write).events.addPending([other.hook_id]);
       });
       await waiting;
@@ -200,7 +201,7 @@ for (const { test, database } of stores) {
       if (target !== 'http://a.test/') await late;
       return OK;
     };
-    const { attempted, clock, happen, inAccount, settled } = await openEngine(t, attempt);
+    const { attempted, clock, happen, inAccount, settled } = await startDispatcher(t, attempt);
     await happen();
     await eventually(settled, (count) => count === 1);
     await clock.advance(20);
@@ -226,14 +227,20 @@ for (const { test, database } of stores) {
   test('C20 a hook leased by another node is claimed once between two polls, unless it may have been released', async (t) => {
     let isTheirs = true;
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
-      pollMs: 1_000,
-      claim(hookIds) {
-        asked += 1;
-        return isTheirs ? Promise.resolve([]) : claim(hookIds);
-      },
-      findWork: (after) => (isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findWork(after)),
-    }));
+    const { clock, happen, inAccount, settled } = await startDispatcher(
+      t,
+      undefined,
+      undefined,
+      ({ claim, findPendingWork }) => ({
+        pollMs: 1_000,
+        claim(hookIds) {
+          asked += 1;
+          return isTheirs ? Promise.resolve([]) : claim(hookIds);
+        },
+        findPendingWork: (after) =>
+          isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findPendingWork(after),
+      }),
+    );
     for (let count = 0; count < 3; count += 1) await happen();
     assert.equal(asked, 1);
     await clock.advance(1_000);
@@ -249,7 +256,7 @@ for (const { test, database } of stores) {
   test('C20 a hook that is released during a failed claim is claimed again', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+    const { clock, happen, inAccount, settled } = await startDispatcher(t, undefined, undefined, ({ claim }) => ({
       async claim(hookIds) {
         asked += 1;
         if (asked > 1) return claim(hookIds);
@@ -271,7 +278,7 @@ for (const { test, database } of stores) {
   test('C20 a commit of another delivering node for its own hooks causes no claim, also during a claim', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
-    const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
+    const { happen, hear } = await startDispatcher(t, undefined, undefined, () => ({
       async claim() {
         asked += 1;
         await answered;
@@ -295,7 +302,7 @@ for (const { test, database } of stores) {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
-    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+    const { settled, happen, hear } = await startDispatcher(t, undefined, undefined, ({ claim }) => ({
       async claim(hookIds) {
         claims.push(hookIds);
         await happened;
@@ -320,12 +327,15 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a shutdown ends in time, even if an attempt hangs whose hook has ended', async (t) => {
-    const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
-      onDialled?.();
-      return new Promise((resolve) =>
-        signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 })),
-      );
-    });
+    const { engine, attempted, clock, happen, inAccount, pending } = await startDispatcher(
+      t,
+      ({ signal, onDialled }) => {
+        onDialled?.();
+        return new Promise((resolve) =>
+          signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 })),
+        );
+      },
+    );
     await happen();
     await eventually(
       () => attempted,
@@ -338,7 +348,7 @@ for (const { test, database } of stores) {
     });
     await clock.advance(7_999);
     assert.equal(isStopped, false, 'its target may answer still');
-    await stepByStep(
+    await eventuallyAfterSteps(
       () => clock.advance(1),
       () => isStopped,
       (is) => is,
@@ -348,7 +358,7 @@ for (const { test, database } of stores) {
 
   test('C20 a shutdown waits for a running claim, so that its leases are released too', async (t) => {
     const order: string[] = [];
-    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+    const { engine, between, happen } = await startDispatcher(t, undefined, undefined, ({ claim }) => ({
       claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
       async stop() {
         order.push('stopped');
@@ -394,14 +404,14 @@ for (const { test, database } of stores) {
           free.push(...queues.map(({ hookId }) => hookId));
         },
       };
-      const { engine, attempted, between, clock, happen, inAccount } = await openEngine(
+      const { engine, attempted, between, clock, happen, inAccount } = await startDispatcher(
         t,
         attempt,
         undefined,
         () => claims,
       );
       await inAccount((write) => write.insertRow('hooks', otherHook));
-      await inAccount(async (write) => record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
+      await inAccount(async (write) => recordOccurrences(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
       const begun = (count: number) =>
         eventually(
           () => attempted.length,
@@ -420,7 +430,7 @@ for (const { test, database } of stores) {
         () => refused,
         (times) => times === 1,
       );
-      await stepByStep(
+      await eventuallyAfterSteps(
         () => clock.advance(500),
         () => free,
         (queues) => queues.length > 0,
@@ -432,7 +442,7 @@ for (const { test, database } of stores) {
   }
 
   test('C13 nothing is sent to a hook that ends during its claim', async (t) => {
-    const { between, attempted, happen, inAccount, pending } = await openEngine(t);
+    const { between, attempted, happen, inAccount, pending } = await startDispatcher(t);
     const reading = between.delayNext('hooks');
     await happen();
     await reading;
@@ -445,7 +455,7 @@ for (const { test, database } of stores) {
   });
 
   test('C20 a result is kept in memory until it can be committed; meanwhile nothing is sent twice', async (t) => {
-    const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
+    const { attempted, happen, refuseWrites, settled, pending, clock } = await startDispatcher(t);
     refuseWrites(3);
     await happen();
     for (let refused = 0; refused < 3; refused += 1) {
@@ -461,7 +471,7 @@ for (const { test, database } of stores) {
   });
 
   test('C20 a failed prefetch is retried', async (t) => {
-    const { between, happen, settled, attempted, clock } = await openEngine(t);
+    const { between, happen, settled, attempted, clock } = await startDispatcher(t);
     between.failures = 2;
     await happen();
     for (let failed = 0; failed < 2; failed += 1) {
@@ -477,7 +487,7 @@ for (const { test, database } of stores) {
   });
 
   test('C20 a pending delivery without a wake-up is found within a minute', async (t) => {
-    const { store, settled, clock, attempted } = await openEngine(t);
+    const { store, settled, clock, attempted } = await startDispatcher(t);
     const quiet = async ({ queries }: Tx) => {
       const delivery = {
         account_id: 1,
@@ -501,7 +511,7 @@ for (const { test, database } of stores) {
 
   for (const reading of [1, 2, 3, 4, 5]) {
     test(`C18 a backoff that ends at reading ${reading} of the clock during a dispatch does not stall the queue`, async (t) => {
-      const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+      const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
       let readings = Number.POSITIVE_INFINITY;
       // Timers fire a millisecond early, and the clock advances while the dispatcher runs.
       const early = (clock: Clock): Clock => ({
@@ -516,7 +526,7 @@ for (const { test, database } of stores) {
             run();
           }),
       });
-      const { attempted, clock, happen } = await openEngine(t, async () => outcomes.shift() ?? OK, early);
+      const { attempted, clock, happen } = await startDispatcher(t, async () => outcomes.shift() ?? OK, early);
       await happen();
       await eventually(
         () => attempted.length,
@@ -528,7 +538,7 @@ for (const { test, database } of stores) {
       );
       await clock.advance(60_000);
       // The retry starts within milliseconds, before the next poll would find it.
-      await stepByStep(
+      await eventuallyAfterSteps(
         () => clock.advance(1),
         () => attempted.length,
         (count) => count >= 2,
@@ -539,7 +549,7 @@ for (const { test, database } of stores) {
 
   test('X8 a rotation during a claim, during a prefetch or before the request is sent: attempts are signed with the new secrets', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
-    const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
+    const { inAccount, between, happen, settled } = await startDispatcher(t, async ({ signature, signal }) => {
       signatures.push(signature);
       // The first attempt stays in flight until it is aborted. A limit makes the test fail if that does not happen.
       const stopped = () => signal.aborted;
@@ -572,7 +582,7 @@ for (const { test, database } of stores) {
     const delivery = { id: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH };
     assert.deepEqual(
       signatures,
-      ['b', 'c'].map((letter) => signatureOf([secretOf(letter)], delivery)),
+      ['b', 'c'].map((letter) => signatureHeaders([secretOf(letter)], delivery)),
     );
   });
 
@@ -581,7 +591,7 @@ for (const { test, database } of stores) {
     const heard = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let said = 0;
     const sign = (letter: string) => [{ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null }];
-    const { store, inAccount, happen, settled, clock } = await openEngine(
+    const { store, inAccount, happen, settled, clock } = await startDispatcher(
       t,
       async ({ signature }) => {
         signatures.push(signature);
@@ -615,13 +625,13 @@ for (const { test, database } of stores) {
     heard[1]?.resolve();
     await eventually(settled, (count) => count === 2);
     const delivery = { id: '2', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH + 500 };
-    assert.deepEqual(signatures[1], signatureOf(sign('b'), delivery));
+    assert.deepEqual(signatures[1], signatureHeaders(sign('b'), delivery));
   });
 
   test('C18 C20 a queue whose retry timer is lost is found by the next poll', async (t) => {
-    const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+    const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
     let waits = 0;
-    const forgetful = (clock: Clock): Clock => ({
+    const withoutQueueTimer = (clock: Clock): Clock => ({
       ...clock,
       // The first timer is that of the poll. Another timer at the same time is that of the queue.
       after: (waitMs, run) => {
@@ -629,7 +639,11 @@ for (const { test, database } of stores) {
         return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);
       },
     });
-    const { attempted, clock, happen, settled } = await openEngine(t, async () => outcomes.shift() ?? OK, forgetful);
+    const { attempted, clock, happen, settled } = await startDispatcher(
+      t,
+      async () => outcomes.shift() ?? OK,
+      withoutQueueTimer,
+    );
     await happen();
     await eventually(
       () => waits,

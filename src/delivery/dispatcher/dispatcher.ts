@@ -1,25 +1,25 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Random } from '../../secrets.ts';
-import type { CommitEvents, NewPendingDeliveries, Store } from '../../store/store.ts';
+import type { CommitEvents, NewPendingDelivery, Store } from '../../store/store.ts';
 import type { Lease, LeaseManager } from '../cluster/leases.ts';
-import type { HookAlerts } from '../outbox/end-hooks.ts';
+import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
 import { type DeliveryKind, resourceUrl } from '../outbox/event-kinds.ts';
 import type { Attempt } from '../transport/attempt.ts';
 import { ConnectionPool, PoolCapacity } from '../transport/connection-pool.ts';
 import { startDeadline } from '../transport/deadline.ts';
-import { signatureOf } from '../transport/signature.ts';
-import type { Outcome } from './attempt-outcome.ts';
+import { signatureHeaders } from '../transport/signature.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
-import { type HookQueueRow, type PendingDelivery, pendingDeliveries } from './queries.ts';
-import { type Decision, decide, longestWaitMs, outcomeText, reasonOf } from './retry-policy.ts';
+import { type HookQueueRow, type PendingDelivery, toPendingDeliveries } from './queries.ts';
+import { type Decision, decide, explainDecision, maxRetryDelayMs, outcomeWord } from './retry-policy.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
-import { firstOf, WorkLoop } from './work-loop.ts';
+import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of attempts in flight, over all hook queues. At the limit, ready queues wait. */
 const MAX_IN_FLIGHT = 2_000;
@@ -37,7 +37,7 @@ const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 const UNPROVEN_START_RATE = { maxStarts: 20, everyMs: 20 } as const;
 
 /** Maximum number of hooks per claim query. */
-const QUEUES_PER_CLAIM = 100;
+const HOOKS_PER_CLAIM = 100;
 
 /**
  * Maximum number of attempts started per event-loop iteration, so that API requests are served in between. A smaller
@@ -63,7 +63,7 @@ export type DispatcherPorts = {
   readonly random: Random;
   readonly attempt: Attempt;
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
-  readonly hookAlerts: HookAlerts;
+  readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly waitsMs: readonly [number, number];
@@ -127,11 +127,11 @@ export class Dispatcher {
   readonly #inFlight = new Set<InFlightAttempt>();
   readonly #claimLoop: WorkLoop;
   /** Resolves when the current claim has finished, also if it failed. */
-  #claimed: Promise<void> = Promise.resolve();
+  #currentClaim: Promise<void> = Promise.resolve();
   readonly #prefetcher: Prefetcher;
   readonly #dispatchLoop: WorkLoop;
   readonly #completer: Completer;
-  #stopping = false;
+  #isStopping = false;
   #cancelPoll: () => void = () => undefined;
   /** Wakes `#drain` during shutdown: an attempt ended, a result was committed, or a claim finished. */
   #onProgress: () => void = () => undefined;
@@ -139,13 +139,16 @@ export class Dispatcher {
   constructor(ports: DispatcherPorts) {
     this.#ports = ports;
     this.#poolCapacity = new PoolCapacity(ports.clock);
-    this.#completer = new Completer({ ...ports, onWritten: (written, fenced) => this.#onResult(written, fenced) });
-    const mayContinue = () => !this.#stopping && ports.claims.isLeaseValid();
+    this.#completer = new Completer({
+      ...ports,
+      onWritten: (written, fenced) => this.#onBatchCommitted(written, fenced),
+    });
+    const mayContinue = () => !this.#isStopping && ports.claims.isLeaseValid();
     this.#claimLoop = new WorkLoop(ports, {
       hasWork: () => this.#unclaimed.size > 0 && mayContinue(),
       runOnce: () => {
         const claiming = this.#claimBatch();
-        this.#claimed = claiming.catch(() => undefined);
+        this.#currentClaim = claiming.catch(() => undefined);
         return claiming;
       },
     });
@@ -163,7 +166,7 @@ export class Dispatcher {
     const startRate = new StartRateLimiter({
       clock: ports.clock,
       ...UNPROVEN_START_RATE,
-      onMore: () => this.#schedule(this.#limiter.next()),
+      onMore: () => this.#schedule(this.#limiter.serveWaiting()),
     });
     this.#limiter = new ConcurrencyLimiter(
       { account: MAX_IN_FLIGHT_PER_ACCOUNT, host, unproven: MAX_UNPROVEN_IN_FLIGHT },
@@ -192,21 +195,21 @@ export class Dispatcher {
    * commits all results. Leases are released as soon as their queue is drained.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
-    if (graceMs === 0) this.#completer.cut();
+    this.#isStopping = true;
+    if (graceMs === 0) this.#completer.stopRetrying();
     this.#cancelPoll();
     const cancelCut = startDeadline(this.#ports.clock, graceMs, () => {
-      this.#completer.cut();
+      this.#completer.stopRetrying();
       for (const flight of this.#inFlight) flight.abort();
     });
     this.#ports.claims.stopClaiming();
     await this.#drain();
-    await this.#claimed;
+    await this.#currentClaim;
     for (const queue of this.#queues.values()) {
-      queue.forget();
+      queue.cancelRetryTimer();
       this.#connections.get(queue)?.end();
     }
-    await this.#completer.written();
+    await this.#completer.allCommitted();
     cancelCut();
     await this.#ports.claims.stop();
   }
@@ -217,7 +220,7 @@ export class Dispatcher {
   }
 
   /** Number of leased hook queues, for the metrics. */
-  get leasedQueues(): number {
+  get leasedQueueCount(): number {
     return this.#queues.size;
   }
 
@@ -225,17 +228,18 @@ export class Dispatcher {
     const { claims, clock, log } = this.#ports;
     this.#claimMissed.clear();
     try {
-      for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
-        const { pending, asked, next } = await claims.findWork(after);
+      for (let after: number | undefined = 0; after !== undefined && !this.#isStopping; ) {
+        const { pending, asked, next } = await claims.findPendingWork(after);
         for (const hookId of pending) this.#reconcile(hookId);
         for (const hookId of asked) this.#wake(hookId, 'manual');
         after = next;
       }
-      if (claims.isShared) await this.#release((queue) => queue.isIdle && clock.now() - queue.usedAt > IDLE_RELEASE_MS);
+      if (claims.isShared)
+        await this.#discardAndRelease((queue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_RELEASE_MS);
     } catch (error) {
       log.error({ event: 'dispatcher.poll_failed', err: error });
     }
-    if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
+    if (!this.#isStopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
   }
 
   /**
@@ -245,7 +249,7 @@ export class Dispatcher {
   #reconcile(hookId: number): void {
     const queue = this.#queues.get(hookId);
     if (queue?.isActive !== true) this.#wake(hookId, 'pending');
-    else if (queue.isUnused(this.#ports.clock.now())) this.#schedule([queue]);
+    else if (queue.needsScheduling(this.#ports.clock.now())) this.#schedule([queue]);
   }
 
   /**
@@ -268,7 +272,7 @@ export class Dispatcher {
   }
 
   /** Discards the matching queues and releases their leases. */
-  async #release(matches: (queue: HookQueue) => boolean): Promise<void> {
+  async #discardAndRelease(matches: (queue: HookQueue) => boolean): Promise<void> {
     await this.#releaseLeases(this.#discardAll(matches));
   }
 
@@ -338,7 +342,7 @@ export class Dispatcher {
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
     const { claims, clock, log } = this.#ports;
     for (const hookId of hookIds) this.#acknowledging.add(hookId);
-    for (let isAcknowledged = false; !isAcknowledged && !this.#stopping; ) {
+    for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
       isAcknowledged = await claims.acknowledge(hookIds).then(
         () => true,
         (error: unknown) => {
@@ -385,7 +389,7 @@ export class Dispatcher {
    *
    * @param rows the new pending deliveries; undefined if they have to be read
    */
-  #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDeliveries[]): void {
+  #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDelivery[]): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) {
       // The node that leases the hook is notified as well. A claim at every commit would cost more than the delivery.
@@ -397,7 +401,7 @@ export class Dispatcher {
     }
     if (work === 'manual') queue.hasUnreadManual = true;
     else if (rows === undefined) queue.hasUnread = true;
-    else queue.push(pendingDeliveries(rows), this.#ports.clock.now());
+    else queue.push(toPendingDeliveries(rows), this.#ports.clock.now());
     this.#schedule([queue]);
   }
 
@@ -409,7 +413,7 @@ export class Dispatcher {
 
   /** Claims the leases of up to HOOKS_PER_CLAIM hooks with pending work. */
   async #claimBatch(): Promise<void> {
-    const hookIds = firstOf(this.#unclaimed, QUEUES_PER_CLAIM);
+    const hookIds = firstMembersOf(this.#unclaimed, HOOKS_PER_CLAIM);
     const evictions = this.#evictions;
     this.#endedDuringClaim.clear();
     this.#changedDuringClaim.clear();
@@ -429,11 +433,11 @@ export class Dispatcher {
       else this.#claimMissed.add(hookId);
     }
     this.#onProgress();
-    if (this.#queues.size > MAX_QUEUES) await this.#release((queue) => queue.isIdle);
+    if (this.#queues.size > MAX_QUEUES) await this.#discardAndRelease((queue) => queue.isIdle);
   }
 
   #addQueue(row: HookQueueRow): void {
-    const queue = new HookQueue(row, this.#ports.clock.now(), longestWaitMs(this.#ports.waitsMs));
+    const queue = new HookQueue(row, this.#ports.clock.now(), maxRetryDelayMs(this.#ports.waitsMs));
     if (this.#changedDuringClaim.has(queue.hookId) || this.#acknowledging.has(queue.hookId)) queue.invalidateSecrets();
     this.#queues.set(queue.hookId, queue);
     this.#connections.set(queue, new ConnectionPool(this.#poolCapacity));
@@ -442,7 +446,7 @@ export class Dispatcher {
   }
 
   #wakeWhenDue(queue: HookQueue, now: number): void {
-    const waitMs = queue.wakeMs(now);
+    const waitMs = queue.nextAttemptWaitMs(now);
     if (waitMs <= 0) return;
     queue.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
@@ -450,19 +454,19 @@ export class Dispatcher {
   /** Leaves a queue on which nothing can start now: its retry timer or its next event schedules it again. */
   #parkUntilDue(queue: HookQueue, now: number): void {
     // A timer may fire a little early, so a new timer is set for the remaining time.
-    if (!queue.ended) this.#wakeWhenDue(queue, now);
+    if (!queue.hasEnded) this.#wakeWhenDue(queue, now);
     this.#wakeWaiters(queue);
   }
 
   /** Passes the permits that this queue released or does not need to the queues that wait for one. */
   #wakeWaiters(queue: HookQueue): void {
-    for (const next of this.#limiter.next(queue)) this.#ready.add(next);
+    for (const next of this.#limiter.serveWaiting(queue)) this.#ready.add(next);
   }
 
   /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
     const { clock, claims } = this.#ports;
-    const queues = firstOf(this.#ready, QUEUES_PER_ITERATION);
+    const queues = firstMembersOf(this.#ready, QUEUES_PER_ITERATION);
     for (const queue of queues) {
       if (this.#inFlight.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
       // Round-robin: `#tryDispatch` adds the queue again at the end, so that every queue is served when slots are few.
@@ -481,21 +485,21 @@ export class Dispatcher {
    *   neither scheduled nor timed
    */
   #tryDispatch(queue: HookQueue, now: number): void {
-    if (queue.isUnread(now) && !this.#acknowledging.has(queue.hookId)) {
+    if (queue.needsPrefetch(now) && !this.#acknowledging.has(queue.hookId)) {
       this.#prefetcher.add(queue);
       return;
     }
-    if (!this.#limiter.admits(queue)) return;
-    const row = queue.nextManual(now) ?? queue.next(now);
+    if (!this.#limiter.admitOrEnqueue(queue)) return;
+    const row = queue.takeNextManual(now) ?? queue.takeNext(now);
     if (row === undefined) this.#parkUntilDue(queue, now);
     else {
-      this.#begin(queue, row);
+      this.#startAttempt(queue, row);
       this.#ready.add(queue);
     }
   }
 
-  #begin(queue: HookQueue, row: PendingDelivery): void {
-    if (queue.ended) return;
+  #startAttempt(queue: HookQueue, row: PendingDelivery): void {
+    if (queue.hasEnded) return;
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = queue.begin(row, clock.now());
     this.#inFlight.add(flight);
@@ -506,32 +510,32 @@ export class Dispatcher {
       target: queue.target,
       body,
       deliveryId,
-      signature: signatureOf(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
+      signature: signatureHeaders(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
         // The process may have been paused since the attempt began, and the lease may have expired.
-        if (claims.isLeaseValid()) flight.dialled();
+        if (claims.isLeaseValid()) flight.markDialled();
         else flight.abort();
       },
-      onUndialled: () => flight.undialled(),
+      onUndialled: () => flight.markUndialled(),
       kept: this.#connections.get(queue),
     };
     attempt(order)
-      .catch((error: unknown): Outcome => {
+      .catch((error: unknown): AttemptOutcome => {
         this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
         return { kind: 'local_error', code: 'broken', ms: 0 };
       })
       .then((outcome) => {
         this.#limiter.release(permit);
-        this.#finish(queue, flight, outcome);
+        this.#finishAttempt(queue, flight, outcome);
       })
       .catch((error: unknown) =>
         this.#ports.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }),
       );
   }
 
-  #finish(queue: HookQueue, flight: InFlightAttempt, outcome: Outcome): void {
+  #finishAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome): void {
     this.#inFlight.delete(flight);
     this.#wakeWaiters(queue);
     const decision = decide({
@@ -547,16 +551,16 @@ export class Dispatcher {
     const completion = queue.finish({
       flight,
       decision,
-      outcome: outcomeText(outcome),
-      reason: reasonOf(decision),
+      outcome: outcomeWord(outcome),
+      reason: explainDecision(decision),
       ms: outcome.ms,
       now,
     });
-    this.#report(queue, flight, outcome, decision);
+    this.#reportAttempt(queue, flight, outcome, decision);
     // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
     // pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
-    if (queue.ended) this.#connections.get(queue)?.end();
+    if (queue.hasEnded) this.#connections.get(queue)?.end();
     else {
       this.#wakeWhenDue(queue, now);
       this.#ready.add(queue);
@@ -565,8 +569,8 @@ export class Dispatcher {
     this.#onProgress();
   }
 
-  #report(queue: HookQueue, flight: InFlightAttempt, outcome: Outcome, decision: Decision): void {
-    const word = outcomeText(outcome);
+  #reportAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
+    const word = outcomeWord(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
     this.#ports.onAttempt({ outcome: word, result: decision.is, ms: outcome.ms, lateMs });
     this.#ports.log.info({
@@ -586,14 +590,14 @@ export class Dispatcher {
   }
 
   /** Called when a batch of completions was committed. `fenced`: leases whose generation was stale. */
-  #onResult(written: readonly Completion[], fenced: readonly Lease[]): void {
-    for (const one of written) this.#onCompleted(one);
+  #onBatchCommitted(written: readonly Completion[], fenced: readonly Lease[]): void {
+    for (const one of written) this.#onResultCommitted(one);
     for (const one of fenced) this.#onFenced(one);
     this.#dispatchLoop.wake();
     this.#onProgress();
   }
 
-  #onCompleted({ hookId, row }: Completion): void {
+  #onResultCommitted({ hookId, row }: Completion): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) return;
     // A saturated queue waits for commits before it starts more attempts.

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Outcome } from './attempt-outcome.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { type Decision, decide, outcomeText, reasonOf } from './retry-policy.ts';
+import { type Decision, decide, explainDecision, outcomeWord } from './retry-policy.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
 const DAY_MS = 86_400_000;
 
-const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
-const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
-const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
-const OURS: Outcome = { kind: 'local_error', code: 'no_resolver', ms: 1 };
-const STOPPED: Outcome = { kind: 'local_error', code: 'stopped', ms: 1 };
+const OK: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+const UNSUBSCRIBE: AttemptOutcome = { kind: 'answered', status: 401, ms: 1 };
+const SERVER_ERROR: AttemptOutcome = { kind: 'answered', status: 500, ms: 1 };
+const LOCAL_ERROR: AttemptOutcome = { kind: 'local_error', code: 'no_resolver', ms: 1 };
+const STOPPED: AttemptOutcome = { kind: 'local_error', code: 'stopped', ms: 1 };
 
-const fresh: HookQueueRow = {
+const newHookRow: HookQueueRow = {
   hookId: 1,
   accountId: 1,
   target: 'http://127.0.0.1:9/',
@@ -30,7 +30,7 @@ const fresh: HookQueueRow = {
 };
 
 /** The pending delivery at a feed position. Its id is higher by 10. */
-const pending = (position: number): PendingDelivery => ({
+const pendingAt = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
   kind: 'new_event',
@@ -38,40 +38,40 @@ const pending = (position: number): PendingDelivery => ({
   createdAt: 0,
   manualAttemptId: null,
 });
-let asks = 0;
-const asked = (row: PendingDelivery): PendingDelivery => {
-  asks += 1;
-  return { ...row, manualAttemptId: asks };
+let manualAttemptCount = 0;
+const asManualAttempt = (row: PendingDelivery): PendingDelivery => {
+  manualAttemptCount += 1;
+  return { ...row, manualAttemptId: manualAttemptCount };
 };
-const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
+const hookTest: PendingDelivery = { ...pendingAt(90), position: null, kind: 'test', manualAttemptId: 900 };
 
 /** Drives a queue like the dispatcher does, with its own clock. */
-class Drive {
+class QueueDriver {
   readonly queue: HookQueue;
   now = 1_000;
 
   constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
-    this.queue = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
-    this.queue.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
+    this.queue = new HookQueue({ ...newHookRow, ...row }, 0, DAY_MS);
+    this.queue.add(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
   }
 
   /** Starts all attempts that may start now. */
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.queue.nextManual(this.now) ?? this.queue.next(this.now);
+      const row = this.queue.takeNextManual(this.now) ?? this.queue.takeNext(this.now);
       if (row === undefined) return begun;
       begun.push(this.queue.begin(row, this.now));
     }
   }
 
   beginOne(): InFlightAttempt {
-    const row = this.queue.next(this.now);
+    const row = this.queue.takeNext(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.queue.begin(row, this.now);
   }
 
-  finish(flight: InFlightAttempt, outcome: Outcome): Completion & { decision: Decision['is'] } {
+  finish(flight: InFlightAttempt, outcome: AttemptOutcome): Completion & { decision: Decision['is'] } {
     const { queue, now } = this;
     const decision = decide({
       outcome,
@@ -85,8 +85,8 @@ class Drive {
     const settlement = queue.finish({
       flight,
       decision,
-      outcome: outcomeText(outcome),
-      reason: reasonOf(decision),
+      outcome: outcomeWord(outcome),
+      reason: explainDecision(decision),
       ms: outcome.ms,
       now,
     });
@@ -94,30 +94,30 @@ class Drive {
   }
 
   /** Makes one attempt as early as possible. */
-  deliver(outcome: Outcome) {
-    this.now += Math.max(0, this.queue.waitMs(this.now));
+  deliver(outcome: AttemptOutcome) {
+    this.now += Math.max(0, this.queue.pendingWaitMs(this.now));
     return this.finish(this.beginOne(), outcome);
   }
 }
 
 /** Returns a queue whose concurrency was raised to `concurrency` by deliveries. */
-function wide(window: number, pendingCount: number): Drive {
-  const drive = new Drive({}, pendingCount + window - 1);
-  for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
+function withConcurrency(concurrency: number, pendingCount: number): QueueDriver {
+  const drive = new QueueDriver({}, pendingCount + concurrency - 1);
+  for (let earned = 1; earned < concurrency; earned += 1) drive.deliver(OK);
   return drive;
 }
 
-const ids = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
+const deliveryIdsOf = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
 
 test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to 8', () => {
-  const drive = new Drive({}, 100);
+  const drive = new QueueDriver({}, 100);
   for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
     const begun = drive.beginAll();
     assert.equal(begun.length, window);
     // All attempts but one end with a local error, so that each round has one 200.
     const [first, ...others] = begun;
     for (const flight of others) {
-      drive.finish(flight, OURS);
+      drive.finish(flight, LOCAL_ERROR);
       drive.now += 60_000;
     }
     if (first !== undefined) drive.finish(first, OK);
@@ -125,10 +125,10 @@ test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to
 });
 
 test('C22 a failure resets the concurrency to 1', () => {
-  const drive = wide(8, 30);
+  const drive = withConcurrency(8, 30);
   const [first, ...others] = drive.beginAll();
   assert.equal(others.length, 7);
-  if (first !== undefined) drive.finish(first, BROKEN);
+  if (first !== undefined) drive.finish(first, SERVER_ERROR);
   for (const flight of others) drive.finish(flight, OK);
   drive.now += FIRST_WAIT_MS;
   const retry = drive.beginAll();
@@ -138,43 +138,43 @@ test('C22 a failure resets the concurrency to 1', () => {
 });
 
 test('C18 failures of attempts in flight together count once, and nothing starts until the backoff is over', () => {
-  const drive = wide(8, 20);
+  const drive = withConcurrency(8, 20);
   const flights = drive.beginAll();
-  const decisions = flights.map((flight) => drive.finish(flight, BROKEN).decision);
+  const decisions = flights.map((flight) => drive.finish(flight, SERVER_ERROR).decision);
   assert.deepEqual(decisions, ['wait', ...Array(7).fill('part_of_counted_failure')]);
   assert.equal(drive.queue.failures, 1);
   drive.now += FIRST_WAIT_MS - 1;
   assert.deepEqual(drive.beginAll(), []);
   drive.now += 1;
-  assert.deepEqual(ids(drive.beginAll()), ids(flights.slice(0, 1)));
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), deliveryIdsOf(flights.slice(0, 1)));
 });
 
 test('C18 the delivery that failed first is retried first, in whatever order the others fail', () => {
-  const drive = wide(4, 10);
+  const drive = withConcurrency(4, 10);
   const [a, b, c, d] = drive.beginAll();
   assert.ok(a && b && c && d);
-  drive.finish(c, BROKEN);
-  drive.finish(a, BROKEN);
-  drive.finish(d, OURS);
-  drive.finish(b, BROKEN);
+  drive.finish(c, SERVER_ERROR);
+  drive.finish(a, SERVER_ERROR);
+  drive.finish(d, LOCAL_ERROR);
+  drive.finish(b, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
-  assert.deepEqual(ids(drive.beginAll()), [c.row.deliveryId]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [c.row.deliveryId]);
 });
 
 test('C18 the same delivery is retried after each failure, and the others are pending when it is delivered', () => {
-  const drive = new Drive({}, 3);
-  for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
+  const drive = new QueueDriver({}, 3);
+  for (const outcome of [SERVER_ERROR, SERVER_ERROR]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
   const told = drive.deliver(OK);
   assert.equal(told.row.deliveryId, 11);
   assert.deepEqual(told.queue, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
-  assert.deepEqual(ids(drive.beginAll()), [12, 13]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12, 13]);
 });
 
 test('C18 a 200 of an attempt that was in flight at a failure delivers, and does not end the backoff', () => {
-  const drive = wide(3, 10);
+  const drive = withConcurrency(3, 10);
   const [failing, other] = drive.beginAll();
   assert.ok(failing && other);
-  const failure = drive.finish(failing, BROKEN);
+  const failure = drive.finish(failing, SERVER_ERROR);
   const told = drive.finish(other, OK);
   assert.equal(told.decision, 'delivered_during_backoff');
   assert.equal(told.delivery, 'delivered');
@@ -185,67 +185,69 @@ test('C18 a 200 of an attempt that was in flight at a failure delivers, and does
 });
 
 test('C18 a 401 of an attempt that was in flight at a failure ends the hook', () => {
-  const drive = wide(3, 10);
+  const drive = withConcurrency(3, 10);
   const [failing, other] = drive.beginAll();
   assert.ok(failing && other);
-  drive.finish(failing, BROKEN);
+  drive.finish(failing, SERVER_ERROR);
   assert.equal(drive.finish(other, UNSUBSCRIBE).ended, 'answered_401');
-  assert.ok(drive.queue.ended);
+  assert.ok(drive.queue.hasEnded);
 });
 
 test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', () => {
-  const drive = wide(2, 10);
+  const drive = withConcurrency(2, 10);
   const [failing, straggler] = drive.beginAll();
   assert.ok(failing && straggler);
-  drive.finish(failing, BROKEN);
+  drive.finish(failing, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
   assert.deepEqual(drive.beginAll(), [], 'a failing lane has one attempt in flight, and the straggler is it');
-  assert.equal(drive.finish(straggler, BROKEN).decision, 'part_of_counted_failure');
+  assert.equal(drive.finish(straggler, SERVER_ERROR).decision, 'part_of_counted_failure');
   const [retry] = drive.beginAll();
   assert.ok(retry);
   assert.equal(retry.row.deliveryId, failing.row.deliveryId);
-  assert.equal(drive.finish(retry, BROKEN).decision, 'wait');
+  assert.equal(drive.finish(retry, SERVER_ERROR).decision, 'wait');
   assert.equal(drive.queue.failures, 2);
 });
 
 test('C18 the third failure in a row ends the hook; a 200 in between resets the count', () => {
-  const drive = new Drive({}, 3);
-  const decisions = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).decision);
+  const drive = new QueueDriver({}, 3);
+  const decisions = [SERVER_ERROR, SERVER_ERROR, OK, SERVER_ERROR, SERVER_ERROR, SERVER_ERROR].map(
+    (outcome) => drive.deliver(outcome).decision,
+  );
   assert.deepEqual(decisions, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
 });
 
 test('C13 C18 an ended queue starts nothing, not even manual attempts, and aborts attempts that have sent nothing', () => {
   for (const end of [
-    (drive: Drive) => drive.queue.end(),
-    (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
+    (drive: QueueDriver) => drive.queue.end(),
+    (drive: QueueDriver, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
   ]) {
-    const drive = wide(3, 10);
+    const drive = withConcurrency(3, 10);
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
-    sent.dialled();
-    drive.queue.addManual([asked(pending(50))]);
+    sent.markDialled();
+    drive.queue.addManual([asManualAttempt(pendingAt(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
     assert.equal(drive.queue.canDispatch(drive.now), false);
-    assert.equal(drive.queue.nextManual(drive.now), undefined);
+    assert.equal(drive.queue.takeNextManual(drive.now), undefined);
   }
 });
 
 test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
-  const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
+  const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
   assert.equal(drive.queue.retryToRead, 13, 'the engine reads it before the others');
-  drive.queue.add([pending(3)]);
-  drive.queue.add([pending(1), pending(2), pending(3)]);
+  drive.queue.add([pendingAt(3)]);
+  drive.queue.add([pendingAt(1), pendingAt(2), pendingAt(3)]);
   assert.deepEqual(drive.beginAll(), []);
   drive.now = 500_000;
   const [retry, ...others] = drive.beginAll();
   assert.equal(retry?.row.deliveryId, 13);
   assert.deepEqual(others, []);
   assert.ok(retry);
-  assert.equal(drive.finish(retry, BROKEN).ended, 'three_failures');
+  assert.equal(drive.finish(retry, SERVER_ERROR).ended, 'three_failures');
 });
 
 test('C18 a stored retry time beyond the longest delay counts as due: the clock was ahead when it was stored', () => {
@@ -255,129 +257,131 @@ test('C18 a stored retry time beyond the longest delay counts as due: the clock 
     [now + DAY_MS + 1, 0],
     [now + 400 * DAY_MS, 0],
   ] as const) {
-    const drive = new Drive({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
-    assert.equal(drive.queue.wakeMs(now), waitMs);
+    const drive = new QueueDriver({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
+    assert.equal(drive.queue.nextAttemptWaitMs(now), waitMs);
     assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
   }
-  const drive = new Drive({}, 2);
+  const drive = new QueueDriver({}, 2);
   drive.now += 400 * DAY_MS;
-  drive.deliver(BROKEN);
+  drive.deliver(SERVER_ERROR);
   assert.equal(drive.beginAll().length, 0);
   // The clock is corrected while the queue waits.
   drive.now -= 400 * DAY_MS;
-  assert.ok(drive.queue.isUnused(drive.now));
-  assert.deepEqual(ids(drive.beginAll()), [11]);
+  assert.ok(drive.queue.needsScheduling(drive.now));
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
 test('C19 a local error is not counted, pauses the queue, and the same delivery is retried first', () => {
-  const drive = new Drive({}, 2);
-  const settlement = drive.finish(drive.beginOne(), OURS);
+  const drive = new QueueDriver({}, 2);
+  const settlement = drive.finish(drive.beginOne(), LOCAL_ERROR);
   assert.equal(settlement.decision, 'retry_local_error');
   assert.equal(settlement.delivery, 'pending');
   assert.equal(settlement.attempt.counted, false);
   assert.equal(settlement.queue, undefined);
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.waitMs(drive.now), 1_000);
+  assert.equal(drive.queue.pendingWaitMs(drive.now), 1_000);
   drive.now += 1_000;
-  assert.deepEqual(ids(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
 /** A queue with a concurrency of 4 and 4 attempts in flight. */
-function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
-  const drive = wide(4, 8);
+function startFourAttempts(): { drive: QueueDriver; flights: InFlightAttempt[] } {
+  const drive = withConcurrency(4, 8);
   const flights = drive.beginAll();
   assert.equal(flights.length, 4);
   return { drive, flights };
 }
 
 test('C19 local errors of attempts in flight together count as one: the queue pauses once', () => {
-  const { drive, flights } = fourInFlight();
-  for (const flight of flights) drive.finish(flight, OURS);
-  assert.equal(drive.queue.waitMs(drive.now), 1_000);
+  const { drive, flights } = startFourAttempts();
+  for (const flight of flights) drive.finish(flight, LOCAL_ERROR);
+  assert.equal(drive.queue.pendingWaitMs(drive.now), 1_000);
   drive.now += 1_000;
-  drive.finish(drive.beginOne(), OURS);
-  assert.equal(drive.queue.waitMs(drive.now), 2_000, 'the next one is another');
+  drive.finish(drive.beginOne(), LOCAL_ERROR);
+  assert.equal(drive.queue.pendingWaitMs(drive.now), 2_000, 'the next one is another');
 });
 
 test('C19 setting the clock back neither lengthens the pause after a local error nor removes the next one', () => {
-  const drive = new Drive({}, 1);
+  const drive = new QueueDriver({}, 1);
   drive.now = 3_600_000;
-  drive.finish(drive.beginOne(), OURS);
+  drive.finish(drive.beginOne(), LOCAL_ERROR);
   drive.now = 1_000;
-  assert.ok(drive.queue.waitMs(drive.now) <= 0);
-  drive.finish(drive.beginOne(), OURS);
-  assert.ok(drive.queue.waitMs(drive.now) > 0);
-  assert.ok(drive.queue.waitMs(drive.now) <= 60_000);
+  assert.ok(drive.queue.pendingWaitMs(drive.now) <= 0);
+  drive.finish(drive.beginOne(), LOCAL_ERROR);
+  assert.ok(drive.queue.pendingWaitMs(drive.now) > 0);
+  assert.ok(drive.queue.pendingWaitMs(drive.now) <= 60_000);
 });
 
 test('C19 attempts aborted before they were sent do not pause the queue, and nothing is lost', () => {
-  const { drive, flights } = fourInFlight();
+  const { drive, flights } = startFourAttempts();
   for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
-  assert.equal(drive.queue.waitMs(drive.now) <= 0, true);
+  assert.equal(drive.queue.pendingWaitMs(drive.now) <= 0, true);
   const again = drive.beginAll().map(({ row }) => row.deliveryId);
   assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
 });
 
 test('C19 local errors between failures neither count nor reset the count', () => {
-  const drive = new Drive({}, 1);
-  const decisions = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).decision);
+  const drive = new QueueDriver({}, 1);
+  const decisions = [SERVER_ERROR, LOCAL_ERROR, SERVER_ERROR, LOCAL_ERROR, LOCAL_ERROR].map(
+    (outcome) => drive.deliver(outcome).decision,
+  );
   assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
   assert.equal(drive.queue.failures, 2);
-  assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
+  assert.equal(drive.deliver(SERVER_ERROR).ended, 'three_failures');
 });
 
 test('X1 a test is sent immediately, also during a backoff; outcomes other than 200 and 401 change nothing', () => {
-  const drive = new Drive({}, 2);
-  drive.deliver(BROKEN);
-  const before = drive.queue.waitMs(drive.now);
-  drive.queue.addManual([testOfTheHook]);
+  const drive = new QueueDriver({}, 2);
+  drive.deliver(SERVER_ERROR);
+  const before = drive.queue.pendingWaitMs(drive.now);
+  drive.queue.addManual([hookTest]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
-  const settlement = drive.finish(flight, BROKEN);
+  const settlement = drive.finish(flight, SERVER_ERROR);
   assert.equal(settlement.decision, 'manual_failed');
   assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
   assert.equal(settlement.attempt.counted, false);
   assert.equal(drive.queue.failures, 1);
-  assert.equal(drive.queue.waitMs(drive.now), before);
+  assert.equal(drive.queue.pendingWaitMs(drive.now), before);
   assert.deepEqual(drive.beginAll(), []);
 });
 
 test('X1 a 200 to a test makes what is pending due at once', () => {
-  const drive = new Drive({}, 2);
-  drive.deliver(BROKEN);
-  drive.queue.addManual([testOfTheHook]);
+  const drive = new QueueDriver({}, 2);
+  drive.deliver(SERVER_ERROR);
+  drive.queue.addManual([hookTest]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).decision, 'delivered');
   assert.equal(drive.queue.failures, 0);
-  assert.deepEqual(ids(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
 test('X1 a test with a local error is retried, before other deliveries', () => {
-  const drive = new Drive({}, 2);
-  drive.deliver(BROKEN);
-  drive.queue.addManual([testOfTheHook]);
+  const drive = new QueueDriver({}, 2);
+  drive.deliver(SERVER_ERROR);
+  drive.queue.addManual([hookTest]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
-  assert.equal(drive.finish(flight, OURS).decision, 'retry_local_error');
+  assert.equal(drive.finish(flight, LOCAL_ERROR).decision, 'retry_local_error');
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
+  assert.equal(drive.queue.nextAttemptWaitMs(drive.now), 1_000, 'the engine sets its timer by this');
   drive.now += 1_000;
-  assert.deepEqual(ids(drive.beginAll()), [testOfTheHook.deliveryId]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [hookTest.deliveryId]);
 });
 
 test('X3 a manual attempt starts first, once, and in addition to the concurrency', () => {
-  const drive = new Drive({}, 3);
+  const drive = new QueueDriver({}, 3);
   drive.beginOne();
-  drive.queue.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
-  assert.deepEqual(ids(drive.beginAll()), [13, 17]);
-  assert.deepEqual(ids(drive.beginAll()), []);
+  drive.queue.addManual([asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(7))]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [13, 17]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), []);
 });
 
 test('X3 a failed redelivery is done, and leaves the state of its delivery unchanged', () => {
-  const drive = new Drive({}, 1);
-  const [one, other] = [asked(pending(1)), asked(pending(5))];
+  const drive = new QueueDriver({}, 1);
+  const [one, other] = [asManualAttempt(pendingAt(1)), asManualAttempt(pendingAt(5))];
   drive.queue.addManual([one, other]);
   const [first, second] = drive.beginAll();
   assert.ok(first && second);
@@ -385,36 +389,36 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
     [second, other],
     [first, one],
   ] as const) {
-    const settlement = drive.finish(flight, BROKEN);
+    const settlement = drive.finish(flight, SERVER_ERROR);
     assert.equal(settlement.delivery, 'pending');
     assert.deepEqual(settlement.manualAttemptIds, [row.manualAttemptId]);
   }
   assert.equal(drive.queue.failures, 0);
-  assert.deepEqual(ids(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
 test('X3 a redelivery with a 200 delivers: the pending delivery is not sent again', () => {
-  const drive = new Drive({}, 1);
-  drive.queue.addManual([asked(pending(1))]);
+  const drive = new QueueDriver({}, 1);
+  drive.queue.addManual([asManualAttempt(pendingAt(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).delivery, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
-  drive.queue.add([pending(1)]);
+  drive.queue.add([pendingAt(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
   drive.queue.onCompleted(11);
-  drive.queue.add([pending(1)]);
-  assert.deepEqual(ids(drive.beginAll()), [11]);
+  drive.queue.add([pendingAt(1)]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
 test('X3 a redelivery requested during an attempt: a 200 completes it, after any other outcome it is made', () => {
   for (const { outcome, followed } of [
     { outcome: OK, followed: false },
-    { outcome: BROKEN, followed: true },
+    { outcome: SERVER_ERROR, followed: true },
   ]) {
-    const drive = new Drive({}, 1);
+    const drive = new QueueDriver({}, 1);
     const flight = drive.beginOne();
-    const ask = asked(pending(1));
+    const ask = asManualAttempt(pendingAt(1));
     drive.queue.addManual([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
     const { manualAttemptIds } = drive.finish(flight, outcome);
@@ -427,43 +431,43 @@ test('X3 a redelivery requested during an attempt: a 200 completes it, after any
 });
 
 test('C22 at most eight manual attempts are in flight at a time, and one if the hook is failing', () => {
-  const drive = new Drive({}, 1);
-  drive.queue.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
+  const drive = new QueueDriver({}, 1);
+  drive.queue.addManual(Array.from({ length: 20 }, (_, index) => asManualAttempt(pendingAt(index + 10))));
   const begun = drive.beginAll();
   assert.equal(begun.length, 8);
-  const failing = new Drive({}, 1);
-  failing.deliver(BROKEN);
-  failing.queue.addManual([asked(pending(10)), asked(pending(11))]);
+  const failing = new QueueDriver({}, 1);
+  failing.deliver(SERVER_ERROR);
+  failing.queue.addManual([asManualAttempt(pendingAt(10)), asManualAttempt(pendingAt(11))]);
   assert.equal(failing.beginAll().length, 1);
 });
 
 test('C20 a completion carries the generation of the claim, so that a late one is fenced', () => {
-  assert.equal(new Drive({}, 1).deliver(OK).generation, fresh.generation);
+  assert.equal(new QueueDriver({}, 1).deliver(OK).generation, newHookRow.generation);
 });
 
 test('C20 C22 an idle queue takes deliveries from commit events; a full or failing one reads them later', () => {
-  const drive = new Drive();
-  drive.queue.push([pending(1)], drive.now);
-  assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
+  const drive = new QueueDriver();
+  drive.queue.push([pendingAt(1)], drive.now);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [], 'something may be before it: nothing was read yet');
   drive.queue.hasUnread = false;
-  drive.queue.addNext([], true);
-  drive.queue.push([pending(2), pending(3)], drive.now);
+  drive.queue.addReadPage([], true);
+  drive.queue.push([pendingAt(2), pendingAt(3)], drive.now);
   assert.equal(drive.queue.hasUnread, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.row.position, 2);
-  drive.queue.push([pending(4)], drive.now);
+  drive.queue.push([pendingAt(4)], drive.now);
   assert.equal(drive.queue.hasUnread, true, 'its window is full');
   drive.queue.hasUnread = false;
-  if (flight !== undefined) drive.finish(flight, BROKEN);
-  drive.queue.push([pending(5)], drive.now);
+  if (flight !== undefined) drive.finish(flight, SERVER_ERROR);
+  drive.queue.push([pendingAt(5)], drive.now);
   assert.equal(drive.queue.hasUnread, true, 'it waits');
 });
 
 test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', () => {
-  const drive = new Drive();
+  const drive = new QueueDriver();
   drive.queue.hasUnread = false;
   for (let position = 1; !drive.queue.hasUnread; position += 1) {
-    drive.queue.push([pending(position)], drive.now);
+    drive.queue.push([pendingAt(position)], drive.now);
     if (!drive.queue.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
     drive.queue.onCompleted(position + 10);
     assert.ok(position <= 33);

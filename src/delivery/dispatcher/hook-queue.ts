@@ -1,9 +1,9 @@
 import { maskTarget } from '../../log.ts';
-import type { Secret } from '../transport/signature.ts';
+import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { DELIVERED, type Decision, remainingMs } from './retry-policy.ts';
+import { DELIVERED_OUTCOME, type Decision, remainingMs } from './retry-policy.ts';
 
 /** Concurrency of a healthy hook; it starts at 1 and grows by 1 with each 200 (C22). */
 const MAX_IN_FLIGHT_PER_HOOK = 8;
@@ -21,7 +21,7 @@ const MAX_UNCOMMITTED = 128;
 const MAX_PUSHED = 32;
 
 /** Arguments of `HookQueue.finish`. */
-export type Finished = {
+export type FinishedAttempt = {
   readonly flight: InFlightAttempt;
   readonly decision: Decision;
   /** The outcome in one word. `reason` explains it in a sentence (X3). */
@@ -72,7 +72,7 @@ export class HookQueue {
   /** Whether the database may hold pending deliveries after `readPosition` that are not in memory. */
   hasUnread = true;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
-  usedAt: number;
+  lastUsedAt: number;
   /** Whether a prefetch is running. */
   isPrefetching = false;
   /** Whether the database may hold manual attempts after `manualReadPosition`. */
@@ -83,13 +83,13 @@ export class HookQueue {
   /** Id of the delivery that was in backoff when this queue was claimed. It is read first (C18). */
   retryToRead: number | null;
   /** The signing secrets of the hook, newest first (X8). */
-  secrets: readonly Secret[];
+  secrets: readonly SigningSecret[];
   /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
-  secretsAreStale = false;
+  hasStaleSecrets = false;
 
   /** Pending deliveries that were read and are not in flight, in sending order. */
-  readonly #waiting: PendingDelivery[] = [];
-  readonly #manual: PendingDelivery[] = [];
+  readonly #waitingDeliveries: PendingDelivery[] = [];
+  readonly #manualAttempts: PendingDelivery[] = [];
   /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
   readonly #inFlight = new Map<number, InFlightAttempt>();
   /**
@@ -111,7 +111,7 @@ export class HookQueue {
   #localErrors = 0;
   #lastLocalErrorAt = 0;
   #pausedUntil = 0;
-  #ended = false;
+  #hasEnded = false;
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -121,7 +121,7 @@ export class HookQueue {
    */
   constructor(row: HookQueueRow, now: number, longestWaitMs: number) {
     this.#longestWaitMs = longestWaitMs;
-    this.usedAt = now;
+    this.lastUsedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
@@ -142,7 +142,7 @@ export class HookQueue {
 
   /** Whether the last outcome was 200. All unproven targets share a concurrency limit and a start rate. */
   get isProven(): boolean {
-    return this.#failures === 0 && this.#lastOutcome === DELIVERED;
+    return this.#failures === 0 && this.#lastOutcome === DELIVERED_OUTCOME;
   }
 
   /**
@@ -152,13 +152,14 @@ export class HookQueue {
     return this.#isRepeatedLocalError(flight) ? this.#localErrors - 1 : this.#localErrors;
   }
 
-  get ended(): boolean {
-    return this.#ended;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Whether deliveries are in memory, in flight, not committed, or being read. */
   get isActive(): boolean {
-    const rows = this.#inFlight.size + this.#waiting.length + this.#manual.length + this.#uncommitted.size;
+    const rows =
+      this.#inFlight.size + this.#waitingDeliveries.length + this.#manualAttempts.length + this.#uncommitted.size;
     return this.isPrefetching || rows > 0;
   }
 
@@ -173,8 +174,8 @@ export class HookQueue {
   }
 
   /** Whether an attempt could start although nothing is running that would schedule this queue when it ends. */
-  isUnused(now: number): boolean {
-    return !this.isBusy && !this.isPrefetching && this.wakeMs(now) <= 0;
+  needsScheduling(now: number): boolean {
+    return !this.isBusy && !this.isPrefetching && this.nextAttemptWaitMs(now) <= 0;
   }
 
   /** Whether results have to be committed before more attempts start. */
@@ -183,33 +184,33 @@ export class HookQueue {
   }
 
   /** Milliseconds until a pending delivery may start; 0 or less if it may start now. */
-  waitMs(now: number): number {
-    return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#pauseMs(now));
+  pendingWaitMs(now: number): number {
+    return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#remainingPauseMs(now));
   }
 
   /**
    * Milliseconds until the next attempt may start; 0 or less if it may start now. Manual attempts ignore the backoff,
    * but not the pause (X1).
    */
-  wakeMs(now: number): number {
-    return this.#manual.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
+  nextAttemptWaitMs(now: number): number {
+    return this.#manualAttempts.length > 0 ? this.#remainingPauseMs(now) : this.pendingWaitMs(now);
   }
 
   /** Whether one more pending delivery may start now. */
   canDispatch(now: number): boolean {
-    if (this.#ended || this.secretsAreStale || this.waitMs(now) > 0 || this.isSaturated) return false;
+    if (this.#hasEnded || this.hasStaleSecrets || this.pendingWaitMs(now) > 0 || this.isSaturated) return false;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
   }
 
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
-  isUnread(now: number): boolean {
-    if (this.#ended) return false;
-    return this.secretsAreStale || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
+  needsPrefetch(now: number): boolean {
+    if (this.#hasEnded) return false;
+    return this.hasStaleSecrets || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
   }
 
   /** Whether no pending delivery is in memory. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#waitingDeliveries.length === 0;
   }
 
   /** Feed position up to which all pending deliveries have been read. */
@@ -219,7 +220,7 @@ export class HookQueue {
 
   /** Adds deliveries that were read, except those that are already in memory. */
   add(rows: readonly PendingDelivery[]): void {
-    for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waiting.push(row);
+    for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waitingDeliveries.push(row);
   }
 
   /**
@@ -227,7 +228,7 @@ export class HookQueue {
    *
    * @param isAll whether the read returned everything that was committed at that time
    */
-  addNext(rows: readonly PendingDelivery[], isAll: boolean): void {
+  addReadPage(rows: readonly PendingDelivery[], isAll: boolean): void {
     this.add(rows);
     this.#readPosition = rows.at(-1)?.position ?? this.#readPosition;
     if (!isAll) {
@@ -253,7 +254,7 @@ export class HookQueue {
     for (const row of rows) {
       // A read may have returned this delivery before its commit event arrived.
       if (Number(row.position) <= this.#readPosition) continue;
-      this.#waiting.push(row);
+      this.#waitingDeliveries.push(row);
       this.#pushed.add(row.deliveryId);
       this.#pushedUpTo = Math.max(this.#pushedUpTo, Number(row.position));
     }
@@ -261,22 +262,22 @@ export class HookQueue {
 
   /** Adds manual attempts. They start before all pending deliveries, also during a backoff (X1). */
   addManual(rows: readonly PendingDelivery[]): void {
-    this.#manual.push(...rows);
+    this.#manualAttempts.push(...rows);
   }
 
   /** Removes and returns the next pending delivery, if it may start now. */
-  next(now: number): PendingDelivery | undefined {
-    return this.canDispatch(now) ? this.#take(this.#waiting) : undefined;
+  takeNext(now: number): PendingDelivery | undefined {
+    return this.canDispatch(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
   }
 
   /**
    * Removes and returns the next manual attempt, if it may start now. On a failing hook it starts only when nothing
    * else is in flight (C22).
    */
-  nextManual(now: number): PendingDelivery | undefined {
-    if (this.#ended || this.secretsAreStale || this.#pauseMs(now) > 0) return undefined;
+  takeNextManual(now: number): PendingDelivery | undefined {
+    if (this.#hasEnded || this.hasStaleSecrets || this.#remainingPauseMs(now) > 0) return undefined;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
-      ? this.#take(this.#manual)
+      ? this.#takeFirst(this.#manualAttempts)
       : undefined;
   }
 
@@ -289,7 +290,7 @@ export class HookQueue {
     const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, this.#dueAt ?? 0, this.#pausedUntil);
     const flight = new InFlightAttempt(row, now, dueAt, this.#failureEpoch);
     this.#inFlight.set(row.deliveryId, flight);
-    this.usedAt = now;
+    this.lastUsedAt = now;
     return flight;
   }
 
@@ -302,13 +303,13 @@ export class HookQueue {
   }
 
   /** Applies a decision to the queue; returns what has to be committed. */
-  finish({ flight, decision, outcome, reason, ms, now }: Finished): Completion {
+  finish({ flight, decision, outcome, reason, ms, now }: FinishedAttempt): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);
-    const before = this.#state();
-    const delivery = this.#apply(flight, decision, outcome, now);
+    const before = this.#hookState();
+    const delivery = this.#applyDecision(flight, decision, outcome, now);
     if (delivery !== 'pending') this.#uncommitted.add(row.deliveryId);
-    const after = this.#state();
+    const after = this.#hookState();
     const changed =
       before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
     return {
@@ -318,7 +319,7 @@ export class HookQueue {
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
-      manualAttemptIds: this.#completedManual(row, decision, delivery),
+      manualAttemptIds: this.#completedManualAttemptIds(row, decision, delivery),
       ...(changed ? { queue: after } : {}),
       ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
@@ -329,8 +330,8 @@ export class HookQueue {
    * nothing are aborted (C13).
    */
   end(): void {
-    this.#ended = true;
-    this.forget();
+    this.#hasEnded = true;
+    this.cancelRetryTimer();
     this.#abortUnsent();
   }
 
@@ -339,7 +340,7 @@ export class HookQueue {
    * aborted and start again (X8).
    */
   invalidateSecrets(): void {
-    this.secretsAreStale = true;
+    this.hasStaleSecrets = true;
     this.#abortUnsent();
   }
 
@@ -353,11 +354,11 @@ export class HookQueue {
   }
 
   /** Cancels the retry timer. */
-  forget(): void {
+  cancelRetryTimer(): void {
     this.setTimer(() => undefined);
   }
 
-  #state() {
+  #hookState() {
     return {
       failures: this.#failures,
       dueAt: this.#dueAt,
@@ -366,13 +367,13 @@ export class HookQueue {
     };
   }
 
-  #apply(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
+  #applyDecision(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
     const { row } = flight;
     if (decision.is !== 'retry_local_error') this.#localErrors = 0;
     switch (decision.is) {
       case 'delivered':
         this.#recover(row);
-        remove(this.#waiting, row.deliveryId);
+        removeDelivery(this.#waitingDeliveries, row.deliveryId);
         this.#lastOutcome = outcome;
         return 'delivered';
       case 'delivered_during_backoff':
@@ -390,13 +391,13 @@ export class HookQueue {
         return 'pending';
       case 'manual_failed':
         this.#lastOutcome = outcome;
-        return afterManual(row);
+        return stateAfterManualFailure(row);
       case 'ended':
         this.#failures = decision.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
-        return afterManual(row);
+        return stateAfterManualFailure(row);
     }
   }
 
@@ -404,7 +405,7 @@ export class HookQueue {
    * Returns the ids of the manual attempts that are done: that of this attempt, or, after a regular delivery, those of
    * all waiting manual attempts of the same delivery.
    */
-  #completedManual(
+  #completedManualAttemptIds(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
     delivery: Completion['delivery'],
@@ -412,7 +413,11 @@ export class HookQueue {
     const own = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
     if (delivery !== 'delivered' || manualAttemptId !== null) return own;
     const others: number[] = [];
-    for (let row = remove(this.#manual, deliveryId); row !== undefined; row = remove(this.#manual, deliveryId)) {
+    for (
+      let row = removeDelivery(this.#manualAttempts, deliveryId);
+      row !== undefined;
+      row = removeDelivery(this.#manualAttempts, deliveryId)
+    ) {
       if (row.manualAttemptId !== null) others.push(row.manualAttemptId);
     }
     return others;
@@ -447,7 +452,7 @@ export class HookQueue {
    * Remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set back to
    * before the error ends the pause.
    */
-  #pauseMs(now: number): number {
+  #remainingPauseMs(now: number): number {
     return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
   }
 
@@ -462,14 +467,17 @@ export class HookQueue {
 
   /** Puts a delivery back to the front, but behind the delivery that failed first, which is retried first (C18). */
   #putBack(row: PendingDelivery): void {
-    if (row.manualAttemptId !== null) this.#manual.unshift(row);
-    else if (row.deliveryId === this.#retryDeliveryId || this.#waiting[0]?.deliveryId !== this.#retryDeliveryId)
-      this.#waiting.unshift(row);
-    else this.#waiting.splice(1, 0, row);
+    if (row.manualAttemptId !== null) this.#manualAttempts.unshift(row);
+    else if (
+      row.deliveryId === this.#retryDeliveryId ||
+      this.#waitingDeliveries[0]?.deliveryId !== this.#retryDeliveryId
+    )
+      this.#waitingDeliveries.unshift(row);
+    else this.#waitingDeliveries.splice(1, 0, row);
   }
 
   /** Removes and returns the first delivery that is not in flight. */
-  #take(rows: PendingDelivery[]): PendingDelivery | undefined {
+  #takeFirst(rows: PendingDelivery[]): PendingDelivery | undefined {
     const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
     return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
@@ -482,7 +490,7 @@ export class HookQueue {
       pending ||
       this.#uncommitted.has(deliveryId) ||
       this.#pushed.has(deliveryId) ||
-      this.#waiting.some((row) => row.deliveryId === deliveryId)
+      this.#waitingDeliveries.some((row) => row.deliveryId === deliveryId)
     );
   }
 }
@@ -495,7 +503,7 @@ function hostOf(target: string): string {
 /**
  * Returns the state of a delivery after a failed manual attempt: a test is dropped, any other delivery stays pending.
  */
-function afterManual(row: PendingDelivery): Completion['delivery'] {
+function stateAfterManualFailure(row: PendingDelivery): Completion['delivery'] {
   return row.position === null ? 'dropped' : 'pending';
 }
 
@@ -503,7 +511,7 @@ function isCounted(decision: Decision): boolean {
   return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 }
 
-function remove(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {
+function removeDelivery(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {
   const index = rows.findIndex((row) => row.deliveryId === deliveryId);
   return index < 0 ? undefined : rows.splice(index, 1)[0];
 }

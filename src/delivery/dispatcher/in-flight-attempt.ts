@@ -12,9 +12,9 @@ export class InFlightAttempt {
    * is part of it.
    */
   readonly failureEpoch: number;
-  readonly #abort = new AbortController();
-  #dialled = false;
-  #isUnwanted = false;
+  readonly #abortController = new AbortController();
+  #isDialled = false;
+  #isAbortRequested = false;
 
   constructor(row: PendingDelivery, beganAt: number, dueAt: number, failureEpoch: number) {
     this.row = row;
@@ -24,27 +24,27 @@ export class InFlightAttempt {
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    return this.#abortController.signal;
   }
 
   /** Called when the target is connected: from now on the notification may be on the wire. */
-  dialled(): void {
-    this.#dialled = true;
+  markDialled(): void {
+    this.#isDialled = true;
   }
 
   /** Called when the reused connection was dead: nothing was sent over it. */
-  undialled(): void {
-    this.#dialled = false;
-    if (this.#isUnwanted) this.#abort.abort();
+  markUndialled(): void {
+    this.#isDialled = false;
+    if (this.#isAbortRequested) this.#abortController.abort();
   }
 
   /** Aborts the attempt unless the notification may already be on the wire. */
   abortUnsent(): void {
-    this.#isUnwanted = true;
-    if (!this.#dialled) this.#abort.abort();
+    this.#isAbortRequested = true;
+    if (!this.#isDialled) this.#abortController.abort();
   }
 
   abort(): void {
-    this.#abort.abort();
+    this.#abortController.abort();
   }
 }

@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { HookQueue } from './hook-queue.ts';
-import { findManualAttempts, findPending, findSecrets, nextPending } from './queries.ts';
-import { firstOf, WorkLoop } from './work-loop.ts';
+import { findManualAttempts, findNextPending, findPending, findSecrets } from './queries.ts';
+import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of deliveries per query and hook queue. */
 const PREFETCH_SIZE = 32;
 
 /** Maximum number of hook queues that are read concurrently. */
-const QUEUES_PER_ITERATION = 64;
+const PREFETCH_CONCURRENCY = 64;
 
 export type PrefetcherPorts = {
   readonly store: Store;
@@ -45,17 +45,17 @@ export class Prefetcher {
   }
 
   async #prefetchBatch(): Promise<void> {
-    const queues = firstOf(this.#queues, QUEUES_PER_ITERATION);
+    const queues = firstMembersOf(this.#queues, PREFETCH_CONCURRENCY);
     for (const queue of queues) this.#queues.delete(queue);
-    const read = await Promise.allSettled(queues.map((queue) => this.#read(queue)));
+    const read = await Promise.allSettled(queues.map((queue) => this.#prefetch(queue)));
     const failed = read.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  async #read(queue: HookQueue): Promise<void> {
+  async #prefetch(queue: HookQueue): Promise<void> {
     const { store, clock, mayReadSecrets, onRead } = this.#ports;
     try {
-      await fill(store.read, queue, () => clock.now(), mayReadSecrets(queue));
+      await fillQueue(store.read, queue, () => clock.now(), mayReadSecrets(queue));
     } catch (error) {
       this.#queues.add(queue);
       throw error;
@@ -64,11 +64,11 @@ export class Prefetcher {
   }
 }
 
-async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
-  if (queue.ended) return;
+async function fillQueue(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
+  if (queue.hasEnded) return;
   queue.isPrefetching = true;
   try {
-    if (queue.secretsAreStale && mayReadSecrets) await fillSecrets(read, queue);
+    if (queue.hasStaleSecrets && mayReadSecrets) await fillSecrets(read, queue);
     if (queue.hasUnreadManual) await fillManual(read, queue);
     if (queue.isEmpty && queue.canDispatch(now())) await fillPending(read, queue);
   } finally {
@@ -78,9 +78,9 @@ async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadS
 
 async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
-  queue.secretsAreStale = false;
+  queue.hasStaleSecrets = false;
   queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
-    queue.secretsAreStale = true;
+    queue.hasStaleSecrets = true;
     throw error;
   });
 }
@@ -107,9 +107,9 @@ async function fillPending(read: Queries, queue: HookQueue): Promise<void> {
   }
   if (!queue.hasUnread) return;
   queue.hasUnread = false;
-  const rows = await nextPending(read, queue.hookId, queue.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
+  const rows = await findNextPending(read, queue.hookId, queue.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
     queue.hasUnread = true;
     throw error;
   });
-  queue.addNext(rows, rows.length < PREFETCH_SIZE);
+  queue.addReadPage(rows, rows.length < PREFETCH_SIZE);
 }

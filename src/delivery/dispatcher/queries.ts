@@ -1,9 +1,9 @@
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
-import { prepared, preparedOver } from '../../store/prepared-queries.ts';
+import { prepared, preparedForItems } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
-import { readSecrets, type Secret } from '../transport/signature.ts';
+import { parseSecrets, type SigningSecret } from '../transport/signature.ts';
 
 /** A live hook with the stored part of its delivery state. */
 export type HookQueueRow = {
@@ -19,7 +19,7 @@ export type HookQueueRow = {
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
   /** Signing secrets, newest first; empty if notifications are not signed (X8). */
-  readonly secrets: readonly Secret[];
+  readonly secrets: readonly SigningSecret[];
 };
 
 /** One pending delivery, as the dispatcher sends it. */
@@ -47,9 +47,9 @@ const queueColumns = [
   'secrets',
 ] as const;
 
-type QueueColumns = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
+type HookQueueColumns = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
 
-function queueRow(row: QueueColumns): HookQueueRow {
+function toHookQueueRow(row: HookQueueColumns): HookQueueRow {
   return {
     hookId: row.hook_id,
     accountId: row.account_id,
@@ -59,15 +59,15 @@ function queueRow(row: QueueColumns): HookQueueRow {
     dueAt: row.due_at,
     retryDeliveryId: row.retry_delivery_id,
     lastOutcome: row.last_outcome,
-    secrets: readSecrets(row.secrets),
+    secrets: parseSecrets(row.secrets),
   };
 }
 
-export type OneHook = { readonly hookId: number };
+export type HookReference = { readonly hookId: number };
 
-export const hookIdsOf = (hooks: readonly OneHook[]) => hooks.map(({ hookId }) => hookId);
+export const hookIdsOf = (hooks: readonly HookReference[]) => hooks.map(({ hookId }) => hookId);
 
-const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
+const selectLiveHooks = preparedForItems((queries, hooks: readonly HookReference[]) =>
   queries
     .selectFrom('hooks')
     .select(queueColumns)
@@ -76,19 +76,19 @@ const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
 );
 
 /** Returns the given hooks that are live, without taking leases: a single node owns every hook. */
-export async function claimQueues(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
-  const rows = await findLive(
+export async function findLiveHooks(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
+  const rows = await selectLiveHooks(
     read,
     hookIds.map((hookId) => ({ hookId })),
     {},
   );
-  return rows.map(queueRow);
+  return rows.map(toHookQueueRow);
 }
 
 /**
  * Leases the given hooks to a node, except those that have ended or are not claimable, and raises their fencing tokens.
  */
-export async function claim(
+export async function claimLeases(
   queries: Queries,
   nodeId: number,
   hookIds: readonly number[],
@@ -102,13 +102,13 @@ export async function claim(
     .where(isClaimable)
     .returning(queueColumns)
     .execute();
-  return rows.map(queueRow);
+  return rows.map(toHookQueueRow);
 }
 
 /** Reads the current signing secrets of a hook. */
-export async function findSecrets(read: Queries, hookId: number): Promise<readonly Secret[]> {
+export async function findSecrets(read: Queries, hookId: number): Promise<readonly SigningSecret[]> {
   const row = await read.selectFrom('hooks').select('secrets').where('hook_id', '=', hookId).executeTakeFirst();
-  return readSecrets(row?.secrets ?? null);
+  return parseSecrets(row?.secrets ?? null);
 }
 
 /**
@@ -122,17 +122,17 @@ export type PendingWork = {
 };
 
 /** Hooks per page of the poll. */
-const QUEUES_PER_POLL = 1_000;
+const HOOKS_PER_POLL_PAGE = 1_000;
 
 /**
  * Polls for work: finds live hooks with pending deliveries or manual attempts, after the hook id `after`. This also
  * finds work whose notification was lost. A recursive query skips from hook to hook along the index (loose index scan),
  * so its cost does not depend on the backlog.
  */
-export async function queuesWithWork(
+export async function findHooksWithWork(
   read: Queries,
   after: number,
-  mayTake?: Expression<SqlBool>,
+  isClaimable?: Expression<SqlBool>,
 ): Promise<PendingWork> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive queues (hook_id) as (
@@ -140,23 +140,23 @@ export async function queuesWithWork(
       union all
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > queues.hook_id) from queues
       where queues.hook_id is not null
-    ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${QUEUES_PER_POLL})
-    select page.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
+    ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${HOOKS_PER_POLL_PAGE})
+    select page.hook_id, case when hooks.date_ended is null and ${isClaimable ?? sql`1 = 1`} then 1 else 0 end as is_free
     from page join hooks on hooks.hook_id = page.hook_id order by page.hook_id`.execute(read);
   const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
-  const next = rows.length < QUEUES_PER_POLL ? undefined : rows.at(-1)?.hook_id;
+  const next = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
   // Manual attempts are few, so the first page returns all of them.
-  return { pending, asked: after > 0 ? [] : await queuesWithManualAttempts(read, mayTake), next };
+  return { pending, asked: after > 0 ? [] : await findHooksWithManualAttempts(read, isClaimable), next };
 }
 
-async function queuesWithManualAttempts(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
+async function findHooksWithManualAttempts(read: Queries, isClaimable?: Expression<SqlBool>): Promise<number[]> {
   const rows = await read
     .selectFrom('manual_attempts')
     .innerJoin('hooks', 'hooks.hook_id', 'manual_attempts.hook_id')
     .select('hooks.hook_id')
     .distinct()
     .where('hooks.date_ended', 'is', null)
-    .$if(mayTake !== undefined, (query) => query.where(mayTake ?? sql<SqlBool>`1 = 1`))
+    .$if(isClaimable !== undefined, (query) => query.where(isClaimable ?? sql<SqlBool>`1 = 1`))
     .execute();
   return rows.map((row) => row.hook_id);
 }
@@ -171,7 +171,7 @@ type PendingColumns = {
   created_at: number;
 };
 
-function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
+function toPendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
   return {
     deliveryId: row.delivery_id,
     position: row.position,
@@ -183,16 +183,16 @@ function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): P
 }
 
 /** Converts rows of one hook to deliveries, oldest first. */
-export function pendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
+export function toPendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
   return rows
-    .map((row) => pendingDelivery(row, null))
+    .map((row) => toPendingDelivery(row, null))
     .sort((one, other) => Number(one.position) - Number(other.position));
 }
 
-type After = { readonly hookId: number; readonly after: number; readonly limit: number };
+type PageAfter = { readonly hookId: number; readonly after: number; readonly limit: number };
 
-const pendingAfter = prepared(
-  (queries, { hookId, after, limit }: After) =>
+const selectPendingAfter = prepared(
+  (queries, { hookId, after, limit }: PageAfter) =>
     queries
       .selectFrom('pending_deliveries')
       .select(pendingColumns)
@@ -207,13 +207,13 @@ const pendingAfter = prepared(
  * Reads the next pending deliveries of a hook after a feed position, oldest first. Tests have no position and are not
  * included.
  */
-export async function nextPending(
+export async function findNextPending(
   read: Queries,
   hookId: number,
   afterPosition: number,
   limit: number,
 ): Promise<PendingDelivery[]> {
-  return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, limit }));
+  return toPendingDeliveries(await selectPendingAfter(read, { hookId, after: afterPosition, limit }));
 }
 
 /** Reads one delivery of a hook; undefined if it is no longer pending. */
@@ -228,11 +228,11 @@ export async function findPending(
     .where('hook_id', '=', hookId)
     .where('delivery_id', '=', deliveryId)
     .executeTakeFirst();
-  return row === undefined ? undefined : pendingDelivery(row, null);
+  return row === undefined ? undefined : toPendingDelivery(row, null);
 }
 
-const oneManualAttempt = prepared(
-  (queries, { hookId, after }: Pick<After, 'hookId' | 'after'>) =>
+const selectOneManualAttempt = prepared(
+  (queries, { hookId, after }: Pick<PageAfter, 'hookId' | 'after'>) =>
     queries
       .selectFrom('manual_attempts')
       .select('manual_attempt_id')
@@ -252,7 +252,7 @@ export async function findManualAttempts(
   limit: number,
 ): Promise<PendingDelivery[]> {
   // Most hooks have no manual attempts, and the join below scans every partition of finalized_deliveries.
-  if ((await oneManualAttempt(read, { hookId, after: afterId })).length === 0) return [];
+  if ((await selectOneManualAttempt(read, { hookId, after: afterId })).length === 0) return [];
   const rows = await read
     .selectFrom('manual_attempts')
     .where('manual_attempts.hook_id', '=', hookId)
@@ -273,5 +273,5 @@ export async function findManualAttempts(
   // If retention has dropped the delivery, there is nothing to send.
   return rows
     .filter((row) => row.kind !== null)
-    .map((row) => pendingDelivery(row as PendingColumns, row.manual_attempt_id));
+    .map((row) => toPendingDelivery(row as PendingColumns, row.manual_attempt_id));
 }

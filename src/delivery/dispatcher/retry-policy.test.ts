@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FailureCode, LocalErrorCode, Outcome } from './attempt-outcome.ts';
+import type { AttemptOutcome, FailureCode, LocalErrorCode } from './attempt-outcome.ts';
 import {
   type AttemptContext,
   type Decision,
   decide,
-  ignoreIfPaused,
-  longestWaitMs,
-  outcomeText,
-  reasonOf,
+  excuseIfPaused,
+  explainDecision,
+  maxRetryDelayMs,
+  outcomeWord,
   remainingMs,
 } from './retry-policy.ts';
 
@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Every failure without a status; the type requires all of them. */
-const causes = Object.keys({
+const failureCodes = Object.keys({
   timeout: 0,
   refused: 0,
   reset: 0,
@@ -27,7 +27,7 @@ const causes = Object.keys({
   protocol: 0,
 } satisfies Record<FailureCode, 0>) as FailureCode[];
 
-const faults = Object.keys({
+const localErrorCodes = Object.keys({
   no_file_handle: 0,
   no_local_port: 0,
   no_route: 0,
@@ -38,24 +38,24 @@ const faults = Object.keys({
   broken: 0,
 } satisfies Record<LocalErrorCode, 0>) as LocalErrorCode[];
 
-const answered = (status: number, retryAfterMs?: number): Outcome => ({
+const answered = (status: number, retryAfterMs?: number): AttemptOutcome => ({
   kind: 'answered',
   status,
   ms: 5,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
-const ours = (code: LocalErrorCode): Outcome => ({ kind: 'local_error', code, ms: 5 });
+const failed = (cause: FailureCode): AttemptOutcome => ({ kind: 'failed', cause, ms: 5 });
+const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, ms: 5 });
 
 /** Every status other than 200 and 401, and every failure without a status. */
-const anythingElse: readonly Outcome[] = [
+const otherOutcomes: readonly AttemptOutcome[] = [
   ...Array.from({ length: 400 }, (_, index) => 200 + index)
     .filter((status) => status !== 200 && status !== 401)
     .map((status) => answered(status)),
-  ...causes.map(failed),
+  ...failureCodes.map(failed),
 ];
 
-function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): Decision {
+function decision(outcome: AttemptOutcome, situation: Partial<AttemptContext> = {}): Decision {
   return decide({
     outcome,
     failures: 0,
@@ -69,7 +69,12 @@ function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): De
 }
 
 /** Section 3 of the specification: the effect of a response on a live hook. */
-const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; decision: Decision }[] = [
+const stateTable: readonly {
+  row: string;
+  outcomes: readonly AttemptOutcome[];
+  failures: number;
+  decision: Decision;
+}[] = [
   {
     row: 'a 200 keeps the hook subscribed and counts as delivered',
     outcomes: [answered(200)],
@@ -102,19 +107,19 @@ const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures
   },
   {
     row: 'anything else, the first time, keeps it subscribed and is retried after a delay',
-    outcomes: anythingElse,
+    outcomes: otherOutcomes,
     failures: 0,
     decision: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
   },
   {
     row: 'anything else, the second time in a row, keeps it subscribed and is retried after a delay',
-    outcomes: anythingElse,
+    outcomes: otherOutcomes,
     failures: 1,
     decision: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
   },
   {
     row: 'anything else, the third time in a row, ends the hook',
-    outcomes: anythingElse,
+    outcomes: otherOutcomes,
     failures: 2,
     decision: { is: 'ended', reason: 'three_failures', failures: 3 },
   },
@@ -122,7 +127,7 @@ const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures
 
 for (const { row, outcomes, failures, decision: wanted } of stateTable) {
   test(`C17 C18 state table: ${row}`, () => {
-    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeText(outcome));
+    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeWord(outcome));
   });
 }
 
@@ -198,7 +203,7 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
     [MINUTE_MS, 2 * HOUR_MS],
     [3, 7 * DAY_MS + 1],
   ] as const) {
-    const longestMs = longestWaitMs(waitsMs);
+    const longestMs = maxRetryDelayMs(waitsMs);
     assert.ok(longestMs >= DAY_MS);
     for (const failures of [0, 1]) {
       for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
@@ -215,8 +220,8 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
 test('C18 attempts in flight at a failure are part of it: failures are not counted, a 200 delivers, a 401 ends', () => {
   for (const failures of [1, 2]) {
     const burst = { failures, isPartOfFailure: true };
-    for (const outcome of anythingElse) {
-      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeText(outcome));
+    for (const outcome of otherOutcomes) {
+      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeWord(outcome));
     }
     assert.deepEqual(decision(answered(200), burst), { is: 'delivered_during_backoff' });
     assert.deepEqual(decision(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
@@ -224,11 +229,11 @@ test('C18 attempts in flight at a failure are part of it: failures are not count
 });
 
 test('C19 a local error is never a failure: the attempt is made again', () => {
-  for (const fault of faults) {
+  for (const fault of localErrorCodes) {
     for (const failures of [0, 1, 2]) {
       for (const isManual of [false, true]) {
         for (const isPartOfFailure of [false, true]) {
-          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure });
+          const judged = decision(localError(fault), { failures, isManual, isPartOfFailure });
           // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
@@ -239,10 +244,10 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
 
 test('C19 a process pause of a second and a fifth of the deadline excuses timeouts and resets', () => {
   const fault = { kind: 'local_error', code: 'process_paused' };
-  for (const cause of causes) {
+  for (const cause of failureCodes) {
     const isExcused = cause === 'timeout' || cause === 'reset';
     const failure = { kind: 'failed', cause } as const;
-    const result = ignoreIfPaused(failure, 60_000, 15_000);
+    const result = excuseIfPaused(failure, 60_000, 15_000);
     if (isExcused) assert.partialDeepStrictEqual(result, fault, cause);
     else assert.equal(result, failure);
   }
@@ -252,22 +257,22 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
     [1_000, 1_000],
   ] as const) {
     const judged = (pausedMs: number) =>
-      ignoreIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
+      excuseIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
     assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'local_error'], String(deadlineMs));
   }
   for (const status of [200, 401, 408, 500]) {
     const result = { kind: 'answered', status } as const;
-    assert.equal(ignoreIfPaused(result, 60_000, 15_000), result);
+    assert.equal(excuseIfPaused(result, 60_000, 15_000), result);
   }
 });
 
 test('C19 the backoff after local errors doubles from a second to a minute', () => {
-  const waits = Array.from({ length: 12 }, (_, localErrors) => decision(ours('no_resolver'), { localErrors }));
+  const waits = Array.from({ length: 12 }, (_, localErrors) => decision(localError('no_resolver'), { localErrors }));
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
     [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
   );
-  assert.deepEqual(decision(ours('no_resolver'), { localErrors: 1_000_000 }), {
+  assert.deepEqual(decision(localError('no_resolver'), { localErrors: 1_000_000 }), {
     is: 'retry_local_error',
     waitMs: MINUTE_MS,
   });
@@ -275,8 +280,8 @@ test('C19 the backoff after local errors doubles from a second to a minute', () 
 
 test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
-    for (const outcome of anythingElse) {
-      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeText(outcome));
+    for (const outcome of otherOutcomes) {
+      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
     }
     for (const isPartOfFailure of [false, true]) {
       const asked = { failures, isManual: true, isPartOfFailure };
@@ -287,9 +292,9 @@ test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 en
 });
 
 test('C6 X3 an outcome is a status or one word of a closed set, and contains no address', () => {
-  assert.equal(outcomeText(answered(204)), '204');
-  for (const cause of causes) assert.equal(outcomeText({ ...failed(cause), note: '10.0.0.1:80' }), cause);
-  for (const fault of faults) assert.equal(outcomeText({ ...ours(fault), note: '10.0.0.1:80' }), fault);
+  assert.equal(outcomeWord(answered(204)), '204');
+  for (const cause of failureCodes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
+  for (const fault of localErrorCodes) assert.equal(outcomeWord({ ...localError(fault), note: '10.0.0.1:80' }), fault);
 });
 
 test('X3 every decision has a reason, and that of a counted failure contains its number', () => {
@@ -304,7 +309,7 @@ test('X3 every decision has a reason, and that of a counted failure contains its
     { is: 'ended', reason: 'answered_401', failures: 0 },
     { is: 'retry_local_error', waitMs: 1 },
   ];
-  const reasons = decisions.map(reasonOf);
+  const reasons = decisions.map(explainDecision);
   assert.equal(new Set(reasons).size, decisions.length);
   assert.match(reasons[4] ?? '', /failure 1 of 3/);
   assert.match(reasons[5] ?? '', /failure 2 of 3/);

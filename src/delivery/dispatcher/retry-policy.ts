@@ -1,10 +1,10 @@
-import type { LocalErrorCode, Outcome, Result } from './attempt-outcome.ts';
+import type { AttemptOutcome, AttemptResult, LocalErrorCode } from './attempt-outcome.ts';
 
 /** Consecutive failures that end a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
 
 /** Upper bound of a delay that `Retry-After` requests (C18). */
-const MAX_WAIT_MS = 24 * 3_600_000;
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** Delay after the first local error. It doubles with each further one (exponential backoff). */
 const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
@@ -28,7 +28,7 @@ export type EndedReason = (typeof endedReasons)[number];
 
 /** The input of the retry policy: one attempt and the state of its hook. */
 export type AttemptContext = {
-  readonly outcome: Outcome;
+  readonly outcome: AttemptOutcome;
   /** Number of consecutive failures before this attempt. */
   readonly failures: number;
   /** Whether a failure was counted while this attempt was in flight. Then both are one failure (C18). */
@@ -86,7 +86,7 @@ export function decide(context: AttemptContext): Decision {
  * (C19): the deadline passed, or the target stopped waiting, while nothing could be sent or read. A response
  * counts whenever it is read.
  */
-export function ignoreIfPaused(result: Result, pausedMs: number, deadlineMs: number): Result {
+export function excuseIfPaused(result: AttemptResult, pausedMs: number, deadlineMs: number): AttemptResult {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
   if (pausedMs < Math.max(MIN_PAUSE_MS, deadlineMs * MIN_PAUSE_SHARE)) return result;
   const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
@@ -94,8 +94,8 @@ export function ignoreIfPaused(result: Result, pausedMs: number, deadlineMs: num
 }
 
 /** Returns the longest retry delay that a failure can cause, with jitter (C18). */
-export function longestWaitMs(waitsMs: readonly number[]): number {
-  return Math.max(MAX_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
+export function maxRetryDelayMs(waitsMs: readonly number[]): number {
+  return Math.max(MAX_RETRY_AFTER_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
 /**
@@ -110,7 +110,7 @@ export function remainingMs(dueAt: number | null, now: number, longestMs: number
 function waitMs({ outcome, waitsMs, fraction }: AttemptContext, failures: number): number {
   const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
   const retryAfterMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  return Math.round(Math.max(wait, Math.min(retryAfterMs, MAX_WAIT_MS)));
+  return Math.round(Math.max(wait, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)));
 }
 
 function localErrorWaitMs(errorsBefore: number): number {
@@ -120,7 +120,7 @@ function localErrorWaitMs(errorsBefore: number): number {
 /**
  * Returns an outcome in one word, as it is stored and counted: an HTTP status, a failure code, or a local error code.
  */
-export function outcomeText(outcome: Outcome): string {
+export function outcomeWord(outcome: AttemptOutcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.code;
 }
@@ -140,10 +140,10 @@ const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {
 export const localErrorWords: readonly string[] = Object.keys(localErrorCodes);
 
 /** The outcome word of a success (C17). */
-export const DELIVERED = '200';
+export const DELIVERED_OUTCOME = '200';
 
 /** Explains why an attempt was counted or not, in a sentence for the attempt log (X3). */
-export function reasonOf(decision: Decision): string {
+export function explainDecision(decision: Decision): string {
   switch (decision.is) {
     case 'delivered':
       return 'answered 200: delivered';

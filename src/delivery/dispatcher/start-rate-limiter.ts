@@ -12,33 +12,33 @@ export type StartRatePorts = {
 /** Rate limiter for starts of attempts (fixed window): a burst is spread over time, a single start is immediate. */
 export class StartRateLimiter {
   readonly #ports: StartRatePorts;
-  #left: number;
-  #isWaiting = false;
+  #permitsLeft: number;
+  #isTimerRunning = false;
 
   constructor(ports: StartRatePorts) {
     this.#ports = ports;
-    this.#left = ports.maxStarts;
+    this.#permitsLeft = ports.maxStarts;
   }
 
   /** Whether a permit is left in this interval. */
   get isLeft(): boolean {
-    return this.#left > 0;
+    return this.#permitsLeft > 0;
   }
 
   /** Takes a permit. The first permit of an interval starts the timer that renews all permits. */
   take(): void {
-    this.#left -= 1;
-    if (this.#isWaiting) return;
-    this.#isWaiting = true;
+    this.#permitsLeft -= 1;
+    if (this.#isTimerRunning) return;
+    this.#isTimerRunning = true;
     this.#ports.clock.after(this.#ports.everyMs, () => {
-      this.#isWaiting = false;
-      this.#left = this.#ports.maxStarts;
+      this.#isTimerRunning = false;
+      this.#permitsLeft = this.#ports.maxStarts;
       this.#ports.onMore();
     });
   }
 
   /** Returns a permit that was taken but not used. */
   giveBack(): void {
-    this.#left = Math.min(this.#left + 1, this.#ports.maxStarts);
+    this.#permitsLeft = Math.min(this.#permitsLeft + 1, this.#ports.maxStarts);
   }
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { steadyRandom, testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { fixedJitterRandom, testClock } from '../../../test/kit/clock.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { Problem } from '../../problems.ts';
@@ -12,15 +12,15 @@ import { systemRandom } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { singleNodeLeases } from '../cluster/leases.ts';
-import { noAlerts } from '../outbox/end-hooks.ts';
-import { record } from '../outbox/record-occurrences.ts';
+import { skipHookAlerts } from '../outbox/end-hooks.ts';
+import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
   /** Starts a dispatcher with a scripted target, on a database whose writes can be made to fail. */
-  async function engineWithOneHook(t: TestContext) {
-    const store = await openAt(t, await database(t));
+  async function startWithOneHook(t: TestContext) {
+    const store = await openStoreAt(t, await database(t));
     const clock = testClock();
     const told: string[] = [];
     const state = { status: 200, writable: true, refused: 0 };
@@ -33,12 +33,12 @@ for (const { test, database } of stores) {
       store: { ...store, write },
       claims: singleNodeLeases(store),
       clock,
-      random: steadyRandom(),
+      random: fixedJitterRandom(),
       attempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
       },
-      hookAlerts: noAlerts,
+      hookAlerts: skipHookAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],
@@ -78,7 +78,7 @@ for (const { test, database } of stores) {
           (refused) => refused > 0,
         ),
       occur: (recordId: number) =>
-        inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
+        inAccount(async (write) => recordOccurrences(write, [{ kind: 'new_event', recordId, userId: user_id }])),
       redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
       /** Reads the state of the database after all results are committed. */
       async written() {
@@ -106,7 +106,7 @@ for (const { test, database } of stores) {
   }
 
   test('C20 a failed commit is retried during a shutdown until its timeout', async (t) => {
-    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
+    const { engine, clock, state, toldBy, refused, occur, written } = await startWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
@@ -122,7 +122,7 @@ for (const { test, database } of stores) {
   });
 
   test('C20 a shutdown ends in time if nothing can be committed, and its deliveries stay pending', async (t) => {
-    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
+    const { engine, clock, state, toldBy, refused, occur, written } = await startWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
@@ -135,7 +135,7 @@ for (const { test, database } of stores) {
   });
 
   test('X3 C18 a redelivery requested before the first attempt is committed is made once and is not counted', async (t) => {
-    const { clock, state, told, toldBy, refused, occur, redeliver, written } = await engineWithOneHook(t);
+    const { clock, state, told, toldBy, refused, occur, redeliver, written } = await startWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
@@ -168,7 +168,7 @@ for (const { test, database } of stores) {
   });
 
   test('X3 a delivery that a redelivery has sent is not sent again while its result cannot be committed', async (t) => {
-    const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
+    const { clock, state, told, toldBy, occur, redeliver, written } = await startWithOneHook(t);
     const count = 140;
     state.status = 500;
     for (let number = 1; number <= count; number += 1) await occur(number);

@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 const RETRY_DELAY_MS = 500;
 
 /** The work of a loop: `runOnce` is called, one run at a time, while `hasWork` returns true. */
-export type Work = {
+export type WorkSource = {
   hasWork(): boolean;
   runOnce(): Promise<void>;
 };
@@ -13,10 +13,10 @@ export type Work = {
 /** Runs one part of the dispatcher's work (claim, prefetch, dispatch) serially; a failed run is logged and retried. */
 export class WorkLoop {
   readonly #ports: { readonly clock: Clock; readonly log: Log };
-  readonly #work: Work;
+  readonly #work: WorkSource;
   #isRunning = false;
 
-  constructor(ports: { readonly clock: Clock; readonly log: Log }, work: Work) {
+  constructor(ports: { readonly clock: Clock; readonly log: Log }, work: WorkSource) {
     this.#ports = ports;
     this.#work = work;
   }
@@ -42,7 +42,7 @@ export class WorkLoop {
 }
 
 /** Returns the first `max` members of a set, without copying all of it. */
-export function firstOf<T>(all: ReadonlySet<T>, max: number): T[] {
+export function firstMembersOf<T>(all: ReadonlySet<T>, max: number): T[] {
   const first: T[] = [];
   for (const member of all) {
     if (first.length === max) break;

@@ -1,36 +1,36 @@
 import { sql } from 'kysely';
 import type { Queries } from '../../store/store.ts';
 import {
-  type Kind,
   kinds,
+  type OccurrenceKind,
   type RecordResourceType,
   recordResourceTypes,
   resourceTypes,
-  tableOf,
+  tableNameOf,
 } from '../outbox/event-kinds.ts';
 
 const kindsOf = (resourceType: RecordResourceType) =>
-  (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].resourceType === resourceType);
-const isDeletion = (kind: Kind) => kind.startsWith('deleted_');
+  (Object.keys(kinds) as OccurrenceKind[]).filter((kind) => kinds[kind].resourceType === resourceType);
+const isDeletion = (kind: OccurrenceKind) => kind.startsWith('deleted_');
 
 /**
  * Counts the occurrences whose record neither exists nor was deleted. A change and its occurrence are written in one
  * transaction (C16, C20), so any number other than 0 means that the database is damaged.
  */
-export async function countMissing(queries: Queries): Promise<number> {
+export async function countMissingRecords(queries: Queries): Promise<number> {
   let missing = 0;
-  const occurred = await sql<{ kind: Kind }>`select distinct kind from occurrences`.execute(queries);
+  const occurred = await sql<{ kind: OccurrenceKind }>`select distinct kind from occurrences`.execute(queries);
   const kindsSeen = new Set(occurred.rows.map(({ kind }) => kind));
   // Only resource types that occur are checked: a database of an older version lacks the tables of newer types.
   const resourceTypesSeen = recordResourceTypes.filter((resourceType) =>
     kindsOf(resourceType).some((kind) => kindsSeen.has(kind)),
   );
   for (const resourceType of resourceTypesSeen) {
-    const other = kindsOf(resourceType).filter((kind) => !isDeletion(kind));
+    const otherKinds = kindsOf(resourceType).filter((kind) => !isDeletion(kind));
     const deletions = kindsOf(resourceType).filter(isDeletion);
     const { rows } = await sql<{ count: number }>`
-      select count(*) as count from occurrences where kind in (${sql.join(other)})
-        and not exists (select 1 from ${sql.table(tableOf(resourceType))} as records
+      select count(*) as count from occurrences where kind in (${sql.join(otherKinds)})
+        and not exists (select 1 from ${sql.table(tableNameOf(resourceType))} as records
           where records.${sql.ref(resourceTypes[resourceType].key)} = occurrences.record_id)
         and record_id not in (select record_id from occurrences where kind in (${sql.join(deletions)}))`.execute(
       queries,

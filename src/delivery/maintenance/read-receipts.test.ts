@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { ReadReceipts } from './read-receipts.ts';
 
 for (const { test, database } of stores) {
   async function open(t: TestContext) {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     const clock = testClock();
     const logged: Record<string, unknown>[] = [];
     const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
@@ -23,14 +23,14 @@ for (const { test, database } of stores) {
     return { clock, fetches, rows, logged, state, store, log };
   }
 
-  const somebody = { accountId: 1, userId: 2 };
+  const reader = { accountId: 1, userId: 2 };
 
   test('receipts are flushed together after a second, with the latest time of each record', async (t) => {
     const { clock, fetches, rows, state } = await open(t);
-    fetches.add(somebody, '/events/{event_id}', { event_id: 7 });
+    fetches.add(reader, '/events/{event_id}', { event_id: 7 });
     await clock.advance(500);
-    fetches.add(somebody, '/events/{event_id}', { event_id: 7 });
-    fetches.add({ ...somebody, userId: 3 }, '/tasks/{task_id}', { task_id: 8 });
+    fetches.add(reader, '/events/{event_id}', { event_id: 7 });
+    fetches.add({ ...reader, userId: 3 }, '/tasks/{task_id}', { task_id: 8 });
     assert.deepEqual(await rows(), []);
     await clock.advance(500);
     const found = await eventually(rows, (all) => all.length === 2);
@@ -49,10 +49,10 @@ for (const { test, database } of stores) {
   test('records that no notification can name have no receipts', async (t) => {
     const { clock, fetches } = await open(t);
     for (const path of ['/users/{user_id}', '/hooks/{hook_id}', '/keys/{key_id}', '/deliveries/{delivery_id}']) {
-      fetches.add(somebody, path, { id: 1 });
+      fetches.add(reader, path, { id: 1 });
     }
-    fetches.add(somebody, '/company', {});
-    fetches.add(somebody, '/overview', {});
+    fetches.add(reader, '/company', {});
+    fetches.add(reader, '/overview', {});
     assert.deepEqual(clock.pending, []);
   });
 
@@ -61,7 +61,7 @@ for (const { test, database } of stores) {
     const behind = { ...clock, now: () => clock.now() - 60_000 };
     const other = new ReadReceipts({ store, log, clock: behind });
     for (const one of [fetches, other]) {
-      one.add(somebody, '/events/{event_id}', { event_id: 7 });
+      one.add(reader, '/events/{event_id}', { event_id: 7 });
       await one.flush();
     }
     assert.deepEqual(
@@ -73,9 +73,9 @@ for (const { test, database } of stores) {
   test('at most 10,000 receipts are buffered and written in batches; a failed write does not affect requests', async (t) => {
     const { fetches, rows, logged, state } = await open(t);
     for (let event_id = 1; event_id <= 10_003; event_id += 1) {
-      fetches.add(somebody, '/events/{event_id}', { event_id });
+      fetches.add(reader, '/events/{event_id}', { event_id });
     }
-    fetches.add(somebody, '/events/{event_id}', { event_id: 1 });
+    fetches.add(reader, '/events/{event_id}', { event_id: 1 });
     await fetches.flush();
     assert.equal((await rows()).length, 10_000);
     assert.equal(state.writes, 20);
@@ -84,7 +84,7 @@ for (const { test, database } of stores) {
       [['read_receipts.missed', 3]],
     );
     state.writable = false;
-    fetches.add(somebody, '/events/{event_id}', { event_id: 10_001 });
+    fetches.add(reader, '/events/{event_id}', { event_id: 10_001 });
     await fetches.flush();
     assert.equal(logged.at(-1)?.event, 'read_receipts.failed');
     assert.equal((await rows()).length, 10_000);

@@ -17,7 +17,7 @@ type Reader = { readonly accountId: number; readonly userId: number };
 type ReadReceipt = Reader & { readonly resourceType: ResourceType; readonly recordId: number; at: number };
 
 /** Resource types that a notification can name, by the path of their records. Others have no receipts. */
-const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
+const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
   [...new Set(hookKinds.map(resourceTypeOf))].map((resourceType) => [
     `${resourceTypes[resourceType].collection}/{${resourceType}_id}`,
     resourceType,
@@ -34,8 +34,8 @@ export class ReadReceipts {
   readonly #clock: Clock;
   readonly #log: Log;
   #buffered = new Map<string, ReadReceipt>();
-  #missed = 0;
-  #cancel: (() => void) | undefined;
+  #droppedCount = 0;
+  #cancelFlush: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
     this.#store = store;
@@ -45,25 +45,25 @@ export class ReadReceipts {
 
   /** Notes that a record was returned. `path` is the route's template (`/events/{event_id}`), `ids` its parameters. */
   add({ accountId, userId }: Reader, path: string, ids: Readonly<Record<string, number>>): void {
-    const resourceType = resourceAt.get(path);
+    const resourceType = resourceTypeByPath.get(path);
     const recordId = ids[`${resourceType}_id`];
     if (resourceType === undefined || recordId === undefined) return;
     const key = `${userId} ${resourceType} ${recordId}`;
     const buffered = this.#buffered.get(key);
     if (buffered !== undefined) buffered.at = this.#clock.now();
-    else if (this.#buffered.size >= MAX_BUFFERED) this.#missed += 1;
+    else if (this.#buffered.size >= MAX_BUFFERED) this.#droppedCount += 1;
     else this.#buffered.set(key, { accountId, userId, resourceType, recordId, at: this.#clock.now() });
-    this.#cancel ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
+    this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
   /** Writes all buffered receipts; also called at shutdown. */
   async flush(): Promise<void> {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    const receipts = [...this.#buffered.values()].sort(byKey);
-    const missed = this.#missed;
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    const receipts = [...this.#buffered.values()].sort(compareByKey);
+    const missed = this.#droppedCount;
     this.#buffered = new Map();
-    this.#missed = 0;
+    this.#droppedCount = 0;
     if (missed > 0) this.#log.warn({ event: 'read_receipts.missed', count: missed });
     try {
       for (let first = 0; first < receipts.length; first += WRITE_BATCH_SIZE) {
@@ -77,7 +77,7 @@ export class ReadReceipts {
 }
 
 /** Compares receipts by key. Rows are written in this order: a fixed lock order prevents deadlocks between nodes. */
-function byKey(one: ReadReceipt, other: ReadReceipt): number {
+function compareByKey(one: ReadReceipt, other: ReadReceipt): number {
   return (
     one.accountId - other.accountId ||
     one.userId - other.userId ||

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test as plain } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { type ClockState, INITIAL_STATE, observe, RetentionClock } from './retention-clock.ts';
+import { type ClockState, INITIAL_CLOCK_STATE, observeClock, RetentionClock } from './retention-clock.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -13,7 +13,7 @@ const trusted: ClockState = { trustedAt: NOW, observedAt: NOW, untrustedMs: 0, j
 
 /** Runs a service that observes the clock every hour. `aheadMs` is how far its clock is ahead in each hour. */
 function run(known: ClockState, from: number, aheadMs: readonly number[]): ClockState {
-  return aheadMs.reduce((last, ahead, hour) => observe(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
+  return aheadMs.reduce((last, ahead, hour) => observeClock(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
 }
 const hours = (count: number, aheadMs: number) => Array<number>(count).fill(aheadMs);
 
@@ -32,16 +32,20 @@ plain('C23 a forward jump does not advance trusted time, and correcting the cloc
 
 plain('C23 at a start, neither the time since the last observation nor the clock advances trusted time', () => {
   const starts = Array.from({ length: 20 }, (_, index) => NOW + (index + 1) * 400 * DAY_MS);
-  const known = starts.reduce((last, now) => observe(last, now, 10_000), trusted);
+  const known = starts.reduce((last, now) => observeClock(last, now, 10_000), trusted);
   assert.equal(known.trustedAt, NOW + starts.length * 10_000);
-  assert.equal(observe(INITIAL_STATE, NOW, 0).trustedAt, 0, 'nothing is dropped from a database that is new to it');
+  assert.equal(
+    observeClock(INITIAL_CLOCK_STATE, NOW, 0).trustedAt,
+    0,
+    'nothing is dropped from a database that is new to it',
+  );
 });
 
 plain('C23 a clock jump is trusted after a service has run for a day since', () => {
-  const start = observe(trusted, NOW + 60 * DAY_MS, 0);
+  const start = observeClock(trusted, NOW + 60 * DAY_MS, 0);
   assert.equal(run(start, NOW + 60 * DAY_MS, hours(23, 0)).trustedAt, NOW + 23 * HOUR_MS);
   assert.equal(run(start, NOW + 60 * DAY_MS, hours(24, 0)).trustedAt, NOW + 61 * DAY_MS);
-  const fresh = observe(INITIAL_STATE, NOW, 0);
+  const fresh = observeClock(INITIAL_CLOCK_STATE, NOW, 0);
   assert.equal(run(fresh, NOW, hours(24, 0)).trustedAt, NOW + DAY_MS);
 });
 
@@ -52,13 +56,13 @@ plain('C23 a second jump does not make the first one trusted sooner', () => {
 });
 
 plain('C23 trusted time is never ahead of the clock', () => {
-  const back = observe(trusted, NOW - 10 * DAY_MS, HOUR_MS);
+  const back = observeClock(trusted, NOW - 10 * DAY_MS, HOUR_MS);
   assert.equal(back.trustedAt, NOW - 10 * DAY_MS);
 });
 
 for (const { test, database } of stores) {
   test('C23 a monotonic clock with fractions of milliseconds works', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     let elapsedMs = 0.265_049;
     const clock = { ...testClock(), now: () => NOW, monotonic: () => elapsedMs };
     const node = new RetentionClock({ store, clock });
@@ -69,7 +73,7 @@ for (const { test, database } of stores) {
   test('C23 several services on one database count the same time once, and the state survives their restarts', async (t) => {
     const address = await database(t);
     const clock = testClock(NOW);
-    const store = await openAt(t, address);
+    const store = await openStoreAt(t, address);
     t.after(() => store.close());
     const [one, other] = [new RetentionClock({ store, clock }), new RetentionClock({ store, clock })];
     const look = async (nodes: readonly RetentionClock[], times: number) => {

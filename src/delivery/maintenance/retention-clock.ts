@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { locked } from '../../store/prepared-queries.ts';
+import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { Queries, Store } from '../../store/store.ts';
 const CONFIRMED_AFTER_MS = 24 * 3_600_000;
 
 /** Id of the only row of the table `retention_clock`, which all nodes share. */
-const ONLY = 1;
+const CLOCK_ROW_ID = 1;
 
 /** The stored state of the retention clock. Timestamps are milliseconds since the epoch. */
 export type ClockState = {
@@ -29,7 +29,7 @@ export type ClockState = {
 };
 
 /** State of a new database: nothing is trusted yet. */
-export const INITIAL_STATE: ClockState = {
+export const INITIAL_CLOCK_STATE: ClockState = {
   trustedAt: 0,
   observedAt: 0,
   untrustedMs: 0,
@@ -42,7 +42,7 @@ export const INITIAL_STATE: ClockState = {
  *
  * @param elapsedMs monotonic time of this process since its last observation
  */
-export function observe(known: ClockState, now: number, elapsedMs: number): ClockState {
+export function observeClock(known: ClockState, now: number, elapsedMs: number): ClockState {
   // Another node may have observed the clock in between and counted that part of the time already.
   const runningMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
   const trustedAt = Math.min(known.trustedAt + runningMs, now);
@@ -80,8 +80,8 @@ export class RetentionClock {
     // The columns store whole milliseconds, and the monotonic clock has fractions.
     const elapsedMs = Math.round(monotonic - this.#observedAt);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
-      const known = observe(await read(queries), now, elapsedMs);
-      await write(queries, known);
+      const known = observeClock(await readState(queries), now, elapsedMs);
+      await writeState(queries, known);
       return known;
     });
     this.#observedAt = monotonic;
@@ -89,10 +89,10 @@ export class RetentionClock {
   }
 }
 
-async function read(queries: Queries): Promise<ClockState> {
-  const query = queries.selectFrom('retention_clock').selectAll().where('clock_id', '=', ONLY);
-  const [row] = await locked(queries, query).execute();
-  if (row === undefined) return INITIAL_STATE;
+async function readState(queries: Queries): Promise<ClockState> {
+  const query = queries.selectFrom('retention_clock').selectAll().where('clock_id', '=', CLOCK_ROW_ID);
+  const [row] = await withRowLocks(queries, query).execute();
+  if (row === undefined) return INITIAL_CLOCK_STATE;
   return {
     trustedAt: row.trusted_at,
     observedAt: row.observed_at,
@@ -102,7 +102,7 @@ async function read(queries: Queries): Promise<ClockState> {
   };
 }
 
-async function write(queries: Queries, known: ClockState): Promise<void> {
+async function writeState(queries: Queries, known: ClockState): Promise<void> {
   const row = {
     trusted_at: known.trustedAt,
     observed_at: known.observedAt,
@@ -112,7 +112,7 @@ async function write(queries: Queries, known: ClockState): Promise<void> {
   };
   await queries
     .insertInto('retention_clock')
-    .values({ clock_id: ONLY, ...row })
+    .values({ clock_id: CLOCK_ROW_ID, ...row })
     .onConflict((conflict) => conflict.column('clock_id').doUpdateSet(row))
     .execute();
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { trustUntil } from '../../../test/kit/service/occurrences.ts';
+import { setRetentionClock } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { applyRetention, startRetention } from './retention.ts';
@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
   type Hook = { hookId: number; endedAt: number | null; pending: number };
 
   async function openWith(t: TestContext, ...hooks: Hook[]) {
-    const store = await openAt(t, await database(t), { clock: testClock(NOW) });
+    const store = await openStoreAt(t, await database(t), { clock: testClock(NOW) });
     t.after(() => store.close());
     const account_id = 1;
     await store.write(async ({ queries }) => {
@@ -172,12 +172,12 @@ for (const { test, database } of stores) {
     const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, pending: MANY });
     const nothing = await openWith(t);
     let steps = 0;
-    nothing.store.onGroup(() => {
+    nothing.store.onGroupCommit(() => {
       steps += 1;
     });
     await applyRetention(nothing.store, NOW);
     let writes = 0;
-    store.onGroup(() => {
+    store.onGroupCommit(() => {
       writes += 1;
     });
     // Each step checks once whether to stop. The last step has dropped the first batch of pending deliveries.
@@ -192,7 +192,7 @@ for (const { test, database } of stores) {
       { hookId: 1, endedAt: NOW - 40 * DAY_MS, pending: 1 },
       { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, pending: 1 },
     );
-    await trustUntil(store, NOW);
+    await setRetentionClock(store, NOW);
     const clock = testClock(NOW);
     const pruning = startRetention({ store, clock, log: createLog('silent') });
     assert.equal(await count('hooks'), 2);

@@ -11,15 +11,15 @@ export const RETENTION_MS = {
   finalized_deliveries: 30 * DAY_MS,
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
-  fetches: 30 * DAY_MS,
+  readReceipts: 30 * DAY_MS,
   /**
    * Longer than mails are retried. An alert this old was enqueued when a mail server was configured, and now there is
    * none.
    */
-  notices: 7 * DAY_MS,
+  hookAlerts: 7 * DAY_MS,
 };
 
-const INTERVAL_MS = 3_600_000;
+const RETENTION_INTERVAL_MS = 3_600_000;
 
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
@@ -28,12 +28,12 @@ const DELETE_BATCH_SIZE = 500;
  * One round of retention: drops rows by the trusted time `now`, and returns their number. Checks `isStopped` between
  * writes.
  */
-export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
+export type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
 /** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called. */
 export function startRetention(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
-  rounds: readonly Round[] = [applyRetention],
+  rounds: readonly RetentionRound[] = [applyRetention],
 ): { stop(): void } {
   const retention = new RetentionClock({ store, clock });
   let cancel: () => void = () => undefined;
@@ -47,7 +47,7 @@ export function startRetention(
     } catch (error) {
       log.error({ event: 'retention.failed', err: error });
     }
-    if (!stopped) cancel = clock.after(INTERVAL_MS, () => void run());
+    if (!stopped) cancel = clock.after(RETENTION_INTERVAL_MS, () => void run());
   }
   cancel = clock.after(10_000, () => void run());
   return {
@@ -79,11 +79,11 @@ export async function applyRetention(
   return total;
 }
 
-type Step = (tx: Tx) => Promise<number>;
+type DeleteStep = (tx: Tx) => Promise<number>;
 
 /** Drops manual attempts whose delivery was dropped. */
-const dropStaleManualAttempts: Step = async ({ queries }) => {
-  const forgotten = queries
+const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
+  const orphaned = queries
     .selectFrom('manual_attempts')
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
@@ -93,7 +93,7 @@ const dropStaleManualAttempts: Step = async ({ queries }) => {
     .limit(DELETE_BATCH_SIZE);
   const { numDeletedRows } = await queries
     .deleteFrom('manual_attempts')
-    .where('manual_attempt_id', 'in', forgotten)
+    .where('manual_attempt_id', 'in', orphaned)
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 };
@@ -101,7 +101,7 @@ const dropStaleManualAttempts: Step = async ({ queries }) => {
 /**
  * Drops hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep transactions short.
  */
-function dropEndedHooks(now: number): Step {
+function dropEndedHooks(now: number): DeleteStep {
   return async ({ queries }) => {
     const old = await queries
       .selectFrom('hooks')
@@ -140,12 +140,12 @@ function dropEndedHooks(now: number): Step {
 }
 
 /** Drops alerts that could not be mailed in time (X10). */
-function dropHookAlerts(now: number): Step {
+function dropHookAlerts(now: number): DeleteStep {
   return async ({ queries }) => {
     const old = queries
       .selectFrom('hook_alerts')
       .select('hook_alert_id')
-      .where('noted_at', '<', now - RETENTION_MS.notices)
+      .where('noted_at', '<', now - RETENTION_MS.hookAlerts)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('hook_alerts')
@@ -156,12 +156,12 @@ function dropHookAlerts(now: number): Step {
 }
 
 /** Drops old read receipts. They are kept as long as the deliveries that they belong to. */
-function dropReadReceipts(now: number): Step {
+function dropReadReceipts(now: number): DeleteStep {
   return async ({ queries }) => {
     const old = await queries
       .selectFrom('read_receipts')
       .select('fetched_at')
-      .where('fetched_at', '<', now - RETENTION_MS.fetches)
+      .where('fetched_at', '<', now - RETENTION_MS.readReceipts)
       .orderBy('fetched_at')
       .limit(DELETE_BATCH_SIZE)
       .execute();

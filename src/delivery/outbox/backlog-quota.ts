@@ -9,12 +9,12 @@ const MIN_CACHE_TTL_MS = 1_000;
  * A result is cached for at least this multiple of the duration of its count, so that counting takes at most 1 % of the
  * time.
  */
-const CACHE_TTL_PER_COUNT = 100;
+const CACHE_TTL_PER_COUNT_DURATION = 100;
 
 /** Maximum number of accounts in the LRU cache. */
 const MAX_CACHED_ACCOUNTS = 10_000;
 
-export type BacklogPorts = {
+export type BacklogQuotaPorts = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -27,10 +27,10 @@ export type BacklogPorts = {
  * its quota by what it enqueues while a result is cached (a second, or 100 times the duration of the count).
  */
 export class BacklogQuota {
-  readonly #ports: BacklogPorts;
+  readonly #ports: BacklogQuotaPorts;
   readonly #cache = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly expiresAt: number }>();
 
-  constructor(ports: BacklogPorts) {
+  constructor(ports: BacklogQuotaPorts) {
     this.#ports = ports;
   }
 
@@ -42,7 +42,7 @@ export class BacklogQuota {
     if (cached !== undefined && clock.monotonic() < cached.expiresAt) return cached.isExceeded;
     // Single flight: concurrent writes wait for the same count.
     const counting = this.#count(accountId, max);
-    this.#remember(accountId, counting, Number.POSITIVE_INFINITY);
+    this.#cacheResult(accountId, counting, Number.POSITIVE_INFINITY);
     return counting;
   }
 
@@ -55,11 +55,15 @@ export class BacklogQuota {
       return false;
     });
     const now = clock.monotonic();
-    this.#remember(accountId, isFull, now + Math.max(MIN_CACHE_TTL_MS, (now - began) * CACHE_TTL_PER_COUNT));
+    this.#cacheResult(
+      accountId,
+      isFull,
+      now + Math.max(MIN_CACHE_TTL_MS, (now - began) * CACHE_TTL_PER_COUNT_DURATION),
+    );
     return isFull;
   }
 
-  #remember(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
+  #cacheResult(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
     this.#cache.delete(accountId);
     const [oldest] = this.#cache.keys();
     if (this.#cache.size >= MAX_CACHED_ACCOUNTS && oldest !== undefined) this.#cache.delete(oldest);

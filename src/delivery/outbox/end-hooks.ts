@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { auditInAccounts } from '../../audit/actions.ts';
-import { type Actor, ENGINE } from '../../permissions.ts';
+import { writeAuditEntriesAcrossAccounts } from '../../audit/actions.ts';
+import { type Actor, DISPATCHER_ACTOR } from '../../permissions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { type EndedReason, MAX_FAILURES } from '../dispatcher/retry-policy.ts';
@@ -10,10 +10,10 @@ export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
   reason: EndedReason,
-  notices: HookAlerts = noAlerts,
+  notices: EnqueueHookAlerts = skipHookAlerts,
 ): Promise<number[]> {
   const end = { reason, now: write.now, by: write.by, notices };
-  return endHookQueues(AccountWrite.transactionOf(write), hookIds, end);
+  return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, end);
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
@@ -21,7 +21,7 @@ type HookEnd = {
   readonly reason: EndedReason;
   readonly now: number;
   readonly by: Actor;
-  readonly notices: HookAlerts;
+  readonly notices: EnqueueHookAlerts;
 };
 
 /**
@@ -29,7 +29,7 @@ type HookEnd = {
  * enqueue what occurred since, and notifies the dispatcher at commit (C13, C17, C18, C23). Returns the ids of the hooks
  * that were live.
  */
-export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: HookEnd): Promise<number[]> {
+export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], end: HookEnd): Promise<number[]> {
   const ended: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_STATEMENT) {
     ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), end)));
@@ -49,14 +49,14 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
       due_at: null,
       generation: sql<number>`generation + 1`,
       // The dispatcher ends only hooks that it has leased, so the lease is released as well.
-      ...(by === ENGINE ? { lease_owner: 0 } : {}),
+      ...(by === DISPATCHER_ACTOR ? { lease_owner: 0 } : {}),
       ended_position: sql<number>`(select position from positions where positions.account_id = hooks.account_id)`,
     })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
     .returning(['hook_id', 'account_id', 'user_id'])
     .execute();
-  auditInAccounts(
+  writeAuditEntriesAcrossAccounts(
     tx,
     ended.map(({ hook_id, account_id, user_id }) => ({
       action: 'hook.ended',
@@ -111,9 +111,9 @@ export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
  * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): the alerts are mailed
  * if, and only if, the transaction commits.
  */
-export type HookAlerts = (tx: Tx, what: AlertKind, hookIds: readonly number[], now: number) => Promise<void>;
+export type EnqueueHookAlerts = (tx: Tx, what: AlertKind, hookIds: readonly number[], now: number) => Promise<void>;
 
-export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now) => {
+export const enqueueHookAlerts: EnqueueHookAlerts = async ({ queries }, what, hookIds, now) => {
   if (hookIds.length === 0) return;
   await queries
     .insertInto('hook_alerts')
@@ -135,4 +135,4 @@ export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now)
 };
 
 /** Enqueues no alerts. Used without a mail server. */
-export const noAlerts: HookAlerts = async () => undefined;
+export const skipHookAlerts: EnqueueHookAlerts = async () => undefined;

@@ -49,17 +49,17 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
 const RETRY_AFTER_S = 10;
 
 /** Creates the problem of a write that would enqueue deliveries although the account has reached its quota. */
-export function pendingQuotaExceeded(): Problem {
+export function pendingQuotaProblem(): Problem {
   return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
 }
 
 /** Throws `pending_quota_exceeded` if any of these occurrences would be enqueued for a live hook. */
-export async function requireNothingPending(
+export async function requireNothingToEnqueue(
   queries: Queries,
   accountId: number,
-  facts: readonly { readonly kind: string; readonly userId: number }[],
+  occurrences: readonly { readonly kind: string; readonly userId: number }[],
 ): Promise<void> {
-  const subscriptions = new Map(facts.map(({ kind, userId }) => [`${kind} ${userId}`, { kind, userId }]));
+  const subscriptions = new Map(occurrences.map(({ kind, userId }) => [`${kind} ${userId}`, { kind, userId }]));
   const hook = await queries
     .selectFrom('hooks')
     .select('hook_id')
@@ -72,5 +72,5 @@ export async function requireNothingPending(
     )
     .limit(1)
     .executeTakeFirst();
-  if (hook !== undefined) throw pendingQuotaExceeded();
+  if (hook !== undefined) throw pendingQuotaProblem();
 }

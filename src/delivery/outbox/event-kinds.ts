@@ -28,7 +28,8 @@ export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]
 );
 
 /** Returns the name of the table of a resource type. */
-export const tableOf = (resourceType: RecordResourceType): string => resourceTypes[resourceType].collection.slice(1);
+export const tableNameOf = (resourceType: RecordResourceType): string =>
+  resourceTypes[resourceType].collection.slice(1);
 
 /** The seven kinds that a hook can subscribe to (specification, section 6). */
 export const hookKinds = [
@@ -41,25 +42,25 @@ export const hookKinds = [
   'new_task',
 ] as const satisfies readonly `${'completed' | 'new'}_${RecordResourceType}`[];
 
-const verbs = ['changed', 'deleted', 'new'] as const;
+const recordVerbs = ['changed', 'deleted', 'new'] as const;
 
 /** A kind of occurrence. All kinds appear in the feed. */
-export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordResourceType}`;
+export type OccurrenceKind = (typeof hookKinds)[number] | `${(typeof recordVerbs)[number]}_${RecordResourceType}`;
 
-type KindOf = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
+type KindDefinition = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
 
 /** Every kind with its resource type. `hooks` is true if a hook can subscribe to the kind. */
 export const kinds = Object.fromEntries([
   ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
-  ...verbs.flatMap((verb) =>
+  ...recordVerbs.flatMap((verb) =>
     recordResourceTypes
       .map((resourceType) => [`${verb}_${resourceType}`, { resourceType, hooks: false }] as const)
       .filter(([kind]) => !isHookKind(kind)),
   ),
-]) as Readonly<Record<Kind, KindOf>>;
+]) as Readonly<Record<OccurrenceKind, KindDefinition>>;
 
 /** The kind of a delivery: that of its occurrence, or a test of the hook (X1). */
-export type DeliveryKind = Kind | 'test';
+export type DeliveryKind = OccurrenceKind | 'test';
 
 export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
   return hookKinds.some((kind) => kind === text);

@@ -1,31 +1,34 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../../store/account-scope.ts';
-import { locked, preparedOver } from '../../store/prepared-queries.ts';
-import type { AtCommit, NewPendingDeliveries } from '../../store/store.ts';
-import { requireNothingPending } from './enqueue-deliveries.ts';
-import { type Kind, kinds } from './event-kinds.ts';
+import { preparedForItems, withRowLocks } from '../../store/prepared-queries.ts';
+import type { BeforeCommitAction, NewPendingDelivery } from '../../store/store.ts';
+import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
+import { kinds, type OccurrenceKind } from './event-kinds.ts';
 
 /** An occurrence to be recorded. `userId`: hooks of this user are notified (C14). */
-export type NewOccurrence = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
+export type NewOccurrence = { readonly kind: OccurrenceKind; readonly recordId: number; readonly userId: number };
 
 /** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
-type Allocation = { readonly accountId: number; readonly count: number; readonly now: number };
+type PositionAllocation = { readonly accountId: number; readonly count: number; readonly now: number };
 
 /** Casts a number parameter: the databases cannot infer its type in a `values` list. */
-const int = (value: number) => sql`cast(${value} as bigint)`;
+const bigintParameter = (value: number) => sql`cast(${value} as bigint)`;
 /** Casts a text parameter: the databases cannot infer its type in a `values` list. */
-const text = (value: string) => sql`cast(${value} as text)`;
+const textParameter = (value: string) => sql`cast(${value} as text)`;
 
-const allocationsOf = (allocations: readonly Allocation[]) =>
+const allocationsCte = (allocations: readonly PositionAllocation[]) =>
   sql`allocations (account_id, taken, now) as (values ${sql.join(
-    allocations.map(({ accountId, count, now }) => sql`(${int(accountId)}, ${int(count)}, ${int(now)})`),
+    allocations.map(
+      ({ accountId, count, now }) =>
+        sql`(${bigintParameter(accountId)}, ${bigintParameter(count)}, ${bigintParameter(now)})`,
+    ),
   )})`;
 
 /**
  * Allocates feed positions. It locks the rows of the accounts until the commit, so it runs last in a transaction. The
  * rows are locked in a fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
  */
-const allocatePositions = preparedOver((queries, allocations: readonly Allocation[]) => {
+const allocatePositions = preparedForItems((queries, allocations: readonly PositionAllocation[]) => {
   const held = queries
     .selectFrom('positions')
     .select('account_id')
@@ -36,7 +39,7 @@ const allocatePositions = preparedOver((queries, allocations: readonly Allocatio
     )
     .orderBy('account_id');
   return sql<{ account_id: number }>`
-    with ${allocationsOf(allocations)}, held as ${locked(queries, held)}
+    with ${allocationsCte(allocations)}, held as ${withRowLocks(queries, held)}
     update positions set position = position + allocations.taken,
       occurred_at = case when occurred_at > allocations.now then occurred_at else allocations.now end
     from held join allocations on allocations.account_id = held.account_id
@@ -45,17 +48,17 @@ const allocatePositions = preparedOver((queries, allocations: readonly Allocatio
 });
 
 /** An occurrence with its feed position: `back` is the distance from the last allocated position of the account. */
-type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
+type PlacedOccurrence = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
-const occurrencesCte = (occurrences: readonly Placed[]) =>
+const occurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
     occurrences.map(
       ({ accountId, back, kind, userId, recordId, now }) =>
-        sql`(${int(accountId)}, ${int(back)}, ${text(kind)}, ${int(userId)}, ${int(recordId)}, ${int(now)})`,
+        sql`(${bigintParameter(accountId)}, ${bigintParameter(back)}, ${textParameter(kind)}, ${bigintParameter(userId)}, ${bigintParameter(recordId)}, ${bigintParameter(now)})`,
     ),
   )})`;
 
-const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
+const insertOccurrences = preparedForItems((_queries, facts: readonly PlacedOccurrence[]) => {
   return sql`
     with ${occurrencesCte(facts)}
     insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
@@ -65,8 +68,8 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 });
 
 /** Enqueues deliveries like `enqueueDeliveries`, but for the positions that this transaction has allocated. */
-const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
-  return sql<NewPendingDeliveries>`
+const enqueuePlaced = preparedForItems((_queries, facts: readonly PlacedOccurrence[]) => {
+  return sql<NewPendingDelivery>`
     with ${occurrencesCte(facts)}
     insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
@@ -90,16 +93,16 @@ type AccountOccurrences = {
  * per commit, for all writes of the commit group, right before the commit: the account's row is locked only for
  * the duration of the commit.
  */
-export function record(write: AccountWrite, facts: readonly NewOccurrence[]): void {
+export function recordOccurrences(write: AccountWrite, facts: readonly NewOccurrence[]): void {
   if (facts.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayEnqueue) tx.commitIf(requireNothingPending(tx.queries, accountId, facts));
-  tx.beforeCommit(recordAll, { accountId, now, facts });
-  tx.events.addOccurred([accountId]);
+  if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, facts));
+  tx.beforeCommit(recordBeforeCommit, { accountId, now, facts });
+  tx.events.addAccountsWithOccurrences([accountId]);
 }
 
-const recordAll: AtCommit<AccountOccurrences> = async ({ queries, events }, all) => {
+const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ queries, events }, all) => {
   const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
   const accounts = byAccount.map(([accountId, recorded]) => {
     const facts = recorded.flatMap((one) => one.facts);
@@ -113,7 +116,7 @@ const recordAll: AtCommit<AccountOccurrences> = async ({ queries, events }, all)
   const [taken, , pending] = await Promise.all([
     allocatePositions(queries, accounts, {}),
     insertOccurrences(queries, placed, {}),
-    enqueueForHooks(queries, subscribable, {}),
+    enqueuePlaced(queries, subscribable, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
   events.addNewPending(pending);

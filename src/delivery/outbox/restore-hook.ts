@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
-import { locked } from '../../store/prepared-queries.ts';
+import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
-import { enqueueDeliveries, pendingQuotaExceeded } from './enqueue-deliveries.ts';
+import { enqueueDeliveries, pendingQuotaProblem } from './enqueue-deliveries.ts';
 
 /**
  * Restores an ended hook (X1): resets its failures and enqueues what occurred since it ended, in addition to what was
@@ -12,7 +12,7 @@ import { enqueueDeliveries, pendingQuotaExceeded } from './enqueue-deliveries.ts
  * @param endedPosition the feed position of the account when the hook ended
  */
 export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
-  if (!write.mayEnqueue) throw pendingQuotaExceeded();
+  if (!write.mayEnqueue) throw pendingQuotaProblem();
   await write
     .updateTable('hooks')
     .set({
@@ -41,7 +41,7 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
  * still have one pending test per hook, to check whether the target works again.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
-  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
+  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaProblem();
   const { delivery_id } = await write
     .insertInto('pending_deliveries', {
       user_id: hook.userId,
@@ -80,9 +80,9 @@ export async function requestRedelivery(
     .select('hook_id')
     .where('hook_id', '=', delivery.hookId)
     .where('date_ended', 'is', null);
-  if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
+  if ((await withRowLocks(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.events.addManual([delivery.hookId]);
+  tx.events.addManualAttempts([delivery.hookId]);
 }
 
 /** Whether a live hook of any account has the target with this hash (C12). */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
-import type { Secret } from '../transport/signature.ts';
+import type { SigningSecret } from '../transport/signature.ts';
 
 /**
  * Sets the signing secrets of a live hook; undefined turns signing off. After the response, no attempt starts that is
@@ -10,7 +10,7 @@ import type { Secret } from '../transport/signature.ts';
 export async function setSecrets(
   write: AccountWrite,
   hookId: number,
-  secrets: readonly Secret[] | undefined,
+  secrets: readonly SigningSecret[] | undefined,
 ): Promise<void> {
   const { numUpdatedRows } = await write
     .updateTable('hooks')
@@ -22,5 +22,5 @@ export async function setSecrets(
     .where('date_ended', 'is', null)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw new Problem('hook_ended');
-  AccountWrite.transactionOf(write).events.addChanged([hookId]);
+  AccountWrite.transactionOf(write).events.addChangedSecrets([hookId]);
 }

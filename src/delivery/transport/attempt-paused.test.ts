@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { type PausableClock, pausableClock } from '../../../test/kit/clock.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
-import type { Outcome } from '../dispatcher/attempt-outcome.ts';
-import { createAttempt, type Order } from './attempt.ts';
+import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
+import { type AttemptRequest, createAttempt } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';
 
@@ -16,7 +16,7 @@ const DEADLINE_MS = 15_000;
 const LONG_PAUSE_MS = 16_000;
 
 /** Starts a target on loopback that calls a function for each complete notification. */
-async function target(t: TestContext, whenTold: (socket: Socket, count: number) => void, secure = false) {
+async function startTarget(t: TestContext, onNotification: (socket: Socket, count: number) => void, secure = false) {
   let told = 0;
   const sockets = new Set<Socket>();
   const behave = (socket: Socket) => {
@@ -28,7 +28,7 @@ async function target(t: TestContext, whenTold: (socket: Socket, count: number) 
       if (!text.endsWith('}')) return;
       text = '';
       told += 1;
-      whenTold(socket, told);
+      onNotification(socket, told);
     });
   };
   const server: Server = secure
@@ -50,9 +50,9 @@ const openGuard = createSsrfGuard({
   loopbackAllowed: true,
 });
 
-function attemptsOf(clock: PausableClock, guard: SsrfGuard = openGuard) {
+function createTestAttempt(clock: PausableClock, guard: SsrfGuard = openGuard) {
   const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock, ca: certificate });
-  return async (url: string, order: Partial<Order> = {}) => {
+  return async (url: string, order: Partial<AttemptRequest> = {}) => {
     const signal = new AbortController().signal;
     const outcome = await attempt({
       target: url,
@@ -62,11 +62,11 @@ function attemptsOf(clock: PausableClock, guard: SsrfGuard = openGuard) {
       signal,
       ...order,
     });
-    return essence(outcome);
+    return withoutVariableParts(outcome);
   };
 }
 
-const essence = ({ ms: _ms, note: _note, ...rest }: Outcome) => rest;
+const withoutVariableParts = ({ ms: _ms, note: _note, ...rest }: AttemptOutcome) => rest;
 const answered = (status: number) => ({ kind: 'answered', status });
 const paused = { kind: 'local_error', code: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
@@ -82,7 +82,7 @@ for (const secure of [false, true]) {
   test(`C19 a response that arrived during a process pause counts, over ${over}: it is read before the deadline fires`, async (t) => {
     const clock = pausableClock();
     for (const status of [200, 401, 500]) {
-      const hook = await target(
+      const hook = await startTarget(
         t,
         (socket) => {
           socket.write(`HTTP/1.1 ${status} Known\r\nContent-Length: 0\r\n\r\n`);
@@ -90,14 +90,18 @@ for (const secure of [false, true]) {
         },
         secure,
       );
-      assert.deepEqual(await attemptsOf(clock)(hook.url), answered(status));
+      assert.deepEqual(await createTestAttempt(clock)(hook.url), answered(status));
     }
   });
 
   test(`C19 a process pause until after the deadline does not count against the target, over ${over}`, async (t) => {
     const clock = pausableClock();
-    const hook = await target(t, (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)), secure);
-    const attempt = attemptsOf(clock);
+    const hook = await startTarget(
+      t,
+      (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)),
+      secure,
+    );
+    const attempt = createTestAttempt(clock);
     assert.deepEqual(await attempt(hook.url), paused);
     // A pause does not excuse attempts that start after it.
     assert.deepEqual(await attempt(hook.url), timedOut);
@@ -106,27 +110,27 @@ for (const secure of [false, true]) {
 
 test('C19 a pause that ends before the deadline excuses a timeout too', async (t) => {
   const clock = pausableClock();
-  const hook = await target(t, () => {
+  const hook = await startTarget(t, () => {
     clock.pause(DEADLINE_MS - 300);
     clock.pause(300);
   });
-  assert.deepEqual(await attemptsOf(clock)(hook.url), paused);
+  assert.deepEqual(await createTestAttempt(clock)(hook.url), paused);
 });
 
 test('C19 a reset while this process is paused or the machine suspended does not count against the target', async (t) => {
   for (const how of ['pause', 'suspend'] as const) {
     const clock = pausableClock();
-    const hook = await target(t, (socket, count) => {
+    const hook = await startTarget(t, (socket, count) => {
       if (count === 1) clock[how](60_000);
       socket.resetAndDestroy();
     });
-    assert.deepEqual(await attemptsOf(clock)(hook.url), paused, how);
-    assert.deepEqual(await attemptsOf(clock)(hook.url), { kind: 'failed', cause: 'reset' }, how);
+    assert.deepEqual(await createTestAttempt(clock)(hook.url), paused, how);
+    assert.deepEqual(await createTestAttempt(clock)(hook.url), { kind: 'failed', cause: 'reset' }, how);
   }
 });
 
 test('C19 a process that was paused while it connected sends nothing after the deadline', async (t) => {
-  const hook = await target(t, () => undefined);
+  const hook = await startTarget(t, () => undefined);
   const clock = pausableClock();
   const guard: SsrfGuard = {
     async check(url, timeoutMs) {
@@ -134,23 +138,23 @@ test('C19 a process that was paused while it connected sends nothing after the d
       return openGuard.check(url, timeoutMs);
     },
   };
-  assert.deepEqual(await attemptsOf(clock, guard)(hook.url), paused);
+  assert.deepEqual(await createTestAttempt(clock, guard)(hook.url), paused);
   for (let turn = 0; turn < 20; turn += 1) await nextTurn();
   assert.equal(hook.told(), 0);
 });
 
 test('C17 a hanging target fails on a busy process too: event-loop delays of less than a second excuse nothing', async (t) => {
   const clock = pausableClock();
-  const hook = await target(t, () => runLate(clock));
-  for (let tries = 0; tries < 3; tries += 1) assert.deepEqual(await attemptsOf(clock)(hook.url), timedOut);
+  const hook = await startTarget(t, () => runLate(clock));
+  for (let tries = 0; tries < 3; tries += 1) assert.deepEqual(await createTestAttempt(clock)(hook.url), timedOut);
 });
 
 test('C19 a kept connection is not used after a process pause: a close by the target may be unread', async (t) => {
   const clock = pausableClock();
-  const hook = await target(t, (socket) => socket.write(OK));
+  const hook = await startTarget(t, (socket) => socket.write(OK));
   const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
   t.after(() => kept.end());
-  const attempt = attemptsOf(clock);
+  const attempt = createTestAttempt(clock);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
   // Some servers send this response when they close an idle connection.

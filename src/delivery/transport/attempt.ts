@@ -1,15 +1,15 @@
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { Failed, LocalError, Outcome, Result } from '../dispatcher/attempt-outcome.ts';
-import { ignoreIfPaused } from '../dispatcher/retry-policy.ts';
+import type { AttemptOutcome, AttemptResult, LocalError, TargetFailure } from '../dispatcher/attempt-outcome.ts';
+import { excuseIfPaused } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
 import { startDeadline } from './deadline.ts';
-import { asDialError, classify, DialError, dial } from './dial.ts';
+import { classifyConnectionError, DialError, dial, resolveAndCheck } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
 /** A request for one attempt. `deadlineMs` covers everything from DNS to the head of the response (C21). */
-export type Order = {
+export type AttemptRequest = {
   target: string;
   body: string;
   deliveryId: string;
@@ -30,7 +30,7 @@ export type Order = {
 };
 
 /** Makes one POST and resolves with its outcome. Rejects only on a bug of this service. */
-export type Attempt = (order: Order) => Promise<Outcome>;
+export type Attempt = (order: AttemptRequest) => Promise<AttemptOutcome>;
 
 const MAX_BODY_BYTES = 16 * 1_024;
 const BODY_TIMEOUT_MS = 1_000;
@@ -44,19 +44,22 @@ const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 /** Result of `sendNotification` if the reused connection was dead: nothing was sent, and nothing is counted. */
 const STALE = 'stale';
 
-type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
+type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
 /**
  * Creates the function that sends all webhooks. An attempt uses a keep-alive connection of its hook, or dials
  * an address that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure.
  * `ca` replaces the trusted certificate authorities.
  */
-export function createAttempt(ports: Ports): Attempt {
-  return withDuration(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
+export function createAttempt(ports: AttemptPorts): Attempt {
+  return withDuration(ports.clock, (order, leftMs) => sendOnce(ports, { order, leftMs }));
 }
 
 /** Wraps `make`: measures the duration, and turns failures during a pause of this process into local errors (C19). */
-export function withDuration(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
+export function withDuration(
+  clock: Clock,
+  make: (order: AttemptRequest, leftMs: () => number) => Promise<AttemptResult>,
+): Attempt {
   const pauses = new PauseMonitor(clock);
   return async (order) => {
     if (order.signal.aborted) return { ...STOPPED, ms: 0 };
@@ -65,7 +68,7 @@ export function withDuration(clock: Clock, make: (order: Order, leftMs: () => nu
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
     const pause = pauses.watch();
     try {
-      const result = ignoreIfPaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
+      const result = excuseIfPaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
       return { ...result, ms: Math.round(elapsedMs()) };
     } finally {
       pause.end();
@@ -74,32 +77,32 @@ export function withDuration(clock: Clock, make: (order: Order, leftMs: () => nu
 }
 
 /** Sends over a keep-alive connection; if it is dead or there is none, over a new connection. */
-async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
+async function sendOnce(ports: AttemptPorts, trying: TimedAttempt): Promise<AttemptResult> {
   const { order } = trying;
   const kept = order.kept?.take();
   if (kept !== undefined) {
-    const result = await post(ports, trying, kept, true);
+    const result = await sendNotification(ports, trying, kept, true);
     if (result !== STALE) return result;
     order.onUndialled?.();
   }
-  const opened = await open(ports, trying);
+  const opened = await openConnection(ports, trying);
   if (!(opened instanceof Connection)) return opened;
-  const result = await post(ports, trying, opened, false);
+  const result = await sendNotification(ports, trying, opened, false);
   if (result === STALE) throw new Error('a new connection is not stale');
   return result;
 }
 
-type Trying = { readonly order: Order; readonly leftMs: () => number };
+type TimedAttempt = { readonly order: AttemptRequest; readonly leftMs: () => number };
 
 /** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
-async function open(
-  { guard, clock, ca }: Ports,
-  { order: { target, signal, deadlineMs }, leftMs }: Trying,
-): Promise<Connection | Failed | LocalError> {
+async function openConnection(
+  { guard, clock, ca }: AttemptPorts,
+  { order: { target, signal, deadlineMs }, leftMs }: TimedAttempt,
+): Promise<Connection | TargetFailure | LocalError> {
   if (signal.aborted) return STOPPED;
   const url = new URL(target);
   const ended = new AbortController();
-  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<Failed | LocalError>();
+  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<TargetFailure | LocalError>();
   let isResolved = false;
   const onAbort = () => interrupt(STOPPED);
   signal.addEventListener('abort', onAbort);
@@ -107,7 +110,7 @@ async function open(
     interrupt(isResolved ? TIMED_OUT : { kind: 'local_error', code: 'no_resolver' }),
   );
   const connect = async () => {
-    const addresses = await asDialError(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
+    const addresses = await resolveAndCheck(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
@@ -131,23 +134,23 @@ async function open(
 }
 
 /** Sends the notification over a connection. Resolves as soon as the outcome is known, before the body is read. */
-function post(
-  { userAgent, clock }: Ports,
-  { order, leftMs }: Trying,
+function sendNotification(
+  { userAgent, clock }: AttemptPorts,
+  { order, leftMs }: TimedAttempt,
   connection: Connection,
-  isUsedAgain: boolean,
-): Promise<Result | typeof STALE> {
+  isReused: boolean,
+): Promise<AttemptResult | typeof STALE> {
   if (leftMs() === 0) {
     // The process was paused while it connected, and the deadline has passed: nothing is sent.
     connection.end();
     return Promise.resolve(TIMED_OUT);
   }
-  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();
+  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();
   let completed = false;
   let isDelivered = false;
   let bodyBytes = 0;
 
-  const complete = (result: Result | typeof STALE) => {
+  const complete = (result: AttemptResult | typeof STALE) => {
     completed = true;
     cancelTimer();
     resolve(result);
@@ -161,7 +164,7 @@ function post(
     release();
     connection.end();
   };
-  const fail = (result: Failed | LocalError | typeof STALE) => {
+  const fail = (result: TargetFailure | LocalError | typeof STALE) => {
     if (!completed) complete(result);
     end();
   };
@@ -173,7 +176,9 @@ function post(
 
   let cancelTimer = startDeadline(clock, leftMs(), () => fail(TIMED_OUT));
   order.signal.addEventListener('abort', onAbort);
-  connection.meter.begin(() => fail({ kind: 'failed', cause: 'protocol', note: 'response too large' }));
+  connection.responseLimiter.beginResponse(() =>
+    fail({ kind: 'failed', cause: 'protocol', note: 'response too large' }),
+  );
 
   connection.client.dispatch(
     {
@@ -221,8 +226,9 @@ function post(
         // A request that undici rejects is a bug of this service, not a failure of the target.
         if (error instanceof errors.InvalidArgumentError && !completed) throwError(error);
         else {
-          const result = error instanceof DialError ? error.result : classify(error, 'protocol');
-          const isStale = isUsedAgain && connection.meter.bytes === 0 && 'cause' in result && result.cause === 'reset';
+          const result = error instanceof DialError ? error.result : classifyConnectionError(error, 'protocol');
+          const isStale =
+            isReused && connection.responseLimiter.bytes === 0 && 'cause' in result && result.cause === 'reset';
           fail(isStale ? STALE : result);
         }
       },

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { systemClock } from '../../clock.ts';
-import type { Outcome } from '../dispatcher/attempt-outcome.ts';
-import { createAttempt, type Order } from './attempt.ts';
+import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
+import { type AttemptRequest, createAttempt } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard } from './ssrf-guard.ts';
 
@@ -17,7 +17,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
  * Starts a target with a scripted response to the n-th notification on its m-th connection. It records the
  * notifications.
  */
-async function target(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
+async function startTarget(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
   const requests: string[] = [];
   const sockets: Socket[] = [];
   let open = 0;
@@ -50,30 +50,30 @@ async function target(t: TestContext, answers: (connection: number, request: num
 }
 
 /** Simulates one hook queue: attempts that share a connection pool. */
-function queue(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
-  const kept = new ConnectionPool(room);
+function createQueue(t: TestContext, url: string, capacity = new PoolCapacity(systemClock)) {
+  const kept = new ConnectionPool(capacity);
   t.after(() => kept.end());
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
-  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: room.clock });
-  const tell = (order: Partial<Order> = {}) => {
+  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: capacity.clock });
+  const tell = (order: Partial<AttemptRequest> = {}) => {
     const signal = new AbortController().signal;
     return attempt({ target: url, body: BODY, deliveryId: '42', deadlineMs: 5_000, signal, kept, ...order });
   };
   return { kept, tell };
 }
 
-const essence = ({ ms: _, note: _note, ...rest }: Outcome) => rest;
-const told = { kind: 'answered', status: 200 };
-const turns = async (count: number) => {
+const withoutVariableParts = ({ ms: _, note: _note, ...rest }: AttemptOutcome) => rest;
+const delivered = { kind: 'answered', status: 200 };
+const runIterations = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 };
 
 test('C22 attempts of one hook share a connection one after another; another hook has its own', async (t) => {
-  const hook = await target(t, () => OK);
-  const [one, other] = [queue(t, hook.url), queue(t, hook.url)];
+  const hook = await startTarget(t, () => OK);
+  const [one, other] = [createQueue(t, hook.url), createQueue(t, hook.url)];
   for (let round = 0; round < 3; round += 1) {
-    assert.deepEqual(essence(await one.tell()), told);
-    await turns(3);
+    assert.deepEqual(withoutVariableParts(await one.tell()), delivered);
+    await runIterations(3);
   }
   assert.equal(hook.connections(), 1);
   assert.match(hook.requests[0] ?? '', /\r\nconnection: keep-alive\r\n/i);
@@ -82,25 +82,25 @@ test('C22 attempts of one hook share a connection one after another; another hoo
 });
 
 test('concurrent attempts have a connection each', async (t) => {
-  const hook = await target(t, () => OK);
-  const { tell } = queue(t, hook.url);
+  const hook = await startTarget(t, () => OK);
+  const { tell } = createQueue(t, hook.url);
   await Promise.all([tell(), tell(), tell()]);
   assert.equal(hook.connections(), 3);
-  await turns(3);
+  await runIterations(3);
   await Promise.all([tell(), tell(), tell()]);
   assert.equal(hook.connections(), 3);
 });
 
 test('C17 a kept connection that the target has closed is not a failure', async (t) => {
-  const hook = await target(t, () => OK);
-  const { tell } = queue(t, hook.url);
+  const hook = await startTarget(t, () => OK);
+  const { tell } = createQueue(t, hook.url);
   await tell();
-  await turns(3);
+  await runIterations(3);
   hook.sockets[0]?.end();
-  assert.deepEqual(essence(await tell()), told);
+  assert.deepEqual(withoutVariableParts(await tell()), delivered);
   await eventually(hook.open, (open) => open === 1);
   hook.sockets[1]?.resetAndDestroy();
-  assert.deepEqual(essence(await tell()), told);
+  assert.deepEqual(withoutVariableParts(await tell()), delivered);
   assert.equal(hook.requests.length, 3);
 });
 
@@ -109,46 +109,46 @@ test('C17 a kept connection that breaks during the request is dialled again once
     socket.resetAndDestroy();
     return '';
   };
-  const first = await target(t, (connection, request, socket) =>
+  const first = await startTarget(t, (connection, request, socket) =>
     connection === 1 && request === 2 ? breaks(socket) : OK,
   );
-  const { tell } = queue(t, first.url);
+  const { tell } = createQueue(t, first.url);
   await tell();
-  await turns(3);
-  assert.deepEqual(essence(await tell()), told);
+  await runIterations(3);
+  assert.deepEqual(withoutVariableParts(await tell()), delivered);
   assert.deepEqual([first.connections(), first.requests.length], [2, 3]);
 
-  const always = await target(t, (connection, request, socket) =>
+  const always = await startTarget(t, (connection, request, socket) =>
     connection > 1 || request > 1 ? breaks(socket) : OK,
   );
-  const doomed = queue(t, always.url);
+  const doomed = createQueue(t, always.url);
   await doomed.tell();
-  await turns(3);
-  assert.deepEqual(essence(await doomed.tell()), { kind: 'failed', cause: 'reset' });
+  await runIterations(3);
+  assert.deepEqual(withoutVariableParts(await doomed.tell()), { kind: 'failed', cause: 'reset' });
   assert.deepEqual([always.connections(), always.requests.length], [2, 3]);
 });
 
 test('C17 a kept connection that breaks within a response is a failure', async (t) => {
-  const hook = await target(t, (_, request, socket) => {
+  const hook = await startTarget(t, (_, request, socket) => {
     if (request === 1) return OK;
     socket.end('HTTP/1.1 200');
     return '';
   });
-  const { tell } = queue(t, hook.url);
+  const { tell } = createQueue(t, hook.url);
   await tell();
-  await turns(3);
+  await runIterations(3);
   assert.equal((await tell()).kind, 'failed');
   assert.equal(hook.connections(), 1);
 });
 
 test('C13 an attempt that is aborted while a dead connection is replaced is never sent', async (t) => {
-  const hook = await target(t, (connection, request, socket) => {
+  const hook = await startTarget(t, (connection, request, socket) => {
     if (connection === 1 && request === 2) socket.resetAndDestroy();
     return OK;
   });
-  const { tell } = queue(t, hook.url);
+  const { tell } = createQueue(t, hook.url);
   await tell();
-  await turns(3);
+  await runIterations(3);
   const stop = new AbortController();
   const calls: string[] = [];
   const outcome = await tell({
@@ -159,8 +159,8 @@ test('C13 an attempt that is aborted while a dead connection is replaced is neve
       stop.abort();
     },
   });
-  assert.deepEqual(essence(outcome), { kind: 'local_error', code: 'stopped' });
-  await turns(3);
+  assert.deepEqual(withoutVariableParts(outcome), { kind: 'local_error', code: 'stopped' });
+  await runIterations(3);
   assert.deepEqual(calls, ['dialled', 'undialled']);
   assert.deepEqual([hook.connections(), hook.requests.length], [1, 2]);
 });
@@ -175,8 +175,8 @@ const endings: readonly (readonly [what: string, answer: string])[] = [
 ];
 for (const [what, answer] of endings) {
   test(`C21 after a response ${what} the connection is closed`, async (t) => {
-    const hook = await target(t, () => answer);
-    const { tell } = queue(t, hook.url);
+    const hook = await startTarget(t, () => answer);
+    const { tell } = createQueue(t, hook.url);
     await tell();
     await eventually(hook.open, (open) => open === 0);
     await tell();
@@ -185,36 +185,36 @@ for (const [what, answer] of endings) {
 }
 
 test('an idle connection is closed after a second', async (t) => {
-  const hook = await target(t, () => OK);
+  const hook = await startTarget(t, () => OK);
   const clock = testClock();
-  const { tell } = queue(t, hook.url, new PoolCapacity(clock));
+  const { tell } = createQueue(t, hook.url, new PoolCapacity(clock));
   await tell();
-  await turns(3);
+  await runIterations(3);
   clock.advance(999);
-  await turns(3);
+  await runIterations(3);
   assert.equal(hook.open(), 1);
   clock.advance(1);
   await eventually(hook.open, (open) => open === 0);
 });
 
 test('C11 an address is checked again after ten seconds, however busy its connection is', async (t) => {
-  const hook = await target(t, () => OK);
+  const hook = await startTarget(t, () => OK);
   const clock = testClock();
-  const { tell } = queue(t, hook.url, new PoolCapacity(clock));
+  const { tell } = createQueue(t, hook.url, new PoolCapacity(clock));
   for (let second = 0; second < 20; second += 0.5) {
     await tell();
-    await turns(3);
+    await runIterations(3);
     clock.advance(500);
   }
   assert.equal(hook.connections(), 2);
 });
 
 test('no connection is kept beyond the limit or after the queue has ended', async (t) => {
-  const hook = await target(t, () => OK);
+  const hook = await startTarget(t, () => OK);
   const room = new PoolCapacity(systemClock, 1);
-  const [one, other] = [queue(t, hook.url, room), queue(t, hook.url, room)];
+  const [one, other] = [createQueue(t, hook.url, room), createQueue(t, hook.url, room)];
   await one.tell();
-  await turns(3);
+  await runIterations(3);
   await other.tell();
   await eventually(hook.open, (open) => open === 1);
   one.kept.end();
@@ -222,6 +222,6 @@ test('no connection is kept beyond the limit or after the queue has ended', asyn
   await one.tell();
   await eventually(hook.open, (open) => open === 0);
   await other.tell();
-  await turns(3);
+  await runIterations(3);
   assert.equal(hook.open(), 1);
 });

@@ -21,7 +21,7 @@ export class Connection {
   /** Path and query of the target. */
   readonly path: string;
   readonly client: Client;
-  readonly meter: ResponseLimiter;
+  readonly responseLimiter: ResponseLimiter;
   readonly openedAt: number;
   readonly #socket: Socket;
 
@@ -29,7 +29,7 @@ export class Connection {
     this.path = `${target.pathname}${target.search}`;
     this.#socket = socket;
     this.openedAt = openedAt;
-    this.meter = new ResponseLimiter(socket);
+    this.responseLimiter = new ResponseLimiter(socket);
     let isTaken = false;
     this.client = new Client(target.origin, {
       connect: (_options, callback) => {
@@ -53,7 +53,7 @@ export class Connection {
 
   /** Whether the connection can be used for another attempt. */
   get isOpen(): boolean {
-    return !this.#socket.destroyed && this.#socket.writable && this.meter.isEmpty;
+    return !this.#socket.destroyed && this.#socket.writable && this.responseLimiter.isEmpty;
   }
 
   end(): void {
@@ -86,7 +86,7 @@ export class PoolCapacity {
 /** Keep-alive connections of one hook queue. Connections are never shared between hooks. */
 export class ConnectionPool {
   readonly #capacity: PoolCapacity;
-  readonly #idle: { readonly connection: Connection; readonly leftAt: number; readonly cancel: () => void }[] = [];
+  readonly #idle: { readonly connection: Connection; readonly idleSince: number; readonly cancel: () => void }[] = [];
   #ended = false;
 
   constructor(capacity: PoolCapacity) {
@@ -102,7 +102,7 @@ export class ConnectionPool {
       this.#capacity.add(-1);
       const now = this.#capacity.clock.monotonic();
       // After a process pause the timers are late, and a close by the target may not have been read yet.
-      const isYoung = now - last.connection.openedAt < MAX_LIFETIME_MS && now - last.leftAt < IDLE_TIMEOUT_MS;
+      const isYoung = now - last.connection.openedAt < MAX_LIFETIME_MS && now - last.idleSince < IDLE_TIMEOUT_MS;
       if (last.connection.isOpen && isYoung) return last.connection;
       last.connection.end();
     }
@@ -116,7 +116,7 @@ export class ConnectionPool {
     }
     this.#capacity.add(1);
     const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
-    this.#idle.push({ connection, leftAt: this.#capacity.clock.monotonic(), cancel });
+    this.#idle.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancel });
   }
 
   /** Closes all idle connections, and every connection that is put back later. */

@@ -9,11 +9,11 @@ import type { Clock } from '../../clock.ts';
 export function startDeadline(clock: Clock, waitMs: number, expire: () => void): () => void {
   let isCancelled = false;
   const cancelTimer = clock.after(waitMs, () => {
-    const judge = () => {
+    const expireUnlessCancelled = () => {
       if (!isCancelled) expire();
     };
     // Two immediates: if the first one is set during the poll phase, it runs without another poll in between.
-    setImmediate(() => setImmediate(judge));
+    setImmediate(() => setImmediate(expireUnlessCancelled));
   });
   return () => {
     isCancelled = true;

@@ -2,9 +2,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatcher/attempt-outcome.ts';
+import type { FailureCode, LocalError, LocalErrorCode, TargetFailure } from '../dispatcher/attempt-outcome.ts';
 import { startDeadline } from './deadline.ts';
-import { type CheckedAddress, refusalText, type SsrfGuard } from './ssrf-guard.ts';
+import { type CheckedAddress, explainForbiddenTarget, type SsrfGuard } from './ssrf-guard.ts';
 
 /**
  * Maximum number of addresses dialled per attempt: a name with a thousand addresses must not turn this service into a
@@ -12,7 +12,7 @@ import { type CheckedAddress, refusalText, type SsrfGuard } from './ssrf-guard.t
  */
 const MAX_DIALED_ADDRESSES = 6;
 
-const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
+const LOCAL_ERRORS_BY_ERRNO: Readonly<Record<string, LocalErrorCode>> = {
   EMFILE: 'no_file_handle',
   ENFILE: 'no_file_handle',
   EADDRNOTAVAIL: 'no_local_port',
@@ -27,7 +27,7 @@ const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
   ENOMEM: 'no_memory',
 };
 
-const FAILURE_CODES: Readonly<Record<string, FailureCode>> = {
+const FAILURES_BY_ERRNO: Readonly<Record<string, FailureCode>> = {
   ECONNREFUSED: 'refused',
   ECONNRESET: 'reset',
   ECONNABORTED: 'reset',
@@ -38,16 +38,16 @@ const FAILURE_CODES: Readonly<Record<string, FailureCode>> = {
 
 /** Thrown while connecting; `result` is the outcome of the attempt. */
 export class DialError extends Error {
-  readonly result: Failed | LocalError;
+  readonly result: TargetFailure | LocalError;
 
-  constructor(result: Failed | LocalError) {
+  constructor(result: TargetFailure | LocalError) {
     super(result.note ?? 'The target was not reached.');
     this.result = result;
   }
 }
 
 /** Resolves and checks the target; returns the addresses that may be dialled. Throws `DialError` if there are none. */
-export async function asDialError(
+export async function resolveAndCheck(
   guard: SsrfGuard,
   url: URL,
   dnsTimeoutMs: number,
@@ -57,41 +57,41 @@ export async function asDialError(
     if (check.failure === 'resolver_silent') throw new DialError({ kind: 'local_error', code: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
-  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: refusalText(check) });
+  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explainForbiddenTarget(check) });
   return check.addresses;
 }
 
 type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
 
 /** Connects to the first address that accepts a connection. The time left is divided among the remaining addresses. */
-export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: DialOptions): Promise<Socket> {
+export async function dial(url: URL, addresses: readonly CheckedAddress[], options: DialOptions): Promise<Socket> {
   const candidates = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
-  const results: (Failed | LocalError)[] = [];
+  const results: (TargetFailure | LocalError)[] = [];
   for (const [index, { address }] of candidates.entries()) {
-    const limitMs = dialling.leftMs() / (candidates.length - index);
+    const limitMs = options.leftMs() / (candidates.length - index);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const socket = connectTcp({ host: address, port, noDelay: true, autoSelectFamily: false });
     try {
-      await opened(socket, 'connect', limitMs, dialling);
+      await waitUntilOpen(socket, 'connect', limitMs, options);
     } catch (error) {
-      dialling.ended.throwIfAborted();
-      const result = classify(error, 'refused');
+      options.ended.throwIfAborted();
+      const result = classifyConnectionError(error, 'refused');
       results.push(result);
       // Without file handles or memory, the next address would fail as well.
       if (result.kind === 'local_error' && result.code !== 'no_route' && result.code !== 'no_local_port') break;
       continue;
     }
-    return url.protocol === 'https:' ? await secured(socket, url, dialling) : socket;
+    return url.protocol === 'https:' ? await startTls(socket, url, options) : socket;
   }
-  throw new DialError(mostSignificant(results));
+  throw new DialError(mostSignificantResult(results));
 }
 
 /**
  * Returns the most significant result if all addresses failed: a local shortage first, then a failure of the target,
  * then a missing route (C19).
  */
-function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
-  const unreachable = (result: Failed | LocalError) =>
+function mostSignificantResult(results: readonly (TargetFailure | LocalError)[]): TargetFailure | LocalError {
+  const unreachable = (result: TargetFailure | LocalError) =>
     result.kind === 'local_error' && (result.code === 'no_route' || result.code === 'no_local_port');
   const significant =
     results.find((result) => result.kind === 'local_error' && !unreachable(result)) ??
@@ -109,7 +109,7 @@ function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress
 }
 
 /** Starts TLS on the connected socket. The certificate must match the host of the URL, not the address. */
-async function secured(socket: Socket, url: URL, dialling: DialOptions): Promise<Socket> {
+async function startTls(socket: Socket, url: URL, options: DialOptions): Promise<Socket> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const secure = connectTls({
     socket,
@@ -118,18 +118,18 @@ async function secured(socket: Socket, url: URL, dialling: DialOptions): Promise
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: true,
-    ...(dialling.ca === undefined ? {} : { ca: dialling.ca }),
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
   try {
-    await opened(secure, 'secureConnect', dialling.leftMs(), dialling);
+    await waitUntilOpen(secure, 'secureConnect', options.leftMs(), options);
   } catch (error) {
-    throw new DialError(classify(error, 'tls'));
+    throw new DialError(classifyConnectionError(error, 'tls'));
   }
   return secure;
 }
 
 /** Resolves when the socket is open; destroys it at the deadline or when the attempt is aborted. */
-function opened(
+function waitUntilOpen(
   socket: Socket,
   event: 'connect' | 'secureConnect',
   limitMs: number,
@@ -147,12 +147,12 @@ function opened(
 }
 
 /** Maps a connection error to a local error or a failure of the target; `otherwise` is used for unknown codes. */
-export function classify(error: unknown, otherwise: FailureCode): Failed | LocalError {
+export function classifyConnectionError(error: unknown, otherwise: FailureCode): TargetFailure | LocalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const note = error instanceof Error ? error.message : String(error);
-  const localError = LOCAL_ERRORS[code];
+  const localError = LOCAL_ERRORS_BY_ERRNO[code];
   if (localError !== undefined) return { kind: 'local_error', code: localError, note };
-  return { kind: 'failed', cause: FAILURE_CODES[code] ?? failureCodeOf(error, code) ?? otherwise, note };
+  return { kind: 'failed', cause: FAILURES_BY_ERRNO[code] ?? failureCodeOf(error, code) ?? otherwise, note };
 }
 
 function failureCodeOf(error: unknown, code: string): FailureCode | undefined {

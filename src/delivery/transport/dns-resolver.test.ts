@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import {
+  type DnsReply,
   NO_DATA,
   NO_SUCH_NAME,
   OK,
   REFUSED,
-  type Reply,
   SERVER_FAILURE,
   startNameServer,
 } from '../../../test/kit/network/nameserver.ts';
@@ -21,16 +21,16 @@ import { createResolver } from './dns-resolver.ts';
  * Starts a name server on loopback with one scripted response per family. Returns a resolver that uses it, and the
  * queries that it gets.
  */
-async function nameServer(t: TestContext, { a, aaaa }: { a: Reply; aaaa: Reply }, clock?: Clock) {
-  const { asked, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
-  return { asked, resolve: resolver(clock) };
+async function startNameServerAndResolver(t: TestContext, { a, aaaa }: { a: DnsReply; aaaa: DnsReply }, clock?: Clock) {
+  const { queries, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
+  return { asked: queries, resolve: resolver(clock) };
 }
 
 const V4 = '93.184.216.34';
 const V6 = '2606:2800:220:1:248:1893:25c8:1946';
 
 test('a name has the addresses of both families, IPv4 first', async (t) => {
-  const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: OK(V6) });
+  const { resolve, asked } = await startNameServerAndResolver(t, { a: OK(V4), aaaa: OK(V6) });
   assert.deepEqual(await resolve('Target.Example.', 2_000), {
     addresses: ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'],
   });
@@ -41,7 +41,7 @@ test('a name has the addresses of both families, IPv4 first', async (t) => {
 });
 
 test('each lookup queries again: nothing is cached', async (t) => {
-  const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: NO_DATA });
+  const { resolve, asked } = await startNameServerAndResolver(t, { a: OK(V4), aaaa: NO_DATA });
   await resolve('target.example', 2_000);
   await resolve('target.example', 2_000);
   assert.equal(asked.filter(({ family }) => family === 'A').length, 2);
@@ -49,19 +49,19 @@ test('each lookup queries again: nothing is cached', async (t) => {
 
 test('one address family is enough, whatever the result of the other', async (t) => {
   for (const aaaa of [NO_DATA, SERVER_FAILURE, NO_SUCH_NAME, 'silence'] as const) {
-    const { resolve } = await nameServer(t, { a: OK(V4), aaaa });
+    const { resolve } = await startNameServerAndResolver(t, { a: OK(V4), aaaa });
     assert.deepEqual(await resolve('target.example', 300), { addresses: ['93.184.216.34'] });
   }
-  const { resolve } = await nameServer(t, { a: 'silence', aaaa: OK(V6) });
+  const { resolve } = await startNameServerAndResolver(t, { a: 'silence', aaaa: OK(V6) });
   assert.deepEqual(await resolve('target.example', 300), { addresses: ['2606:2800:220:1:248:1893:25c8:1946'] });
 });
 
 test('C19 a name that does not exist or has no address is a failure of the target', async (t) => {
   for (const reply of [NO_SUCH_NAME, NO_DATA]) {
-    const { resolve } = await nameServer(t, { a: reply, aaaa: reply });
+    const { resolve } = await startNameServerAndResolver(t, { a: reply, aaaa: reply });
     assert.deepEqual(await resolve('target.example', 2_000), { failure: 'no_such_name' });
   }
-  const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: OK(V6) });
+  const { resolve, asked } = await startNameServerAndResolver(t, { a: OK(V4), aaaa: OK(V6) });
   assert.deepEqual(await resolve(`${'a'.repeat(64)}.example`, 2_000), { failure: 'no_such_name' });
   assert.deepEqual(await resolve('.', 2_000), { failure: 'no_such_name' });
   assert.deepEqual(asked, []);
@@ -69,20 +69,24 @@ test('C19 a name that does not exist or has no address is a failure of the targe
 
 test('C19 a resolver that does not respond, refuses or has lost its upstream is silent', async (t) => {
   for (const reply of ['silence', REFUSED, SERVER_FAILURE] as const) {
-    const { resolve } = await nameServer(t, { a: reply, aaaa: reply });
+    const { resolve } = await startNameServerAndResolver(t, { a: reply, aaaa: reply });
     assert.deepEqual(await resolve('target.example', 300), { failure: 'resolver_silent' });
   }
-  const { resolve } = await nameServer(t, { a: NO_DATA, aaaa: 'silence' });
+  const { resolve } = await startNameServerAndResolver(t, { a: NO_DATA, aaaa: 'silence' });
   assert.deepEqual(await resolve('target.example', 300), { failure: 'resolver_silent' });
 });
 
 test('C21 the timeout ends a lookup that c-ares would continue', { timeout: 5_000 }, async (t) => {
-  const { resolve } = await nameServer(t, { a: 'silence', aaaa: 'silence' }, { ...systemClock, after: soon });
+  const { resolve } = await startNameServerAndResolver(
+    t,
+    { a: 'silence', aaaa: 'silence' },
+    { ...systemClock, after: shortTimers },
+  );
   assert.deepEqual(await resolve('target.example', 600_000), { failure: 'resolver_silent' });
 });
 
 /** Timers that all fire after 10 ms. */
-const soon: Clock['after'] = (_waitMs, run) => systemClock.after(10, run);
+const shortTimers: Clock['after'] = (_waitMs, run) => systemClock.after(10, run);
 
 test('C19 a port where no resolver listens is a silent resolver', async () => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1');
@@ -109,7 +113,7 @@ test('C22 canceling one lookup does not cancel others', async (t) => {
 });
 
 test('localhost and its subdomains are loopback, without a query to a name server', async (t) => {
-  const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: OK(V6) });
+  const { resolve, asked } = await startNameServerAndResolver(t, { a: OK(V4), aaaa: OK(V6) });
   for (const name of ['localhost', 'LOCALHOST.', 'app.localhost', 'a.b.localhost.']) {
     assert.deepEqual(await resolve(name, 2_000), { addresses: ['127.0.0.1', '::1'] });
   }

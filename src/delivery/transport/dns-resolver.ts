@@ -8,12 +8,12 @@ import { startDeadline } from './deadline.ts';
  * The result of resolving a name. `no_such_name`: the name has no address, which counts as a failure of the target
  * (C19). `resolver_silent`: no name server answered, which is a local error.
  */
-export type Resolved = { addresses: readonly string[] } | { failure: 'no_such_name' | 'resolver_silent' };
+export type ResolveResult = { addresses: readonly string[] } | { failure: 'no_such_name' | 'resolver_silent' };
 
 /** Resolves a name to all its addresses, IPv4 first, within `timeoutMs`. Never throws. */
-export type Resolve = (hostname: string, timeoutMs: number) => Promise<Resolved>;
+export type ResolveName = (hostname: string, timeoutMs: number) => Promise<ResolveResult>;
 
-type Hosts = ReadonlyMap<string, readonly string[]>;
+type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 /** The loopback addresses. IPv4 is first: services under development listen on it more often. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
@@ -22,7 +22,7 @@ const LOOPBACK = ['127.0.0.1', '::1'] as const;
  * Error codes of an authoritative "no such address". Any other code is an error of the resolver, including SERVFAIL,
  * which a local stub resolver returns when it has lost its upstream.
  */
-const NO_SUCH_NAME = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
+const NO_SUCH_NAME_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 const SYSTEM_HOSTS_FILE =
   process.platform === 'win32' ? `${process.env.SystemRoot}\\System32\\drivers\\etc\\hosts` : '/etc/hosts';
@@ -40,7 +40,7 @@ export function createResolver({
   clock?: Clock;
   hostsFile?: string;
   servers?: readonly string[];
-} = {}): Resolve {
+} = {}): ResolveName {
   const readHosts = createHostsReader(hostsFile);
 
   return async (hostname, timeoutMs) => {
@@ -62,13 +62,13 @@ async function queryServers(
   timeoutMs: number,
   clock: Clock,
   servers: readonly string[] | undefined,
-): Promise<Resolved> {
+): Promise<ResolveResult> {
   // Two tries, the second with twice the timeout: one lost packet must not count as a silent resolver.
   const resolver = new Resolver({ timeout: Math.max(1, Math.ceil(timeoutMs / 3)), tries: 2 });
   if (servers !== undefined) resolver.setServers(servers);
 
   const cancelTimer = startDeadline(clock, timeoutMs, () => resolver.cancel());
-  const results = await Promise.all([resultOf(resolver.resolve4(name)), resultOf(resolver.resolve6(name))]);
+  const results = await Promise.all([settleQuery(resolver.resolve4(name)), settleQuery(resolver.resolve6(name))]);
   cancelTimer();
 
   // Addresses of one family are enough: only addresses returned here are dialled.
@@ -77,11 +77,11 @@ async function queryServers(
   return { failure: results.some((result) => result.silent) ? 'resolver_silent' : 'no_such_name' };
 }
 
-async function resultOf(query: Promise<string[]>): Promise<{ addresses: string[]; silent: boolean }> {
+async function settleQuery(query: Promise<string[]>): Promise<{ addresses: string[]; silent: boolean }> {
   try {
     return { addresses: await query, silent: false };
   } catch (error) {
-    return { addresses: [], silent: !NO_SUCH_NAME.has(codeOf(error)) };
+    return { addresses: [], silent: !NO_SUCH_NAME_CODES.has(codeOf(error)) };
   }
 }
 
@@ -93,15 +93,15 @@ function codeOf(error: unknown): string {
  * Creates a reader of the hosts file, which reads the file again only when it has changed. A missing file counts as
  * empty.
  */
-function createHostsReader(path: string): () => Promise<Hosts> {
-  let hosts: Hosts = new Map();
+function createHostsReader(path: string): () => Promise<HostsTable> {
+  let hosts: HostsTable = new Map();
   let version = '';
 
   return async () => {
-    const seen = await stat(path).catch(() => undefined);
-    if (seen === undefined) return new Map();
+    const stats = await stat(path).catch(() => undefined);
+    if (stats === undefined) return new Map();
 
-    const current = `${seen.mtimeMs} ${seen.size} ${seen.ino}`;
+    const current = `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
     if (current === version) return hosts;
     const text = await readFile(path, 'utf8').catch(() => undefined);
     // If the file cannot be read, for example without file handles, use the last content. The next lookup tries again.
@@ -112,7 +112,7 @@ function createHostsReader(path: string): () => Promise<Hosts> {
   };
 }
 
-function parseHosts(text: string): Hosts {
+function parseHosts(text: string): HostsTable {
   const hosts = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);

@@ -17,8 +17,8 @@ export type PauseWatch = {
 export class PauseMonitor {
   readonly #clock: Clock;
   readonly #watches = new Set<{ longestMs: number }>();
-  #monotonic = 0;
-  #wall = 0;
+  #lastMonotonicMs = 0;
+  #lastWallMs = 0;
   #cancelTick: () => void = () => undefined;
 
   constructor(clock: Clock) {
@@ -45,8 +45,8 @@ export class PauseMonitor {
   }
 
   #begin(): void {
-    this.#monotonic = this.#clock.monotonic();
-    this.#wall = this.#clock.now();
+    this.#lastMonotonicMs = this.#clock.monotonic();
+    this.#lastWallMs = this.#clock.now();
     this.#scheduleTick();
   }
 
@@ -60,8 +60,8 @@ export class PauseMonitor {
   #observe(): void {
     const [monotonic, wall] = [this.#clock.monotonic(), this.#clock.now()];
     // The monotonic clock does not advance while the machine is suspended; the wall clock does.
-    const gapMs = Math.max(monotonic - this.#monotonic, wall - this.#wall);
-    [this.#monotonic, this.#wall] = [monotonic, wall];
+    const gapMs = Math.max(monotonic - this.#lastMonotonicMs, wall - this.#lastWallMs);
+    [this.#lastMonotonicMs, this.#lastWallMs] = [monotonic, wall];
     const pausedMs = gapMs - TICK_INTERVAL_MS;
     if (pausedMs <= 0) return;
     for (const watch of this.#watches) watch.longestMs = Math.max(watch.longestMs, pausedMs);

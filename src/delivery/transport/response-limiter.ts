@@ -8,12 +8,12 @@ export const MAX_HEAD_BYTES = 16 * 1_024;
  * Size of the chunks that undici gets. It parses a chunk to its end, slowly, even after it has found the head too
  * large.
  */
-const PART_BYTES = 2_048;
+const CHUNK_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
 /** Matches the start of an interim response (1xx except 101). */
-const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
+const INTERIM_PATTERN = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
 /** Text that completes the start of a response that has only arrived in part, before it is matched. */
-const INTERIM_START = 'HTTP/1.1 100 ';
+const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
 
 /**
  * Limits the bytes that undici reads of a response, and removes interim responses. undici breaks the connection
@@ -32,11 +32,11 @@ export class ResponseLimiter {
   constructor(socket: Socket) {
     this.#socket = socket;
     this.#read = socket.read;
-    socket.read = () => this.#next();
+    socket.read = () => this.#readNext();
   }
 
   /** Starts the next response. `onLimit` is called when it exceeds MAX_RESPONSE_BYTES. */
-  begin(onLimit: () => void): void {
+  beginResponse(onLimit: () => void): void {
     this.#onLimit = onLimit;
     this.#bytes = 0;
     this.#isFinal = false;
@@ -52,14 +52,14 @@ export class ResponseLimiter {
     return this.#buffer.length === 0;
   }
 
-  #next(): Buffer | null {
+  #readNext(): Buffer | null {
     while (!this.#isFinal) {
       if (!this.#readMore()) return null;
       this.#dropInterim();
     }
     if (this.#buffer.length === 0 && !this.#readMore()) return null;
-    const part = this.#buffer.subarray(0, PART_BYTES);
-    this.#buffer = this.#buffer.subarray(PART_BYTES);
+    const part = this.#buffer.subarray(0, CHUNK_BYTES);
+    this.#buffer = this.#buffer.subarray(CHUNK_BYTES);
     return this.#socket.destroyed ? null : part;
   }
 
@@ -82,7 +82,7 @@ export class ResponseLimiter {
   }
 
   #isInterim(): boolean {
-    const start = this.#buffer.toString('latin1', 0, INTERIM_START.length);
-    return INTERIM.test(start + INTERIM_START.slice(start.length));
+    const start = this.#buffer.toString('latin1', 0, SAMPLE_INTERIM_START.length);
+    return INTERIM_PATTERN.test(start + SAMPLE_INTERIM_START.slice(start.length));
   }
 }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { overlapsUntil, readSecrets, type Secret, signatureOf, withNewSecret } from './signature.ts';
+import { addSecret, overlapEndsAt, parseSecrets, type SigningSecret, signatureHeaders } from './signature.ts';
 
 const NOW = 1_000_000;
 const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
-const add = (present: readonly Secret[], letter: string, now: number, overlapMs: number) =>
-  withNewSecret(present, { secret: secretOf(letter), now, overlapMs });
+const add = (present: readonly SigningSecret[], letter: string, now: number, overlapMs: number) =>
+  addSecret(present, { secret: secretOf(letter), now, overlapMs });
 
 test('X8 the example of Standard Webhooks has the signature of its specification', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-  const [, timestamp, , signature] = signatureOf([{ secret, since: 0, until: null }], {
+  const [, timestamp, , signature] = signatureHeaders([{ secret, since: 0, until: null }], {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     body: '{"test": 2432232314}',
     now: 1_614_265_330_999,
@@ -27,11 +27,11 @@ test('X8 a rotation does not extend older secrets, and the oldest are dropped be
     add(two, 'c', NOW + 20, 30).map(({ until }) => until),
     [null, NOW + 50, NOW + 50],
   );
-  const many = [...'abcdefgh'].reduce((present, letter) => add(present, letter, NOW, 1_000), readSecrets(null));
+  const many = [...'abcdefgh'].reduce((present, letter) => add(present, letter, NOW, 1_000), parseSecrets(null));
   assert.deepEqual(
     many.map(({ secret }) => secret),
     [...'hgfed'].map(secretOf),
   );
-  assert.equal(overlapsUntil(many, NOW + 999), NOW + 1_000);
-  assert.equal(overlapsUntil(many, NOW + 1_000), null);
+  assert.equal(overlapEndsAt(many, NOW + 999), NOW + 1_000);
+  assert.equal(overlapEndsAt(many, NOW + 1_000), null);
 });

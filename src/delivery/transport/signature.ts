@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 
 /** A signing secret of a hook (X8). */
-export type Secret = {
+export type SigningSecret = {
   readonly secret: string;
   /** Start of the validity, milliseconds since the epoch. */
   readonly since: number;
@@ -16,18 +16,18 @@ export type Secret = {
  */
 const MAX_SECRETS = 5;
 
-const NONE: readonly Secret[] = [];
+const NO_SECRETS: readonly SigningSecret[] = [];
 
 /** Parses the `secrets` column: newest first; empty if the hook is not signed. */
-export function readSecrets(column: string | null): readonly Secret[] {
-  return column === null ? NONE : JSON.parse(column);
+export function parseSecrets(column: string | null): readonly SigningSecret[] {
+  return column === null ? NO_SECRETS : JSON.parse(column);
 }
 
 /** Adds a new secret in front. The present secrets stay valid for `overlapMs`, but not longer than before. */
-export function withNewSecret(
-  present: readonly Secret[],
+export function addSecret(
+  present: readonly SigningSecret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
-): Secret[] {
+): SigningSecret[] {
   const overlapping = present.map((one) => ({
     ...one,
     until: Math.min(one.until ?? Number.POSITIVE_INFINITY, now + overlapMs),
@@ -36,22 +36,22 @@ export function withNewSecret(
 }
 
 /** Returns until when older secrets still sign, milliseconds since the epoch; null if only the newest secret signs. */
-export function overlapsUntil(secrets: readonly Secret[], now: number): number | null {
+export function overlapEndsAt(secrets: readonly SigningSecret[], now: number): number | null {
   const ends = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
   return ends.length === 0 ? null : Math.max(...ends);
 }
 
-const UNSIGNED: readonly string[] = [];
+const NO_HEADERS: readonly string[] = [];
 
 /**
  * Returns the Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
  * values; empty if the hook is not signed.
  */
-export function signatureOf(
-  secrets: readonly Secret[],
+export function signatureHeaders(
+  secrets: readonly SigningSecret[],
   { id, body, now }: { readonly id: string; readonly body: string; readonly now: number },
 ): readonly string[] {
-  if (secrets.length === 0) return UNSIGNED;
+  if (secrets.length === 0) return NO_HEADERS;
   const timestamp = Math.floor(now / 1_000);
   const signing = secrets.filter(({ until }) => until === null || until > now);
   const signatures = signing.map(({ secret }) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);

@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forbiddenTargets, malformedTargets, names } from '../../../test/corpus/targets.ts';
-import type { Resolve } from './dns-resolver.ts';
+import { addressesByName, forbiddenTargets, malformedTargets } from '../../../test/corpus/targets.ts';
+import type { ResolveName } from './dns-resolver.ts';
 import {
   type AllowRule,
   createSsrfGuard,
-  normaliseTarget,
+  explainForbiddenTarget,
+  normalizeTarget,
   parseAllowRules,
   parseTarget,
-  refusalText,
 } from './ssrf-guard.ts';
 
-const resolveNames: Resolve = async (hostname) => {
-  const addresses = names[hostname];
+const resolveNames: ResolveName = async (hostname) => {
+  const addresses = addressesByName[hostname];
   return addresses === undefined ? { failure: 'no_such_name' } : { addresses };
 };
 
-function allow(text: string): AllowRule[] {
+function parseRules(text: string): AllowRule[] {
   const parsed = parseAllowRules(text);
   assert.ok('rules' in parsed, `${text}: ${'fault' in parsed ? parsed.fault : ''}`);
   return parsed.rules;
 }
 
 function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames } = {}) {
-  return createSsrfGuard({ resolve, allow: allow(rules), loopbackAllowed });
+  return createSsrfGuard({ resolve, allow: parseRules(rules), loopbackAllowed });
 }
 
 /** Returns 'allowed', 'forbidden', or the failure to resolve the name. */
-async function wordFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
+async function checkResultFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
   const verdict = await guardWith(options).check(new URL(target));
   if ('failure' in verdict) return verdict.failure;
   return verdict.allowed ? 'allowed' : verdict.word;
@@ -39,7 +39,7 @@ test('C11 every spelling of a forbidden address is rejected because of its addre
   for (const target of forbiddenTargets) {
     const parsed = parseTarget(target);
     assert.ok('url' in parsed, target);
-    assert.equal(await wordFor(target), 'forbidden', target);
+    assert.equal(await checkResultFor(target), 'forbidden', target);
   }
 });
 
@@ -74,14 +74,16 @@ test('C12 targets are compared as normalized URLs without the fragment', () => {
     'http://target.example/x/../hooks?a=b#',
     'http://t%61rget.example/./hooks?a=b',
   ];
-  for (const target of same) assert.equal(normaliseTarget(new URL(target)), 'http://target.example/hooks?a=b');
+  for (const target of same) assert.equal(normalizeTarget(new URL(target)), 'http://target.example/hooks?a=b');
   const url = new URL('http://target.example/#kept');
-  assert.notEqual(normaliseTarget(url), normaliseTarget(new URL('https://target.example/')));
+  assert.notEqual(normalizeTarget(url), normalizeTarget(new URL('https://target.example/')));
   assert.equal(url.hash, '#kept');
 });
 
 test('the check returns every address to dial, in canonical form, once', async () => {
-  const resolve: Resolve = async () => ({ addresses: ['8.8.8.8', '2606:4700:0:0::1', '8.8.8.8', '::FFFF:8.8.4.4'] });
+  const resolve: ResolveName = async () => ({
+    addresses: ['8.8.8.8', '2606:4700:0:0::1', '8.8.8.8', '::FFFF:8.8.4.4'],
+  });
   assert.deepEqual(await guardWith({ resolve }).check(new URL('http://target.example/')), {
     allowed: true,
     addresses: [
@@ -94,7 +96,7 @@ test('the check returns every address to dial, in canonical form, once', async (
 
 test('a name is resolved once, without brackets or trailing dot; an address is not resolved', async () => {
   const asked: [string, number][] = [];
-  const resolve: Resolve = async (hostname, timeoutMs) => {
+  const resolve: ResolveName = async (hostname, timeoutMs) => {
     asked.push([hostname, timeoutMs]);
     return { addresses: ['8.8.8.8'] };
   };
@@ -106,33 +108,34 @@ test('a name is resolved once, without brackets or trailing dot; an address is n
 });
 
 test('C11 C19 a name without an address is distinguished from a silent resolver', async () => {
-  const resolveTo = (resolved: Awaited<ReturnType<Resolve>>) => ({ resolve: async () => resolved });
-  assert.equal(await wordFor('http://a.example/', resolveTo({ failure: 'no_such_name' })), 'no_such_name');
-  assert.equal(await wordFor('http://a.example/', resolveTo({ failure: 'resolver_silent' })), 'resolver_silent');
-  assert.equal(await wordFor('http://a.example/', resolveTo({ addresses: [] })), 'no_such_name');
+  const resolveTo = (resolved: Awaited<ReturnType<ResolveName>>) => ({ resolve: async () => resolved });
+  assert.equal(await checkResultFor('http://a.example/', resolveTo({ failure: 'no_such_name' })), 'no_such_name');
+  assert.equal(await checkResultFor('http://a.example/', resolveTo({ failure: 'resolver_silent' })), 'resolver_silent');
+  assert.equal(await checkResultFor('http://a.example/', resolveTo({ addresses: [] })), 'no_such_name');
 });
 
 test('allowing loopback allows 127.0.0.0/8 and ::1 only', async () => {
   const open = ['127.0.0.1', '127.255.0.1', '2130706433', 'localhost', '[::1]', '[::ffff:127.0.0.1]', 'mapped.example'];
-  for (const host of open) assert.equal(await wordFor(`http://${host}/`, { loopbackAllowed: true }), 'allowed', host);
+  for (const host of open)
+    assert.equal(await checkResultFor(`http://${host}/`, { loopbackAllowed: true }), 'allowed', host);
 
   const harmless = /^127[.][0-9.]+$|^::1$|^::ffff:7f..:|^::ffff:127[.]|^8[.]8[.]8[.]/;
   const shut = forbiddenTargets.filter((target) => {
     const host = new URL(target).hostname.replace(/^\[|\]$|\.$/g, '');
-    return !(names[host] ?? [host]).every((address) => harmless.test(address) && address !== '127.1');
+    return !(addressesByName[host] ?? [host]).every((address) => harmless.test(address) && address !== '127.1');
   });
   assert.ok(shut.length > 100);
   assert.ok(shut.includes('http://[64:ff9b::7f00:1]/'));
-  for (const target of shut) assert.equal(await wordFor(target, { loopbackAllowed: true }), 'forbidden', target);
+  for (const target of shut) assert.equal(await checkResultFor(target, { loopbackAllowed: true }), 'forbidden', target);
 });
 
 test('a CIDR rule allows its addresses in every spelling, and no others', async () => {
   const rules = '10.0.0.0/8, 192.168.1.5,fd00::/8';
   for (const host of ['10.1.2.3', '10.1', '192.168.1.5', '[fd12::1]', '[::ffff:10.0.0.1]', 'private.example']) {
-    assert.equal(await wordFor(`http://${host}/`, { rules }), 'allowed', host);
+    assert.equal(await checkResultFor(`http://${host}/`, { rules }), 'allowed', host);
   }
   for (const host of ['192.168.1.6', '172.16.0.1', '[fc00::1]', '127.0.0.1', 'bad4-good6.example']) {
-    assert.equal(await wordFor(`http://${host}/`, { rules }), 'forbidden', host);
+    assert.equal(await checkResultFor(`http://${host}/`, { rules }), 'forbidden', host);
   }
 });
 
@@ -144,23 +147,23 @@ test('a rule with a port allows only that port', async () => {
     'http://private.example',
     'http://192.168.3.4:9000',
   ]) {
-    assert.equal(await wordFor(place, { rules }), 'allowed', place);
+    assert.equal(await checkResultFor(place, { rules }), 'allowed', place);
   }
   for (const place of ['http://10.0.0.5', 'http://[fd00::5]', 'https://private.example', 'http://192.168.3.4']) {
-    assert.equal(await wordFor(place, { rules }), 'forbidden', place);
+    assert.equal(await checkResultFor(place, { rules }), 'forbidden', place);
   }
 });
 
 test('a name rule allows exactly this name, and neither its address nor another name', async () => {
   const rules = 'Private.Example.,good-then-bad.example,mapped.example';
   for (const host of ['private.example', 'PRIVATE.example.', 'good-then-bad.example', 'mapped.example']) {
-    assert.equal(await wordFor(`http://${host}/`, { rules }), 'allowed', host);
+    assert.equal(await checkResultFor(`http://${host}/`, { rules }), 'allowed', host);
   }
   for (const host of ['10.1.2.3', 'bad-then-good.example', 'app.localhost']) {
-    assert.equal(await wordFor(`http://${host}/`, { rules }), 'forbidden', host);
+    assert.equal(await checkResultFor(`http://${host}/`, { rules }), 'forbidden', host);
   }
-  const resolve: Resolve = async () => ({ addresses: ['10.1.2.3'] });
-  assert.equal(await wordFor('http://sub.private.example/', { rules, resolve }), 'forbidden');
+  const resolve: ResolveName = async () => ({ addresses: ['10.1.2.3'] });
+  assert.equal(await checkResultFor('http://sub.private.example/', { rules, resolve }), 'forbidden');
 });
 
 test('link-local and metadata addresses are allowed by a rule inside their range, never by a name or a wider range', async () => {
@@ -183,14 +186,14 @@ test('link-local and metadata addresses are allowed by a rule inside their range
   const wide = '0.0.0.0/0,::/0,169.0.0.0/8,100.64.0.0/10,fd00::/8,fd00:ec2::/32,192.0.0.0/24,a.example';
   for (const [host, rules] of Object.entries(places)) {
     const address = host.replace(/^\[(.*)\]$/, '$1');
-    const resolve: Resolve = async () => ({ addresses: [address] });
-    assert.equal(await wordFor(`http://${host}/`, { rules: wide }), 'forbidden', host);
-    assert.equal(await wordFor('http://a.example/', { rules: wide, resolve }), 'forbidden', host);
-    assert.equal(await wordFor(`http://${host}/`, { rules }), 'allowed', host);
-    assert.equal(await wordFor('http://a.example/', { rules, resolve }), 'allowed', host);
+    const resolve: ResolveName = async () => ({ addresses: [address] });
+    assert.equal(await checkResultFor(`http://${host}/`, { rules: wide }), 'forbidden', host);
+    assert.equal(await checkResultFor('http://a.example/', { rules: wide, resolve }), 'forbidden', host);
+    assert.equal(await checkResultFor(`http://${host}/`, { rules }), 'allowed', host);
+    assert.equal(await checkResultFor('http://a.example/', { rules, resolve }), 'allowed', host);
   }
-  assert.equal(await wordFor('http://10.9.8.7/', { rules: wide }), 'allowed');
-  assert.equal(await wordFor('http://[fd00::1]/', { rules: wide }), 'allowed');
+  assert.equal(await checkResultFor('http://10.9.8.7/', { rules: wide }), 'allowed');
+  assert.equal(await checkResultFor('http://[fd00::1]/', { rules: wide }), 'allowed');
 });
 
 test('the refusal contains the address and a setting, and that setting allows exactly this target', async () => {
@@ -209,14 +212,14 @@ test('the refusal contains the address and a setting, and that setting allows ex
     assert.equal(verdict.word, 'forbidden');
     assert.equal(verdict.setting, setting);
     assert.equal(
-      refusalText(verdict),
+      explainForbiddenTarget(verdict),
       `${verdict.address} is not a public address; to allow it, start the service with ${setting}`,
     );
     const opened = setting.replace('CARILLON_ALLOW_TARGETS=', '');
-    assert.equal(await wordFor(target, { rules: opened }), 'allowed', target);
+    assert.equal(await checkResultFor(target, { rules: opened }), 'allowed', target);
     const elsewhere = new URL(target);
     elsewhere.port = '4711';
-    assert.equal(await wordFor(elsewhere.href, { rules: opened }), 'forbidden', elsewhere.href);
+    assert.equal(await checkResultFor(elsewhere.href, { rules: opened }), 'forbidden', elsewhere.href);
   }
 });
 
@@ -225,7 +228,7 @@ test('an address that cannot be dialled as written is rejected, whatever the set
   for (const host of ['zone.example', 'octal.example', 'nonsense.example']) {
     const verdict = await guardWith({ rules, loopbackAllowed: true }).check(new URL(`http://${host}/`));
     assert.ok('allowed' in verdict && !verdict.allowed, host);
-    assert.match(refusalText(verdict), /no setting can allow it$/);
+    assert.match(explainForbiddenTarget(verdict), /no setting can allow it$/);
   }
 });
 

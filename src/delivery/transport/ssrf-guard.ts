@@ -1,17 +1,17 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { isPlain, isStorable } from '../../control-characters.ts';
-import type { Resolve } from './dns-resolver.ts';
+import { hasNoControlCharacters, isStorable } from '../../control-characters.ts';
+import type { ResolveName } from './dns-resolver.ts';
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-type Range = readonly [base: Address, bits: number];
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+type AddressRange = readonly [base: IpAddress, bits: number];
 
 /**
  * One entry of `CARILLON_ALLOW_TARGETS`. `text` is the entry as the operator wrote it. Without `port`, it applies to
  * every port.
  */
 export type AllowRule = { text: string; port?: number } & (
-  | { kind: 'range'; base: Address; bits: number }
+  | { kind: 'range'; base: IpAddress; bits: number }
   | { kind: 'name'; name: string }
 );
 
@@ -22,12 +22,12 @@ export type CheckedAddress = { address: string; family: 4 | 6 };
  * A forbidden target. API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the
  * operator: `setting` is the complete assignment that would allow the target, absent if none can.
  */
-export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
+export type ForbiddenTarget = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
 /** The result of checking a target. `failure`: the name could not be resolved, so nothing was checked (C11, C19). */
 export type TargetCheck =
   | { allowed: true; addresses: readonly CheckedAddress[] }
-  | Refused
+  | ForbiddenTarget
   | { failure: 'no_such_name' | 'resolver_silent' };
 
 export type SsrfGuard = {
@@ -37,13 +37,13 @@ export type SsrfGuard = {
 
 const DEFAULT_DNS_TIMEOUT_MS = 5_000;
 export const MAX_TARGET_LENGTH = 2_048;
-const SETTING = 'CARILLON_ALLOW_TARGETS';
+const SETTING_NAME = 'CARILLON_ALLOW_TARGETS';
 
 /** Maximum number of addresses in the suggested setting, which keeps it readable for names with many addresses. */
-const MAX_NAMED = 8;
+const MAX_SUGGESTED_ADDRESSES = 8;
 
 /** Forbidden IPv4 ranges: the IANA special-purpose registry, and addresses that no receiver can have. */
-const SPECIAL_IPV4 = ranges(
+const SPECIAL_IPV4 = parseRanges(
   '0.0.0.0/8', // this network; 0.0.0.0 reaches this machine
   '10.0.0.0/8',
   '100.64.0.0/10', // carrier-grade NAT
@@ -66,8 +66,8 @@ const SPECIAL_IPV4 = ranges(
 );
 
 /** IPv6 is an allow list: the global unicast range of IANA, minus its special-purpose ranges. */
-const GLOBAL_IPV6 = ranges('2000::/3');
-const SPECIAL_IPV6 = ranges(
+const GLOBAL_IPV6 = parseRanges('2000::/3');
+const SPECIAL_IPV6 = parseRanges(
   '2001::/23', // protocol assignments: ORCHID, benchmarks, AMT, AS112
   '2001:db8::/32', // documentation
   '2620:4f:8000::/48', // AS112
@@ -80,7 +80,7 @@ const SPECIAL_IPV6 = ranges(
  * them, not a name and not a wider rule: an operator who allows `10.0.0.0/8`, `::/0` or a name means internal services,
  * not cloud credentials.
  */
-const EXPLICIT_ONLY = ranges(
+const EXPLICIT_RULE_RANGES = parseRanges(
   '169.254.0.0/16',
   '100.100.100.200/32', // Alibaba's metadata
   '168.63.129.16/32', // Azure
@@ -108,19 +108,19 @@ const METADATA_NAMES = new Set([
   'metadata.azure.internal',
 ]);
 
-const UNSPECIFIED_OR_LOOPBACK_IPV6 = ranges('::/127');
-const MAPPED = ranges('::ffff:0:0/96');
-const LOOPBACK = ranges('127.0.0.0/8', '::1/128');
+const UNSPECIFIED_OR_LOOPBACK_IPV6 = parseRanges('::/127');
+const IPV4_MAPPED = parseRanges('::ffff:0:0/96');
+const LOOPBACK_RANGES = parseRanges('127.0.0.0/8', '::1/128');
 
 /** IPv6 ranges that embed IPv4 addresses; `read` extracts the IPv4 addresses that the traffic would reach. */
-const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
-  { within: MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
-  { within: ranges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-compatible
-  { within: ranges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-translated
-  { within: ranges('64:ff9b::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // NAT64
-  { within: ranges('2002::/16'), read: (bytes) => [ipv4At(bytes, 2)] }, // 6to4
+const EMBEDDINGS: readonly { within: readonly AddressRange[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
+  { within: IPV4_MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
+  { within: parseRanges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-compatible
+  { within: parseRanges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-translated
+  { within: parseRanges('64:ff9b::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // NAT64
+  { within: parseRanges('2002::/16'), read: (bytes) => [ipv4At(bytes, 2)] }, // 6to4
   {
-    within: ranges('2001::/32'), // Teredo: the server, and the client with all bits inverted
+    within: parseRanges('2001::/32'), // Teredo: the server, and the client with all bits inverted
     read: (bytes) => [
       ipv4At(bytes, 4),
       ipv4At(
@@ -142,22 +142,24 @@ export function createSsrfGuard({
   allow,
   loopbackAllowed,
 }: {
-  resolve: Resolve;
+  resolve: ResolveName;
   allow: readonly AllowRule[];
   loopbackAllowed: boolean;
 }): SsrfGuard {
   /**
    * Returns the forbidden parts of an address: itself, or IPv4 addresses embedded in it. Empty if it may be dialled.
    */
-  const forbiddenPartsOf = (address: Address, host: string, port: number): Address[] => {
+  const forbiddenPartsOf = (address: IpAddress, host: string, port: number): IpAddress[] => {
     if (loopbackAllowed && isLoopback(address)) return [];
-    return unwrap(address).filter((part) => !isPublic(part) && !allow.some((rule) => allows(rule, part, host, port)));
+    return effectiveAddresses(address).filter(
+      (part) => !isPublic(part) && !allow.some((rule) => ruleAllows(rule, part, host, port)),
+    );
   };
 
-  const refuse = (address: string, forbidden: readonly Address[], port: number): Refused => {
-    const entries = new Set(forbidden.map((part) => entryFor(part, port)));
-    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_NAMED)].join(',');
-    return { allowed: false, word: 'forbidden', address, setting: `${SETTING}=${setting}` };
+  const toForbiddenTarget = (address: string, forbidden: readonly IpAddress[], port: number): ForbiddenTarget => {
+    const entries = new Set(forbidden.map((part) => allowEntryFor(part, port)));
+    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_SUGGESTED_ADDRESSES)].join(',');
+    return { allowed: false, word: 'forbidden', address, setting: `${SETTING_NAME}=${setting}` };
   };
 
   return {
@@ -169,7 +171,7 @@ export function createSsrfGuard({
       if (resolved.addresses.length === 0) return { failure: 'no_such_name' };
 
       const addresses: CheckedAddress[] = [];
-      const refused: { address: string; forbidden: Address[] }[] = [];
+      const refused: { address: string; forbidden: IpAddress[] }[] = [];
       for (const text of new Set(resolved.addresses)) {
         const address = parseAddress(text);
         if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
@@ -181,7 +183,7 @@ export function createSsrfGuard({
       const [first] = refused;
       if (first === undefined) return { allowed: true, addresses };
       const forbidden = refused.flatMap((entry) => entry.forbidden);
-      return refuse(first.address, forbidden, port);
+      return toForbiddenTarget(first.address, forbidden, port);
     },
   };
 }
@@ -190,7 +192,7 @@ export function createSsrfGuard({
  * Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API
  * responses.
  */
-export function refusalText(refused: Refused): string {
+export function explainForbiddenTarget(refused: ForbiddenTarget): string {
   const finding = `${refused.address} is not a public address`;
   if (refused.setting === undefined) return `${finding}, and no setting can allow it`;
   return `${finding}; to allow it, start the service with ${refused.setting}`;
@@ -204,7 +206,8 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
   if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
   // URL parsers drop some of these characters silently: `ht\ttp://…` would be accepted.
-  if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
+  if (/\s/.test(text) || !hasNoControlCharacters(text))
+    return { fault: 'must not contain spaces or control characters' };
 
   // A URL parser replaces lone surrogates, so two different texts would be the same target.
   if (!isStorable(text)) return { fault: 'must not contain lone surrogates' };
@@ -223,7 +226,7 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
 }
 
 /** Returns the form in which targets are compared (C12): without the fragment, which is never sent. */
-export function normaliseTarget(url: URL): string {
+export function normalizeTarget(url: URL): string {
   const normalised = new URL(url);
   normalised.hash = '';
   return normalised.href;
@@ -263,7 +266,7 @@ function splitPort(text: string): { subject: string; portText?: string } {
   return portText === undefined ? { subject } : { subject, portText };
 }
 
-function parseRange(subject: string): { kind: 'range'; base: Address; bits: number } | { fault: string } | undefined {
+function parseRange(subject: string): { kind: 'range'; base: IpAddress; bits: number } | { fault: string } | undefined {
   const [addressText = '', bitsText, ...rest] = subject.split('/');
   const base = parseAddress(addressText);
   if (base === undefined) return subject.includes('/') ? { fault: 'is not a CIDR' } : undefined;
@@ -272,7 +275,7 @@ function parseRange(subject: string): { kind: 'range'; base: Address; bits: numb
   if (rest.length > 0 || (bitsText !== undefined && !/^\d{1,3}$/.test(bitsText))) return { fault: 'is not a CIDR' };
   const bits = bitsText === undefined ? width : Number(bitsText);
   if (bits > width) return { fault: 'is not a CIDR' };
-  if (!isFirstOf(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
+  if (!isNetworkAddress(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
   // Addresses in this range are checked by their embedded IPv4 address (see `effectiveAddresses`), so the rule would
   // never match.
   if (embeddingOf(base)?.within.some(([, prefix]) => bits >= prefix)) {
@@ -294,29 +297,29 @@ function parseName(subject: string): { kind: 'name'; name: string } | { fault: s
 }
 
 /** Whether a rule allows an address, for this host and port. */
-function allows(rule: AllowRule, part: Address, host: string, port: number): boolean {
+function ruleAllows(rule: AllowRule, part: IpAddress, host: string, port: number): boolean {
   if (rule.port !== undefined && rule.port !== port) return false;
-  const explicitOnly = EXPLICIT_ONLY.filter((range) => isIn(part, [range]));
+  const explicitOnly = EXPLICIT_RULE_RANGES.filter((range) => isIn(part, [range]));
   if (rule.kind === 'name') return rule.name === host && explicitOnly.length === 0;
   // Both ranges contain the address, so the one with more bits lies inside the other.
   return isIn(part, [[rule.base, rule.bits]]) && explicitOnly.every(([, bits]) => rule.bits >= bits);
 }
 
 /** Returns the entry that allows one address and one port. */
-function entryFor(part: Address, port: number): string {
+function allowEntryFor(part: IpAddress, port: number): string {
   return part.kind() === 'ipv4' ? `${part}/32:${port}` : `[${part}/128]:${port}`;
 }
 
 /** Returns the addresses that traffic to this address reaches: itself, or IPv4 addresses embedded in it. */
-function unwrap(address: Address): Address[] {
+function effectiveAddresses(address: IpAddress): IpAddress[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
-  const parts: Address[] = embeddingOf(address)?.read(bytes) ?? [address];
+  const parts: IpAddress[] = embeddingOf(address)?.read(bytes) ?? [address];
   // ISATAP embeds the IPv4 address in the lower half under any prefix, so the prefix is checked as well.
   return isIsatap(bytes) ? [...parts, ipv4At(bytes, 12)] : parts;
 }
 
-function embeddingOf(address: Address): (typeof EMBEDDINGS)[number] | undefined {
+function embeddingOf(address: IpAddress): (typeof EMBEDDINGS)[number] | undefined {
   if (isIn(address, UNSPECIFIED_OR_LOOPBACK_IPV6)) return undefined;
   return EMBEDDINGS.find(({ within }) => isIn(address, within));
 }
@@ -327,7 +330,7 @@ function isIsatap(bytes: number[]): boolean {
   return (first & 0xfc) === 0 && second === 0 && third === 0x5e && fourth === 0xfe;
 }
 
-function isPublic(part: Address): boolean {
+function isPublic(part: IpAddress): boolean {
   if (part.kind() === 'ipv4') return !isIn(part, SPECIAL_IPV4);
   return isIn(part, GLOBAL_IPV6) && !isIn(part, SPECIAL_IPV6);
 }
@@ -335,24 +338,24 @@ function isPublic(part: Address): boolean {
 /**
  * Whether this is a loopback address of this machine. NAT64 addresses of 127.0.0.1 are not: they reach another machine.
  */
-function isLoopback(address: Address): boolean {
-  const own = isIn(address, MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
-  return isIn(own, LOOPBACK);
+function isLoopback(address: IpAddress): boolean {
+  const own = isIn(address, IPV4_MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
+  return isIn(own, LOOPBACK_RANGES);
 }
 
 /**
  * Parses an address strictly: no zone, no octal numbers, no short form. `net.connect` would resolve such texts as
  * names.
  */
-function parseAddress(text: string): Address | undefined {
+function parseAddress(text: string): IpAddress | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }
 
-function isIn(address: Address, within: readonly Range[]): boolean {
+function isIn(address: IpAddress, within: readonly AddressRange[]): boolean {
   return within.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
-function isFirstOf(base: Address, bits: number): boolean {
+function isNetworkAddress(base: IpAddress, bits: number): boolean {
   const first = base.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
   return first.networkAddressFromCIDR(`${base}/${bits}`).toString() === base.toString();
 }
@@ -361,7 +364,7 @@ function ipv4At(bytes: number[], offset: number): ipaddr.IPv4 {
   return new ipaddr.IPv4(bytes.slice(offset, offset + 4));
 }
 
-function ranges(...cidrs: string[]): readonly Range[] {
+function parseRanges(...cidrs: string[]): readonly AddressRange[] {
   return cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
 }
 

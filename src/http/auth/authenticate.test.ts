@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { type RawAnswer, rawRequest } from '../../../test/kit/network/raw-http.ts';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import { type RawResponse, rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
   const key = `key: ${owner.key}`;
   const domain = `domain: ${owner.domain}`;
 
@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
     rawRequest(carillon.baseUrl, [first, 'host: x', ...lines]);
 
   /** The parts of a response that a caller can compare with those of another response: all but date and request id. */
-  function seenIn({ status, head, body }: RawAnswer): unknown {
+  function comparablePartsOf({ status, head, body }: RawResponse): unknown {
     return { status, head: head.replace(/^(date|x-request-id): .*\r\n/gim, ''), body };
   }
 
@@ -67,13 +67,13 @@ for (const { test, testService } of stores) {
 
   for (const [what, lines] of Object.entries(wrong)) {
     test(`C1 ${what}: 401, byte for byte the same`, async () => {
-      assert.deepEqual(seenIn(await ask(lines)), seenIn(refused));
+      assert.deepEqual(comparablePartsOf(await ask(lines)), comparablePartsOf(refused));
     });
   }
 
   test('C1 key and domain in the query or in the body are ignored', async () => {
     const query = `/v2/user?key=${owner.key}&domain=${owner.domain}`;
-    assert.deepEqual(seenIn(await ask([], `GET ${query} HTTP/1.1`)), seenIn(refused));
+    assert.deepEqual(comparablePartsOf(await ask([], `GET ${query} HTTP/1.1`)), comparablePartsOf(refused));
     const { key: secret, domain: host } = owner;
     const { status, json } = await carillon.call(undefined, 'POST', '/v2/clients', { key: secret, domain: host });
     assert.deepEqual([status, json.code], [401, 'unauthorized']);
@@ -112,7 +112,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C1 the body of an unauthenticated request is not read, and nothing is written', async () => {
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const [body, headers] of [
       ['{"client_name":"x"}', {}],
       ['{', {}],
@@ -122,7 +122,7 @@ for (const { test, testService } of stores) {
       const { status, text } = await carillon.call(undefined, 'POST', '/v2/clients', body, headers);
       assert.deepEqual([status, text], [401, refused.body], body.slice(0, 20));
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 
   test('C1 the log never contains a key, valid or not', async () => {

@@ -13,7 +13,7 @@ export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
 export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookup;
 
 /** Looks up the caller by API key and domain. The domain is in lower case. */
-export type Authenticate = (key: string, domain: string) => CallerLookup;
+export type AuthenticateKey = (key: string, domain: string) => CallerLookup;
 
 /**
  * Checks whether an authenticated caller may still act. It runs inside the transaction of a write, because access may
@@ -22,7 +22,7 @@ export type Authenticate = (key: string, domain: string) => CallerLookup;
 export type Reauthorize = (tx: Tx, caller: Caller) => Promise<boolean>;
 
 /** Returns the authentication of the API, which requires the headers `key` and `domain`, each exactly once (C1). */
-export function callerByKey(authenticate: Authenticate): FindCaller {
+export function findCallerByKey(authenticate: AuthenticateKey): FindCaller {
   return (request) => {
     const { key, domain } = credentialsIn(request);
     return key === undefined || domain === undefined ? undefined : authenticate(key, domain);

@@ -19,7 +19,7 @@ const limited = await testService(
 const client = { client_name: 'ACME' };
 
 test('reads and writes of a key are limited, and headers contain the remaining calls and the reset time', async () => {
-  const owner = await limited.account('acme.test');
+  const owner = await limited.createAccount('acme.test');
   const policy = '"key-reads";q=3;w=3600, "account-reads";q=5;w=3600';
   for (const [left, ofAccount] of [
     [2, 4],
@@ -47,21 +47,21 @@ test('reads and writes of a key are limited, and headers contain the remaining c
 });
 
 test('the keys of an account share its limit; a session counts only for the account', async () => {
-  const owner = await limited.account('several.test');
+  const owner = await limited.createAccount('several.test');
   const session = await limited.signIn(owner);
-  const others = [await limited.key(owner, {}), await limited.key(owner, {})];
+  const others = [await limited.createKey(owner, {}), await limited.createKey(owner, {})];
   const statuses: number[] = [];
   for (const who of [owner, session, session, session, session, ...others]) {
     const path = who === session ? '/console/api/user' : '/v2/user';
     statuses.push((await limited.call(who, 'GET', path)).status);
   }
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429, 429]);
-  const stranger = await limited.account('stranger.test');
+  const stranger = await limited.createAccount('stranger.test');
   assert.equal((await limited.call(stranger, 'GET', '/v2/user')).status, 200, 'another account has its own');
 });
 
 test('invalid calls and unknown paths count after authentication, and a wrong key uses no budget', async () => {
-  const owner = await limited.account('counted.test');
+  const owner = await limited.createAccount('counted.test');
   for (let count = 0; count < 10; count += 1) {
     const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
     const { status, headers } = await limited.call(wrong, 'GET', '/v2/user');
@@ -74,7 +74,7 @@ test('invalid calls and unknown paths count after authentication, and a wrong ke
 });
 
 test('a read of a calendar counts for its account', async () => {
-  const owner = await limited.account('calendar.test');
+  const owner = await limited.createAccount('calendar.test');
   const { url } = await owner.carillon.calendars.create({ scope: 'own' });
   const statuses: number[] = [];
   for (let count = 0; count < 6; count += 1) statuses.push((await fetch(url)).status);
@@ -84,7 +84,7 @@ test('a read of a calendar counts for its account', async () => {
 test('rate-limited responses beyond twenty a second are delayed, also for calendars and only for that account', async (t) => {
   const clock = testClock();
   const slow = await testService(t, { ports: { clock }, options: { rateLimitAccountReads: '1/h' } });
-  const [noisy, other] = [await slow.account('noisy.test'), await slow.account('other.test')];
+  const [noisy, other] = [await slow.createAccount('noisy.test'), await slow.createAccount('other.test')];
   const urls: string[] = [];
   for (const { carillon } of [noisy, other]) urls.push((await carillon.calendars.create({ scope: 'own' })).url);
   const [noisyUrl = '', otherUrl = ''] = urls;
@@ -120,7 +120,7 @@ test('the OpenAPI document has 429 where it can occur, and the metrics count rej
   const half = await testService(t, { options: { rateLimitAccountWrites: '100/s' } });
   assert.ok(!('429' in (await answersOf(half.baseUrl, '/v2/events', 'get'))));
   assert.ok('429' in (await answersOf(half.baseUrl, '/v2/events', 'post')));
-  const owner = await half.account('acme.test');
+  const owner = await half.createAccount('acme.test');
   assert.equal((await half.call(owner, 'GET', '/v2/user')).headers.get('ratelimit'), null);
 
   const metrics = await fetch(`${limited.baseUrl}/metrics`, {
@@ -132,7 +132,7 @@ test('the OpenAPI document has 429 where it can occur, and the metrics count rej
 });
 
 test('a call with an unparsable URL counts like any other', async () => {
-  const owner = await limited.account('unreadable.test');
+  const owner = await limited.createAccount('unreadable.test');
   const statuses: number[] = [];
   for (const path of ['/v2/%zz', '/v2/%zz', '/v2/user', '/v2/%zz']) {
     statuses.push((await limited.call(owner, 'GET', path)).status);

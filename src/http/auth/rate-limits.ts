@@ -1,24 +1,24 @@
 import type { FastifyReply } from 'fastify';
 import type { Clock } from '../../clock.ts';
-import type { Rate } from '../../durations.ts';
+import type { RequestRate } from '../../durations.ts';
 import type { Caller } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Route } from '../routes/route.ts';
 
-export type Budget = 'reads' | 'writes';
+export type RateBudget = 'reads' | 'writes';
 
 /**
  * All rate limits: the name in headers and metrics, the budget that is limited, and the id by which calls are counted.
  */
-const limits = [
-  { name: 'key-reads', budget: 'reads', of: (caller: Counted) => caller.keyId },
-  { name: 'key-writes', budget: 'writes', of: (caller: Counted) => caller.keyId },
-  { name: 'account-reads', budget: 'reads', of: (caller: Counted) => caller.accountId },
-  { name: 'account-writes', budget: 'writes', of: (caller: Counted) => caller.accountId },
+const limitDefinitions = [
+  { name: 'key-reads', budget: 'reads', of: (caller: CountedCaller) => caller.keyId },
+  { name: 'key-writes', budget: 'writes', of: (caller: CountedCaller) => caller.keyId },
+  { name: 'account-reads', budget: 'reads', of: (caller: CountedCaller) => caller.accountId },
+  { name: 'account-writes', budget: 'writes', of: (caller: CountedCaller) => caller.accountId },
 ] as const;
 
 /** The budget of a route. A long poll or a stream counts as one read, regardless of its duration. */
-export function budgetOf({ mode }: Pick<Route, 'mode'>): Budget {
+export function budgetOf({ mode }: Pick<Route, 'mode'>): RateBudget {
   return mode === 'read' || mode === 'follow' ? 'reads' : 'writes';
 }
 
@@ -26,12 +26,12 @@ export function budgetOf({ mode }: Pick<Route, 'mode'>): Budget {
  * The ids by which the calls of a caller are counted. `keyId` is 0 for callers without a key; their calls count only
  * for their account.
  */
-type Counted = Pick<Caller, 'accountId' | 'keyId'>;
+type CountedCaller = Pick<Caller, 'accountId' | 'keyId'>;
 
-export type LimitName = (typeof limits)[number]['name'];
+export type LimitName = (typeof limitDefinitions)[number]['name'];
 
 /** The configured rate of each limit; undefined means that there is no limit. */
-export type Rates = Readonly<Partial<Record<LimitName, Rate | undefined>>>;
+export type ConfiguredRates = Readonly<Partial<Record<LimitName, RequestRate | undefined>>>;
 
 /**
  * Rate limits per key and per account. Calls are counted after authentication, so that only the caller's own budget is
@@ -41,9 +41,13 @@ export class RateLimits {
   readonly #limits;
   readonly #onRefused: (limit: LimitName) => void;
 
-  constructor({ rates, clock, onRefused }: { rates: Rates; clock: Clock; onRefused: (limit: LimitName) => void }) {
+  constructor({
+    rates,
+    clock,
+    onRefused,
+  }: { rates: ConfiguredRates; clock: Clock; onRefused: (limit: LimitName) => void }) {
     this.#onRefused = onRefused;
-    this.#limits = limits.flatMap((limit) => {
+    this.#limits = limitDefinitions.flatMap((limit) => {
       const rate = rates[limit.name];
       if (rate === undefined) return [];
       const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
@@ -52,7 +56,7 @@ export class RateLimits {
   }
 
   /** Whether any limit is configured for this budget. */
-  counts(budget: Budget): boolean {
+  counts(budget: RateBudget): boolean {
     return this.#limits.some((limit) => limit.budget === budget);
   }
 
@@ -61,18 +65,18 @@ export class RateLimits {
    *
    * @throws Problem `rate_limited` with the seconds until the next call is allowed
    */
-  take(caller: Counted, budget: Budget, reply: FastifyReply): void {
+  take(caller: CountedCaller, budget: RateBudget, reply: FastifyReply): void {
     if (this.#limits.length === 0) return;
     const own = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
     if (own.length === 0) return;
-    const waitsMs = own.map((limit) => limit.buckets.level(limit.of(caller)).waitMs);
+    const waitsMs = own.map((limit) => limit.buckets.levelOf(limit.of(caller)).waitMs);
     const longestMs = Math.max(...waitsMs);
     for (const [index, limit] of own.entries()) {
       if (longestMs === 0) limit.buckets.take(limit.of(caller));
       else if (waitsMs[index] !== 0) this.#onRefused(limit.name);
     }
     const levels = own.map((limit) => {
-      const { left, fullMs } = limit.buckets.level(limit.of(caller));
+      const { left, fullMs } = limit.buckets.levelOf(limit.of(caller));
       return `"${limit.name}";r=${left};t=${Math.ceil(fullMs / 1_000)}`;
     });
     reply.header('ratelimit-policy', own.map(({ policy }) => policy).join(', '));
@@ -82,7 +86,7 @@ export class RateLimits {
 }
 
 /** Adds `rate_limited` to the problems of every route that a limit applies to. */
-export function rateLimitedRoutes(routes: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
+export function addRateLimitedProblem(routes: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
   return routes.map((route) =>
     limits.counts(budgetOf(route)) ? { ...route, problems: [...route.problems, 'rate_limited' as const] } : route,
   );
@@ -94,7 +98,7 @@ export function rateLimitedRoutes(routes: readonly Route[], limits: Pick<RateLim
  */
 const MAX_BUCKETS = 50_000;
 
-export type Level = {
+export type BucketLevel = {
   /** Tokens available now. */
   readonly left: number;
   /** Time until a token is available; 0 if one is available now. */
@@ -111,25 +115,25 @@ export class TokenBuckets<K> {
   readonly #clock: Clock;
   readonly #fullAt = new Map<K, number>();
   readonly #windowMs: number;
-  readonly #intervalMs: number;
+  readonly #msPerToken: number;
 
-  constructor({ count, windowS }: Rate, clock: Clock) {
+  constructor({ count, windowS }: RequestRate, clock: Clock) {
     this.#clock = clock;
     this.#windowMs = windowS * 1_000;
-    this.#intervalMs = this.#windowMs / count;
+    this.#msPerToken = this.#windowMs / count;
   }
 
-  level(name: K): Level {
+  levelOf(name: K): BucketLevel {
     const fullMs = Math.max(0, (this.#fullAt.get(name) ?? 0) - this.#clock.monotonic());
     // Add a small amount, because sums of fractions have rounding errors.
-    const left = Math.floor((this.#windowMs - fullMs) / this.#intervalMs + 1e-6);
-    return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#intervalMs - this.#windowMs, fullMs };
+    const left = Math.floor((this.#windowMs - fullMs) / this.#msPerToken + 1e-6);
+    return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#msPerToken - this.#windowMs, fullMs };
   }
 
   /** Takes a token. An empty bucket goes into debt by at most `maxDebtMs`, which delays its next token. */
   take(name: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
-    const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#intervalMs;
+    const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#msPerToken;
     this.#fullAt.delete(name);
     const [oldest] = this.#fullAt.keys();
     if (this.#fullAt.size >= MAX_BUCKETS && oldest !== undefined) this.#fullAt.delete(oldest);

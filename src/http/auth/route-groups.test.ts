@@ -14,47 +14,47 @@ for (const { test, testService } of stores) {
   const WARN = 40;
 
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const open = await testService({ after }, { options: { corsOrigins: `${APP},http://localhost:5173` } });
-  const resident = await open.account('acme.test');
+  const resident = await open.createAccount('acme.test');
 
-  const ask = (service: TestService, path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  const sendRequest = (service: TestService, path: string, headers: Record<string, string> = {}, method = 'GET') =>
     service.call(undefined, method, path, undefined, headers);
 
   test('X6 the OpenAPI document, liveness, readiness and problems need no key', async () => {
-    assert.deepEqual((await ask(carillon, '/healthz')).json, { status: 'alive' });
-    assert.deepEqual((await ask(carillon, '/readyz')).json, { status: 'ready' });
-    const document = await ask(carillon, '/openapi.json');
+    assert.deepEqual((await sendRequest(carillon, '/healthz')).json, { status: 'alive' });
+    assert.deepEqual((await sendRequest(carillon, '/readyz')).json, { status: 'ready' });
+    const document = await sendRequest(carillon, '/openapi.json');
     assert.deepEqual([document.status, document.json.openapi], [200, '3.1.0']);
     assert.equal(document.json.servers[0].url, carillon.baseUrl);
   });
 
   test('C6 the type of every problem is a URL that explains it', async () => {
-    const refused = await ask(carillon, '/v2/user');
+    const refused = await sendRequest(carillon, '/v2/user');
     assert.equal(refused.json.type, `${carillon.baseUrl}/problems/unauthorized`);
     for (const [code, { status, title, detail }] of Object.entries(problems)) {
-      const page = await ask(carillon, `/problems/${code}`);
+      const page = await sendRequest(carillon, `/problems/${code}`);
       assert.deepEqual([page.status, page.json], [200, { code, status, title, detail }], code);
     }
     for (const code of ['nothing', 'toString', '__proto__', ''])
-      assert.equal((await ask(carillon, `/problems/${code}`)).status, 404, code);
+      assert.equal((await sendRequest(carillon, `/problems/${code}`)).status, 404, code);
   });
 
   /** The CORS headers of a response, and `Vary`. */
-  const corsHeaders = ({ headers }: { headers: Headers }) =>
+  const corsHeadersOf = ({ headers }: { headers: Headers }) =>
     Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-') || name === 'vary'));
 
   test('X6 CORS is off by default: no CORS headers, and a preflight is a call without a key', async () => {
-    const preflight = await ask(
+    const preflight = await sendRequest(
       carillon,
       '/v2/events',
       { origin: APP, 'access-control-request-method': 'POST' },
       'OPTIONS',
     );
     assert.deepEqual([preflight.status, preflight.json.code], [401, 'unauthorized']);
-    assert.deepEqual(corsHeaders(preflight), {});
+    assert.deepEqual(corsHeadersOf(preflight), {});
     const called = await carillon.call(owner, 'GET', '/v2/user', undefined, { origin: APP });
-    assert.deepEqual([called.status, corsHeaders(called)], [200, {}]);
+    assert.deepEqual([called.status, corsHeadersOf(called)], [200, {}]);
   });
 
   test('X6 with CARILLON_CORS_ORIGINS a preflight needs no key, for the configured origins and no others', async () => {
@@ -63,17 +63,17 @@ for (const { test, testService } of stores) {
       'access-control-request-method': 'PUT',
       'access-control-request-headers': 'key,domain,content-type',
     };
-    const preflight = await ask(open, '/v2/events/1', asking, 'OPTIONS');
+    const preflight = await sendRequest(open, '/v2/events/1', asking, 'OPTIONS');
     assert.equal(preflight.status, 204);
-    const corsHeadersSent = corsHeaders(preflight);
+    const corsHeadersSent = corsHeadersOf(preflight);
     assert.equal(corsHeadersSent['access-control-allow-origin'], APP);
     assert.equal(corsHeadersSent['access-control-allow-methods'], 'GET, HEAD, POST, PUT, DELETE');
     for (const name of ['key', 'domain', 'content-type'])
       assert.match(String(corsHeadersSent['access-control-allow-headers']), new RegExp(`\\b${name}\\b`));
     assert.equal(corsHeadersSent['access-control-allow-credentials'], undefined);
 
-    const elsewhere = await ask(open, '/v2/events/1', { ...asking, origin: 'https://evil.example' }, 'OPTIONS');
-    assert.deepEqual([elsewhere.status, corsHeaders(elsewhere)], [401, { vary: 'origin' }]);
+    const elsewhere = await sendRequest(open, '/v2/events/1', { ...asking, origin: 'https://evil.example' }, 'OPTIONS');
+    assert.deepEqual([elsewhere.status, corsHeadersOf(elsewhere)], [401, { vary: 'origin' }]);
   });
 
   test('X6 a page of a configured origin may read responses including errors, and their headers', async () => {
@@ -83,14 +83,14 @@ for (const { test, testService } of stores) {
     ] as const) {
       const answer = await open.call(resident, 'GET', path, undefined, { origin: APP });
       assert.equal(answer.status, status);
-      assert.equal(corsHeaders(answer)['access-control-allow-origin'], APP);
-      assert.match(String(corsHeaders(answer)['access-control-expose-headers']), /link.*location/);
+      assert.equal(corsHeadersOf(answer)['access-control-allow-origin'], APP);
+      assert.match(String(corsHeadersOf(answer)['access-control-expose-headers']), /link.*location/);
       assert.match(String(answer.headers.get('vary')), /origin/i);
     }
-    const refused = await ask(open, '/v2/user', { origin: APP });
-    assert.deepEqual([refused.status, corsHeaders(refused)['access-control-allow-origin']], [401, APP]);
+    const refused = await sendRequest(open, '/v2/user', { origin: APP });
+    assert.deepEqual([refused.status, corsHeadersOf(refused)['access-control-allow-origin']], [401, APP]);
     const other = await open.call(resident, 'GET', '/v2/user', undefined, { origin: 'https://evil.example' });
-    assert.equal(corsHeaders(other)['access-control-allow-origin'], undefined);
+    assert.equal(corsHeadersOf(other)['access-control-allow-origin'], undefined);
   });
 
   for (const [origins, origin, allowed] of [
@@ -100,18 +100,18 @@ for (const { test, testService } of stores) {
   ] as const) {
     test(`X6 CARILLON_CORS_ORIGINS=${origins} allows ${origin} for the API, and never for the console`, async (t) => {
       const wide = await testService(t, { options: { corsOrigins: origins } });
-      const person = await wide.account('wide.test');
+      const person = await wide.createAccount('wide.test');
       const visitor = await wide.signIn(person);
       const preflight = { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'key' };
-      const asked = await ask(wide, '/v2/events', preflight, 'OPTIONS');
-      assert.deepEqual([asked.status, corsHeaders(asked)['access-control-allow-origin']], [204, allowed]);
+      const asked = await sendRequest(wide, '/v2/events', preflight, 'OPTIONS');
+      assert.deepEqual([asked.status, corsHeadersOf(asked)['access-control-allow-origin']], [204, allowed]);
       assert.equal(asked.headers.get('access-control-allow-credentials'), null);
       for (const [who, status] of [
         [person, 200],
         [undefined, 401],
       ] as const) {
         const answer = await wide.call(who, 'GET', '/v2/user', undefined, { origin });
-        assert.deepEqual([answer.status, corsHeaders(answer)['access-control-allow-origin']], [status, allowed]);
+        assert.deepEqual([answer.status, corsHeadersOf(answer)['access-control-allow-origin']], [status, allowed]);
         assert.equal(answer.headers.get('access-control-allow-credentials'), null);
       }
       const cookie = { cookie: visitor.headers.cookie ?? '', origin };
@@ -121,13 +121,18 @@ for (const { test, testService } of stores) {
         ['/console/api/nothing', 404],
         ['/console/nothing', 404],
       ] as const) {
-        const answer = await ask(wide, path, { ...cookie, 'sec-fetch-site': 'same-origin' });
-        assert.deepEqual([answer.status, corsHeaders(answer)], [status, {}], path);
-        const foreign = await ask(wide, path, { ...cookie, ...preflight, 'sec-fetch-site': 'cross-site' }, 'OPTIONS');
+        const answer = await sendRequest(wide, path, { ...cookie, 'sec-fetch-site': 'same-origin' });
+        assert.deepEqual([answer.status, corsHeadersOf(answer)], [status, {}], path);
+        const foreign = await sendRequest(
+          wide,
+          path,
+          { ...cookie, ...preflight, 'sec-fetch-site': 'cross-site' },
+          'OPTIONS',
+        );
         assert.notEqual(foreign.status, 204, path);
-        assert.deepEqual(corsHeaders(foreign), {}, path);
+        assert.deepEqual(corsHeadersOf(foreign), {}, path);
       }
-      assert.deepEqual(corsHeaders(await ask(wide, '/metrics', { origin })), {});
+      assert.deepEqual(corsHeadersOf(await sendRequest(wide, '/metrics', { origin })), {});
       const warnings = wide.logged.filter(({ event }) => event === 'cors.open_origin');
       assert.deepEqual(
         warnings.map((line) => [line.level, line.origin]),
@@ -142,14 +147,14 @@ for (const { test, testService } of stores) {
   });
 
   test('X6 a request that only resembles a preflight is handled like any other', async () => {
-    const incomplete = await ask(open, '/v2/events', { origin: APP }, 'OPTIONS');
+    const incomplete = await sendRequest(open, '/v2/events', { origin: APP }, 'OPTIONS');
     assert.deepEqual([incomplete.status, incomplete.json?.code], [401, 'unauthorized']);
   });
 
   test('X6 /metrics is only available on this machine, and not through a proxy on it', async (t) => {
     const service = await testService(t);
-    await ask(service, '/healthz');
-    const { status, text, headers } = await ask(service, '/metrics');
+    await sendRequest(service, '/healthz');
+    const { status, text, headers } = await sendRequest(service, '/metrics');
     assert.equal(status, 200);
     assert.match(String(headers.get('content-type')), /^text\/plain/);
     for (const name of [
@@ -171,7 +176,7 @@ for (const { test, testService } of stores) {
       ['x-forwarded-host', 'localhost'],
       ['x-forwarded-proto', 'http'],
     ] as const) {
-      const proxied = await ask(service, '/metrics', { [name]: value });
+      const proxied = await sendRequest(service, '/metrics', { [name]: value });
       assert.deepEqual([name, proxied.status, proxied.json.code], [name, 404, 'not_found']);
     }
   });
@@ -236,43 +241,46 @@ for (const { test, testService } of stores) {
   test('X6 with CARILLON_METRICS_TOKEN only the token gives access to /metrics, also through a proxy', async (t) => {
     const guarded = await testService(t, { options: { metricsToken: TOKEN } });
     const authorization = `Bearer ${TOKEN}`;
-    assert.equal((await ask(guarded, '/metrics', { authorization })).status, 200);
-    assert.equal((await ask(guarded, '/metrics', { authorization, 'x-forwarded-for': '203.0.113.9' })).status, 200);
+    assert.equal((await sendRequest(guarded, '/metrics', { authorization })).status, 200);
+    assert.equal(
+      (await sendRequest(guarded, '/metrics', { authorization, 'x-forwarded-for': '203.0.113.9' })).status,
+      200,
+    );
     for (const wrong of ['', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `bearer ${TOKEN}`])
-      assert.equal((await ask(guarded, '/metrics', { authorization: wrong })).status, 404, wrong);
-    assert.equal((await ask(guarded, '/metrics')).status, 404);
+      assert.equal((await sendRequest(guarded, '/metrics', { authorization: wrong })).status, 404, wrong);
+    assert.equal((await sendRequest(guarded, '/metrics')).status, 404);
   });
 
   test('X6 the metrics contain no key, no target and no record', async (t) => {
     const service = await testService(t);
-    const person = await service.account('acme.test');
+    const person = await service.createAccount('acme.test');
     await person.carillon.events.list();
     await service.call(person, 'GET', '/v2/events/123456789');
     await service.call(person, 'GET', '/v2/canary-path');
-    const { text } = await ask(service, '/metrics');
+    const { text } = await sendRequest(service, '/metrics');
     assert.doesNotMatch(text, /carillon_\w{43}|123456789|canary|acme/);
     assert.match(text, /route="\/v2\/events\/:event_id",status="404"/);
   });
 
   /** Sends a request with these headers, and returns the source address in its log line. */
-  async function fromOf(
+  async function loggedSourceOf(
     options: Record<string, string>,
     headers: Record<string, string>,
     t: Parameters<typeof testService>[0],
   ) {
     const service = await testService(t, { options });
-    await ask(service, '/healthz', headers);
+    await sendRequest(service, '/healthz', headers);
     return service.logged.find((line) => line.event === 'request')?.from;
   }
 
   test('CARILLON_TRUST_PROXY: X-Forwarded-For is only trusted from the configured proxies', async (t) => {
     const forwarded = { 'x-forwarded-for': '203.0.113.9' };
-    assert.equal(await fromOf({}, forwarded, t), '127.0.0.1');
-    assert.equal(await fromOf({ trustProxy: '10.0.0.0/8' }, forwarded, t), '127.0.0.1');
-    assert.equal(await fromOf({ trustProxy: '127.0.0.0/8' }, forwarded, t), '203.0.113.9');
+    assert.equal(await loggedSourceOf({}, forwarded, t), '127.0.0.1');
+    assert.equal(await loggedSourceOf({ trustProxy: '10.0.0.0/8' }, forwarded, t), '127.0.0.1');
+    assert.equal(await loggedSourceOf({ trustProxy: '127.0.0.0/8' }, forwarded, t), '203.0.113.9');
     // Only the last entry is trusted, because the proxy has added it. A client can forge all other entries.
     const forged = { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' };
-    assert.equal(await fromOf({ trustProxy: '127.0.0.1' }, forged, t), '203.0.113.9');
+    assert.equal(await loggedSourceOf({ trustProxy: '127.0.0.1' }, forged, t), '203.0.113.9');
   });
 
   test('X6 a trusted proxy does not give its clients access to /metrics', async (t) => {

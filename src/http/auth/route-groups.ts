@@ -1,11 +1,11 @@
 import type { Caller } from '../../permissions.ts';
 import { Problem, type ProblemCode } from '../../problems.ts';
-import type { Input, Route } from '../routes/route.ts';
+import type { Route, RouteInput } from '../routes/route.ts';
 import {
-  type Authenticate,
+  type AuthenticateKey,
   type CallerLookup,
-  callerByKey,
   type FindCaller,
+  findCallerByKey,
   type Reauthorize,
 } from './authenticate.ts';
 import { type RequestHeaders, rejectCrossOrigin, type SessionCookie } from './session-cookie.ts';
@@ -13,9 +13,9 @@ import { type RequestHeaders, rejectCrossOrigin, type SessionCookie } from './se
 /** Routes under one prefix with one way to authenticate. */
 export type RouteGroup = {
   readonly prefix: string;
-  readonly rows: readonly Route[];
+  readonly routes: readonly Route[];
   /** Checks a request before authentication. Returns the problem with which the request is rejected, or undefined. */
-  refuse(request: RequestHeaders): Problem | undefined;
+  checkRequest(request: RequestHeaders): Problem | undefined;
   readonly findCaller: FindCaller;
   readonly reauthorize: Reauthorize;
   /** Problem code for unauthenticated requests. */
@@ -28,7 +28,7 @@ export type RouteGroup = {
    * Called after a single record was fetched, with the path of the route and the ids in the URL. Its result is not
    * awaited.
    */
-  readonly onFetched?: (caller: Caller, path: string, ids: Input['ids']) => void;
+  readonly onFetched?: (caller: Caller, path: string, ids: RouteInput['ids']) => void;
 };
 
 /** The `WWW-Authenticate` challenge of the API. */
@@ -37,14 +37,14 @@ export const KEY_CHALLENGE = 'Key realm="carillon"';
 /** The route group of the API: callers are authenticated by the headers `key` and `domain`. Cookies are ignored. */
 export function apiRouteGroup(
   rows: readonly Route[],
-  keys: { authenticate: Authenticate; confirm: Reauthorize },
+  keys: { authenticate: AuthenticateKey; confirm: Reauthorize },
   onFetched: NonNullable<RouteGroup['onFetched']>,
 ): RouteGroup {
   return {
     prefix: '/v2',
-    rows,
-    refuse: () => undefined,
-    findCaller: callerByKey(keys.authenticate),
+    routes: rows,
+    checkRequest: () => undefined,
+    findCaller: findCallerByKey(keys.authenticate),
     reauthorize: keys.confirm,
     unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
@@ -60,7 +60,7 @@ export type AuthenticateSession = (token: string) => CallerLookup;
  * Headers for responses of the console's API: a browser must not cache them, render them as a page, run them as a
  * script, or let other sites read them.
  */
-const BROWSER_HEADERS = {
+const CONSOLE_API_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
@@ -77,8 +77,8 @@ export function consoleRouteGroup(
 ): RouteGroup {
   return {
     prefix: '/console/api',
-    rows,
-    refuse: rejectCrossOrigin(baseUrl),
+    routes: rows,
+    checkRequest: rejectCrossOrigin(baseUrl),
     findCaller(request) {
       const token = cookie.read(request);
       return token === undefined ? undefined : sessions.authenticate(token);
@@ -86,7 +86,7 @@ export function consoleRouteGroup(
     reauthorize: sessions.confirm,
     unauthenticatedProblem: 'signed_out',
     challenge: 'Session realm="carillon"',
-    headers: BROWSER_HEADERS,
+    headers: CONSOLE_API_HEADERS,
   };
 }
 
@@ -95,7 +95,7 @@ export function consoleRouteGroup(
  * problem with which the request is rejected.
  */
 export function authenticateRequest(group: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
-  const problem = group.refuse(request);
+  const problem = group.checkRequest(request);
   if (problem !== undefined) throw problem;
   const found = group.findCaller(request);
   return found instanceof Promise ? found.then((caller) => requireCaller(group, caller)) : requireCaller(group, found);

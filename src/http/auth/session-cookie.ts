@@ -16,7 +16,7 @@ export class SessionCookie {
 
   /** The session token in the cookie; undefined if the cookie is missing or sent more than once. */
   read(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
-    const { name } = this.#form();
+    const { name } = this.#nameAndAttributes();
     const values = headerLines(request, 'cookie')
       .flatMap((line) => line.split(';'))
       .map((pair) => pair.trim())
@@ -26,23 +26,23 @@ export class SessionCookie {
   }
 
   /** The `Set-Cookie` header that stores a token. */
-  set(token: string, maxAgeMs: number): string {
+  setCookieHeader(token: string, maxAgeMs: number): string {
     return this.#serialize(token, Math.floor(maxAgeMs / 1_000));
   }
 
   /** The `Set-Cookie` header that removes the cookie. */
-  cleared(): string {
+  clearCookieHeader(): string {
     return this.#serialize('', 0);
   }
 
   #serialize(value: string, maxAgeS: number): string {
-    const { name, attributes } = this.#form();
+    const { name, attributes } = this.#nameAndAttributes();
     return [`${name}=${value}`, `Max-Age=${maxAgeS}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', ...attributes].join(
       '; ',
     );
   }
 
-  #form(): { name: string; attributes: readonly string[] } {
+  #nameAndAttributes(): { name: string; attributes: readonly string[] } {
     const { protocol, port } = new URL(this.#baseUrl());
     if (protocol === 'https:') return { name: '__Host-carillon', attributes: ['Secure'] };
     return { name: `carillon_${port === '' ? '80' : port}`, attributes: [] };

@@ -8,17 +8,17 @@ test('a full bucket allows a burst, then one call for each refilled token', asyn
   const clock = testClock();
   const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
   for (const left of [3, 2, 1]) {
-    assert.deepEqual([buckets.level('a').left, buckets.level('a').waitMs], [left, 0]);
+    assert.deepEqual([buckets.levelOf('a').left, buckets.levelOf('a').waitMs], [left, 0]);
     buckets.take('a');
   }
-  assert.deepEqual(buckets.level('a'), { left: 0, waitMs: 20_000, fullMs: 60_000 });
-  assert.equal(buckets.level('b').left, 3, 'another one is as full as ever');
+  assert.deepEqual(buckets.levelOf('a'), { left: 0, waitMs: 20_000, fullMs: 60_000 });
+  assert.equal(buckets.levelOf('b').left, 3, 'another one is as full as ever');
   await clock.advance(19_999);
-  assert.equal(buckets.level('a').left, 0);
+  assert.equal(buckets.levelOf('a').left, 0);
   await clock.advance(1);
-  assert.deepEqual(buckets.level('a'), { left: 1, waitMs: 0, fullMs: 40_000 });
+  assert.deepEqual(buckets.levelOf('a'), { left: 1, waitMs: 0, fullMs: 40_000 });
   await clock.advance(10 * 60_000);
-  assert.deepEqual(buckets.level('a'), { left: 3, waitMs: 0, fullMs: 0 }, 'and never more than it holds');
+  assert.deepEqual(buckets.levelOf('a'), { left: 3, waitMs: 0, fullMs: 0 }, 'and never more than it holds');
 });
 
 test('beyond 50,000 buckets only the least recently used one is evicted', () => {
@@ -27,17 +27,17 @@ test('beyond 50,000 buckets only the least recently used one is evicted', () => 
   buckets.take(0);
   buckets.take(50_000);
   assert.deepEqual(
-    [0, 1, 2].map((name) => buckets.level(name).left),
+    [0, 1, 2].map((name) => buckets.levelOf(name).left),
     [0, 1, 0],
   );
 });
 
 test('rejections beyond the rate are delayed up to the maximum, and other names are not', async () => {
   const clock = testClock();
-  const slowdown = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
+  const tarpit = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
   const answered: number[] = [];
   const hold = (number: number, name = 'a') => {
-    const waiting = slowdown.delay(name, () => undefined);
+    const waiting = tarpit.delay(name, () => undefined);
     void waiting?.then(() => answered.push(number));
     return waiting === undefined;
   };

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { rawRequest } from '../../../test/kit/network/raw-http.ts';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const client = await owner.carillon.clients.create({ client_name: 'Before' });
   const path = `/v2/clients/${client.client_id}`;
   const sent = '{"client_name":"After"}';
@@ -15,12 +15,12 @@ for (const { test, testService } of stores) {
     carillon.call(owner, 'POST', '/v2/clients', body, headers);
 
   /** Sends a request with exactly these header lines in addition to key and domain. */
-  const raw = (first: string, lines: readonly string[], body = '') =>
+  const sendRaw = (first: string, lines: readonly string[], body = '') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
 
   /** Asserts that a body is rejected as malformed by a creation and a change, and that nothing is written. */
-  async function mustBeMalformed(body: string | Uint8Array): Promise<void> {
-    const before = await everythingWritten(carillon);
+  async function assertMalformed(body: string | Uint8Array): Promise<void> {
+    const before = await serializeTables(carillon);
     for (const [method, at] of [
       ['POST', '/v2/clients'],
       ['PUT', path],
@@ -28,28 +28,28 @@ for (const { test, testService } of stores) {
       const { status, json } = await carillon.call(owner, method, at, body);
       assert.deepEqual([status, json?.code], [400, 'malformed_body'], `${method} ${String(body).slice(0, 60)}`);
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   }
 
   test('C4 a body without Content-Type is parsed as JSON', async () => {
     const length = `content-length: ${sent.length}`;
-    assert.equal((await raw('POST /v2/clients HTTP/1.1', [length], sent)).status, 201);
-    assert.equal((await raw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
+    assert.equal((await sendRaw('POST /v2/clients HTTP/1.1', [length], sent)).status, 201);
+    assert.equal((await sendRaw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
     const chunked = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`;
-    assert.equal((await raw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
+    assert.equal((await sendRaw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
     // An empty Content-Type counts as missing.
     for (const empty of ['content-type:', 'content-type: \t'])
-      assert.equal((await raw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
-    const broken = await raw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');
+      assert.equal((await sendRaw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
+    const broken = await sendRaw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');
     assert.deepEqual([broken.status, JSON.parse(broken.body).code], [400, 'malformed_body']);
   });
 
   test('C4 Content-Type: application/json on a GET or DELETE without a body is tolerated', async () => {
     for (const lines of [['content-type: application/json'], ['content-type: application/json', 'content-length: 0']]) {
       const { client_id } = await owner.carillon.clients.create({ client_name: 'Gone' });
-      assert.equal((await raw(`GET /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
-      assert.equal((await raw(`DELETE /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
-      assert.equal((await raw('GET /v2/clients HTTP/1.1', lines)).status, 200);
+      assert.equal((await sendRaw(`GET /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
+      assert.equal((await sendRaw(`DELETE /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
+      assert.equal((await sendRaw('GET /v2/clients HTTP/1.1', lines)).status, 200);
     }
   });
 
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C4 an unsupported media type is 415, and writes nothing', async () => {
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const type of [
       'text/plain',
       'text/json',
@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
       const { status, json } = await post(sent, { 'content-encoding': coding });
       assert.deepEqual([status, json.code], [415, 'unsupported_media_type'], coding);
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 
   test('C4 a body that is not JSON is 400', async () => {
@@ -109,22 +109,22 @@ for (const { test, testService } of stores) {
       ' ',
       '',
     ]) {
-      await mustBeMalformed(body);
+      await assertMalformed(body);
     }
   });
 
   test('C4 a body that is JSON but not an object is 400', async () => {
     for (const body of ['null', 'true', '7', '"client_name"', '[]', '[{"client_name":"x"}]', '""']) {
-      await mustBeMalformed(body);
+      await assertMalformed(body);
     }
   });
 
   test('C4 a body that is not UTF-8 is 400', async () => {
     const [before, after] = ['{"client_name":"', '"}'].map((part) => Buffer.from(part));
     for (const bytes of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]]) {
-      await mustBeMalformed(Buffer.concat([before ?? Buffer.of(), Buffer.from(bytes), after ?? Buffer.of()]));
+      await assertMalformed(Buffer.concat([before ?? Buffer.of(), Buffer.from(bytes), after ?? Buffer.of()]));
     }
-    await mustBeMalformed(Buffer.from(sent, 'utf16le'));
+    await assertMalformed(Buffer.from(sent, 'utf16le'));
   });
 
   test('C4 __proto__ is rejected at any depth, and nothing inherits from it', async () => {
@@ -135,7 +135,7 @@ for (const { test, testService } of stores) {
       '{"client_name":"x","\\u005f_proto__":{}}',
       '{"client_name":"x","\\u005F\\u005Fproto\\u005f_":{}}',
     ]) {
-      await mustBeMalformed(body);
+      await assertMalformed(body);
     }
     assert.equal(Reflect.get({}, 'active'), undefined);
     const named = await post('{"client_name":"__proto__","constructor":{"prototype":{"active":"2"}}}');
@@ -153,7 +153,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C4 NUL and lone surrogates in text are 400 and name the field', async () => {
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const text of ['\\u0000', 'a\\u0000b', '\\ud800', 'a\\udc00b', '\\udc00\\ud800', '\\ud83d']) {
       for (const field of ['client_name', 'notes', 'email', 'tel']) {
         const body = JSON.stringify({ client_name: 'x', [field]: 'TEXT' }).replace('TEXT', text);
@@ -170,7 +170,7 @@ for (const { test, testService } of stores) {
         }
       }
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
     const { json } = await post('{"client_name":"\\ud83d\\udd14"}');
     assert.equal(json.data.client_name, '🔔', 'a pair is a character');
   });

@@ -7,11 +7,11 @@ import { test as plainTest, type TestContext } from 'node:test';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { requestText } from '../../../test/kit/network/raw-http.ts';
-import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { defaultTimeouts } from '../server/resource-limits.ts';
-import { Bodies } from './read-body.ts';
+import { BodyReader } from './read-body.ts';
 import { GrowingBuffer } from './temporary-file.ts';
 
 const { test, testService } = sqlite;
@@ -19,23 +19,23 @@ const { test, testService } = sqlite;
 const IMPORT = '/v2/events/import';
 const MIB = 2 ** 20;
 
-async function open(t: TestContext, { baseUrl }: TestService) {
+async function openConnection(t: TestContext, { baseUrl }: TestService) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
   t.after(() => socket.destroy());
-  const heard = { socket, text: '', closed: false };
+  const received = { socket, text: '', closed: false };
   socket.on('data', (text: string) => {
-    heard.text += text;
+    received.text += text;
   });
   socket.on('close', () => {
-    heard.closed = true;
+    received.closed = true;
   });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
-  return heard;
+  return received;
 }
 
-const post = (path: string, { headers }: Pick<Person, 'headers'>, ...more: string[]) =>
+const postText = (path: string, { headers }: Pick<ApiUser, 'headers'>, ...more: string[]) =>
   requestText([
     `POST ${path} HTTP/1.1`,
     'host: x',
@@ -44,7 +44,7 @@ const post = (path: string, { headers }: Pick<Person, 'headers'>, ...more: strin
   ]);
 
 /** The temporary text files that this process has open, on systems that list them. */
-function openTexts(): readonly string[] {
+function openTextFiles(): readonly string[] {
   if (!existsSync('/proc/self/fd')) return [];
   const links = readdirSync('/proc/self/fd').map((fd) => {
     try {
@@ -66,12 +66,12 @@ plainTest('pieces of any size make one buffer', () => {
 
 test('declared bodies count in bytes: a user has a share, other users are not affected, and a disconnect releases the bytes', async (t) => {
   const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
-  const colleague = await carillon.user(owner, 'admin');
+  const owner = await carillon.createAccount('acme.test');
+  const colleague = await carillon.createUser(owner, 'admin');
   // A user may occupy 16 MiB with files, which is enough for two of these three bodies.
-  const held = await Promise.all([0, 1, 2].map(() => open(t, carillon)));
+  const held = await Promise.all([0, 1, 2].map(() => openConnection(t, carillon)));
   for (const { socket } of held) {
-    socket.write(post(IMPORT, owner, `content-length: ${6 * MIB}`));
+    socket.write(postText(IMPORT, owner, `content-length: ${6 * MIB}`));
     await carillon.call(undefined, 'GET', '/healthz');
   }
   const refused = await eventually(
@@ -91,14 +91,14 @@ test('declared bodies count in bytes: a user has a share, other users are not af
 
 test('a client that expects 100-continue gets its response without a body that is not needed, and 100 Continue otherwise', async (t) => {
   const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const expecting = ['content-length: 22', 'expect: 100-continue'];
-  const stranger = await open(t, carillon);
-  stranger.socket.write(post('/v2/clients', { headers: {} }, ...expecting));
+  const stranger = await openConnection(t, carillon);
+  stranger.socket.write(postText('/v2/clients', { headers: {} }, ...expecting));
   await eventually(() => stranger.closed, Boolean);
   assert.match(stranger.text, /^HTTP\/1\.1 401 /);
-  const caller = await open(t, carillon);
-  caller.socket.write(post('/v2/clients', owner, ...expecting));
+  const caller = await openConnection(t, carillon);
+  caller.socket.write(postText('/v2/clients', owner, ...expecting));
   await eventually(
     () => caller.text,
     (text) => text === 'HTTP/1.1 100 Continue\r\n\r\n',
@@ -112,7 +112,7 @@ test('a client that expects 100-continue gets its response without a body that i
 
 test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB', async (t) => {
   const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const statusOf = async (body: string) => (await carillon.call(owner, 'POST', IMPORT, body)).status;
   const ics = 'BEGIN:VCALENDAR\\r\\nEND:VCALENDAR\\r\\n';
   assert.equal(await statusOf(`{"unknown":"${'x'.repeat(65_000)}","ics":"${ics}"}`), 200);
@@ -124,29 +124,29 @@ test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB',
 test('a long text that is cut off, too slow or malformed leaves no file open', async (t) => {
   const hasty = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
   const carillon = await testService(t, { ports: { timeouts: hasty } });
-  const owner = await carillon.account('acme.test');
-  const slow = await open(t, carillon);
-  slow.socket.write(`${post(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN:VCALENDAR`);
+  const owner = await carillon.createAccount('acme.test');
+  const slow = await openConnection(t, carillon);
+  slow.socket.write(`${postText(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN:VCALENDAR`);
   await eventually(() => slow.closed, Boolean);
   assert.match(slow.text, /^HTTP\/1\.1 408 /);
   for (let round = 0; round < 20; round += 1) {
-    const gone = await open(t, carillon);
-    gone.socket.write(`${post(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN`, () => gone.socket.destroy());
+    const gone = await openConnection(t, carillon);
+    gone.socket.write(`${postText(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN`, () => gone.socket.destroy());
     await eventually(() => gone.closed, Boolean);
   }
   assert.equal((await carillon.call(owner, 'POST', IMPORT, '{"ics":"BEGIN:VCALENDAR"')).status, 400);
-  await eventually(openTexts, (texts) => texts.length === 0);
+  await eventually(openTextFiles, (texts) => texts.length === 0);
 });
 
 plainTest('each chunk of a long body waits for the turn of its sender before it is scanned', async (t) => {
   const turns: string[] = [];
   const quota = new Quota({ total: MIB });
-  const bodies = new Bodies({
+  const bodies = new BodyReader({
     quota,
     fileQuota: quota,
     deadlines: defaultTimeouts,
     connections: () => ({ of: () => undefined, awaitBody: () => undefined, whenOver: () => undefined }),
-    scheduler: { turn: async (owner) => void turns.push(owner) },
+    scheduler: { waitForTurn: async (owner) => void turns.push(owner) },
   });
   const server = createServer(async (raw, response) => {
     const [request, reply] = [{ raw, headers: raw.headers }, { raw: response }] as unknown as [

@@ -2,31 +2,31 @@ import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FairScheduler } from '../../async/fair-scheduler.ts';
-import type { Owner, Quota } from '../../async/quota.ts';
+import type { Quota, QuotaOwner } from '../../async/quota.ts';
 import { parseJson } from '../../json.ts';
 import { Problem } from '../../problems.ts';
 import type { ConnectionTracker } from '../server/connections.ts';
-import { overloaded } from '../server/load-shedding.ts';
+import { markAsShed } from '../server/load-shedding.ts';
 import { requireJson } from './body-parser.ts';
-import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
-import { GrowingBuffer, TextFile } from './temporary-file.ts';
+import { RestTooLargeError, type StreamedField, StreamedFieldExtractor } from './streamed-field.ts';
+import { GrowingBuffer, TemporaryTextFile } from './temporary-file.ts';
 
 /** A parsed request body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
-export type Body = {
+export type ParsedBody = {
   readonly value: unknown;
   readonly hashWithPrefix: (prefix: string) => string;
   /**
    * The file with the text of the streamed field, for which `value` has a placeholder. The caller has to close the
    * file.
    */
-  readonly text?: TextFile | undefined;
+  readonly text?: TemporaryTextFile | undefined;
 };
 
 /**
  * The sender of a body. The body of an authenticated sender (`isKnown`) must arrive at a minimum rate, any other body
  * within a fixed timeout.
  */
-export type Sender = { readonly owner: Owner; readonly isKnown: boolean };
+export type BodySender = { readonly owner: QuotaOwner; readonly isKnown: boolean };
 
 export type BodyDeadlines = {
   /** After this time, the body of an authenticated sender must arrive at `minBodyBytesPerS` on average. */
@@ -36,7 +36,7 @@ export type BodyDeadlines = {
   readonly visitorBodyMs: number;
 };
 
-export type BodiesPorts = {
+export type BodyReaderPorts = {
   /** Quota for the bytes of bodies in memory, until their responses are sent. */
   readonly quota: Quota;
   /** Quota for the bytes of bodies in temporary files, until their responses are sent. */
@@ -44,7 +44,7 @@ export type BodiesPorts = {
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'awaitBody' | 'whenOver'>;
   /** Processes the chunks of long bodies in turn with the requests of other callers. */
-  readonly scheduler: Pick<FairScheduler, 'turn'>;
+  readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
 
 /** Maximum size of a body, unless the route has another limit. */
@@ -54,17 +54,17 @@ export const MAX_BODY_BYTES = 64 * 1_024;
 const OVERHEAD_BYTES = 4_096;
 
 /** Receives request bodies within size limits, timeouts and memory quotas. */
-export class Bodies {
-  readonly #ports: BodiesPorts;
+export class BodyReader {
+  readonly #ports: BodyReaderPorts;
 
-  constructor(ports: BodiesPorts) {
+  constructor(ports: BodyReaderPorts) {
     this.#ports = ports;
   }
 
   /** Reads a JSON body; undefined if there is none. */
-  read(request: FastifyRequest, reply: FastifyReply, sender: Sender): Promise<Body | undefined> | undefined {
+  read(request: FastifyRequest, reply: FastifyReply, sender: BodySender): Promise<ParsedBody | undefined> | undefined {
     requireJson(request);
-    if (declaredLength(request.raw) === 0) return undefined;
+    if (declaredLengthOf(request.raw) === 0) return undefined;
     const bytes = new GrowingBuffer();
     const { quota } = this.#ports;
     const options = { ...sender, maxBytes: MAX_BODY_BYTES, quota };
@@ -75,30 +75,30 @@ export class Bodies {
   async readLong(
     request: FastifyRequest,
     reply: FastifyReply,
-    sender: Sender,
-    { name, maxBytes }: LongField,
+    sender: BodySender,
+    { name, maxBytes }: StreamedField,
     prefix: string,
-  ): Promise<Body | undefined> {
+  ): Promise<ParsedBody | undefined> {
     requireJson(request);
-    if (declaredLength(request.raw) === 0) return undefined;
-    const long = new LongText(name, MAX_BODY_BYTES);
+    if (declaredLengthOf(request.raw) === 0) return undefined;
+    const long = new StreamedFieldExtractor(name, MAX_BODY_BYTES);
     const hashing = createHash('sha256').update(prefix);
-    let text: TextFile | undefined;
+    let text: TemporaryTextFile | undefined;
     try {
       const { fileQuota, scheduler } = this.#ports;
       const reader = `body of ${sender.owner.member ?? sender.owner.group}`;
       await this.receive(request, reply, { ...sender, maxBytes, quota: fileQuota }, async (chunk) => {
-        await scheduler.turn(reader);
+        await scheduler.waitForTurn(reader);
         hashing.update(chunk);
         const part = pushChunk(long, chunk);
         if (part === '') return;
-        text ??= await TextFile.create();
+        text ??= await TemporaryTextFile.create();
         await text.write(part);
       });
-      const rest = asJson(() => long.end());
+      const rest = rejectMalformed(() => long.end());
       if (rest.length === 0) return undefined;
       const digest = hashing.digest('base64url');
-      return { value: asJson(() => parseJson(rest)), hashWithPrefix: () => digest, text };
+      return { value: rejectMalformed(() => parseJson(rest)), hashWithPrefix: () => digest, text };
     } catch (error) {
       await text?.close();
       throw error;
@@ -114,28 +114,28 @@ export class Bodies {
   receive(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, isKnown, maxBytes, quota }: Sender & { readonly maxBytes: number; readonly quota: Quota },
+    { owner, isKnown, maxBytes, quota }: BodySender & { readonly maxBytes: number; readonly quota: Quota },
     take: (chunk: Buffer) => void | Promise<void>,
   ): Promise<void> {
     const { raw } = request;
-    const declared = declaredLength(raw);
+    const declared = declaredLengthOf(raw);
     if ((declared ?? 0) > maxBytes) throw new Problem('body_too_large');
     let charged = OVERHEAD_BYTES + (declared ?? 0);
-    if (!quota.take(owner, charged)) throw overloaded(request, 'request_bytes');
-    this.#ports.connections().whenOver(reply.raw, () => quota.give(owner, charged));
+    if (!quota.take(owner, charged)) throw markAsShed(request, 'request_bytes');
+    this.#ports.connections().whenOver(reply.raw, () => quota.giveBack(owner, charged));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
-    return this.#untilComplete(raw, isKnown, (chunk, received) => {
+    return this.#receiveAll(raw, isKnown, (chunk, received) => {
       if (received > maxBytes) throw new Problem('body_too_large');
       if (declared === undefined) {
-        if (!quota.take(owner, chunk.length)) throw overloaded(request, 'request_bytes');
+        if (!quota.take(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
         charged += chunk.length;
       }
       return take(chunk);
     });
   }
 
-  #untilComplete(
+  #receiveAll(
     request: IncomingMessage,
     isKnown: boolean,
     take: (chunk: Buffer, received: number) => void | Promise<void>,
@@ -179,27 +179,27 @@ export class Bodies {
     request.on('data', onData).on('end', onEnd).on('error', fail);
     if (connection !== undefined) {
       const isLate = (ageMs: number) => isTooSlow({ isKnown, ageMs, received }, deadlines);
-      connections.awaitBody(connection, { isLate, giveUp: () => fail(new Problem('request_timeout')) });
+      connections.awaitBody(connection, { isLate, rejectLate: () => fail(new Problem('request_timeout')) });
     }
     return promise;
   }
 }
 
-function parseBody(bytes: Buffer): Body | undefined {
+function parseBody(bytes: Buffer): ParsedBody | undefined {
   if (bytes.length === 0) return undefined;
   const hashWithPrefix = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
-  return { value: asJson(() => parseJson(bytes)), hashWithPrefix: hashWithPrefix };
+  return { value: rejectMalformed(() => parseJson(bytes)), hashWithPrefix };
 }
 
-function pushChunk(long: LongText, chunk: Buffer): string {
+function pushChunk(long: StreamedFieldExtractor, chunk: Buffer): string {
   try {
     return long.push(chunk);
   } catch (error) {
-    throw new Problem(error instanceof RestTooLarge ? 'body_too_large' : 'malformed_body');
+    throw new Problem(error instanceof RestTooLargeError ? 'body_too_large' : 'malformed_body');
   }
 }
 
-function asJson<T>(read: () => T): T {
+function rejectMalformed<T>(read: () => T): T {
   try {
     return read();
   } catch {
@@ -217,7 +217,7 @@ export function isTooSlow(
 }
 
 /** The declared `Content-Length`; 0 if there is no body, undefined if the body is chunked. */
-function declaredLength({ headers }: IncomingMessage): number | undefined {
+function declaredLengthOf({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 

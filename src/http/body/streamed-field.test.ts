@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LongText, RestTooLarge } from './streamed-field.ts';
+import { RestTooLargeError, StreamedFieldExtractor } from './streamed-field.ts';
 
 /** Extracts the field from JSON that arrives in chunks of `chunkBytes` bytes. */
-function taken(json: string | Uint8Array, pieceBytes = 1_000_000, maxRestBytes = 1_000) {
-  const long = new LongText('ics', maxRestBytes);
+function extractField(json: string | Uint8Array, chunkBytes = 1_000_000, maxRestBytes = 1_000) {
+  const long = new StreamedFieldExtractor('ics', maxRestBytes);
   const bytes = Buffer.from(json as string);
   let text = '';
-  for (let at = 0; at < bytes.length; at += pieceBytes) text += long.push(bytes.subarray(at, at + pieceBytes));
+  for (let at = 0; at < bytes.length; at += chunkBytes) text += long.push(bytes.subarray(at, at + chunkBytes));
   const rest = long.end().toString();
   return { text, rest, value: JSON.parse(rest) };
 }
@@ -37,18 +37,19 @@ test('the text equals that of JSON.parse, and the rest has a placeholder, for ch
     const whole: unknown = JSON.parse(body.replace(/^\ufeff/, ''));
     const ics: unknown = typeof whole === 'object' && whole !== null ? Reflect.get(whole, 'ics') : undefined;
     const text = typeof ics === 'string' ? ics : '';
-    for (const pieceBytes of [1, 2, 3, 5, 7, 1_000]) {
-      const seen = taken(body.replace(/^\ufeff/, ''), pieceBytes);
-      assert.equal(seen.text, text, `${body} in pieces of ${pieceBytes}`);
+    for (const chunkBytes of [1, 2, 3, 5, 7, 1_000]) {
+      const seen = extractField(body.replace(/^\ufeff/, ''), chunkBytes);
+      assert.equal(seen.text, text, `${body} in pieces of ${chunkBytes}`);
       const value = typeof ics === 'string' ? { ...(whole as object), ics: text.trimStart().slice(0, 16) } : whole;
-      assert.deepEqual(seen.value, value, `${body} in pieces of ${pieceBytes}`);
+      assert.deepEqual(seen.value, value, `${body} in pieces of ${chunkBytes}`);
     }
   }
 });
 
 test('a text that is not well-formed has an empty placeholder', () => {
   for (const text of ['\\ud83d', 'a\\udd14b', '\\udd14\\ud83d', '\\ud83d\\ud83d\\udd14'])
-    for (const pieceBytes of [1, 6, 1_000]) assert.equal(taken(`{"ics":"${text}"}`, pieceBytes).value.ics, '', text);
+    for (const chunkBytes of [1, 6, 1_000])
+      assert.equal(extractField(`{"ics":"${text}"}`, chunkBytes).value.ics, '', text);
 });
 
 test('invalid JSON stays invalid', () => {
@@ -68,13 +69,13 @@ test('invalid JSON stays invalid', () => {
     '',
     ' ',
   ])
-    for (const pieceBytes of [1, 4, 1_000]) assert.throws(() => taken(body, pieceBytes), body);
-  assert.throws(() => taken(Buffer.concat([Buffer.from('{"ics":"'), Buffer.of(0xff), Buffer.from('"}')])));
+    for (const chunkBytes of [1, 4, 1_000]) assert.throws(() => extractField(body, chunkBytes), body);
+  assert.throws(() => extractField(Buffer.concat([Buffer.from('{"ics":"'), Buffer.of(0xff), Buffer.from('"}')])));
 });
 
 test('the text has no limit, and the rest does', () => {
   const long = 'x'.repeat(1_000_000);
-  assert.equal(taken(`{"ics":"${long}"}`, 10_000).text, long);
-  assert.throws(() => taken(`{"a":"${long}","ics":"x"}`, 10_000), RestTooLarge);
-  assert.throws(() => taken(`[${'[],'.repeat(1_000)}[]]`, 10_000), RestTooLarge);
+  assert.equal(extractField(`{"ics":"${long}"}`, 10_000).text, long);
+  assert.throws(() => extractField(`{"a":"${long}","ics":"x"}`, 10_000), RestTooLargeError);
+  assert.throws(() => extractField(`[${'[],'.repeat(1_000)}[]]`, 10_000), RestTooLargeError);
 });

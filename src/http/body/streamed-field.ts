@@ -11,24 +11,24 @@ const LOWER_U = 0x75;
 const MAX_NAME_BYTES = 128;
 
 /** Maximum length of the placeholder, which consists of the first characters of the text. */
-const PLACEHOLDER_LENGTH = 16;
+const MAX_PLACEHOLDER_LENGTH = 16;
 
 /** A text field of a request body that is streamed to a file. */
-export type LongField = {
+export type StreamedField = {
   readonly name: string;
   /** Maximum size of the whole body. */
   readonly maxBytes: number;
 };
 
 /** Thrown if the JSON without the streamed text is larger than allowed. */
-export class RestTooLarge extends Error {}
+export class RestTooLargeError extends Error {}
 
 /**
  * Extracts the text of one top-level field from JSON while the body arrives, so that the whole text is never in memory.
  * The rest of the JSON contains a placeholder: the first characters of the text without leading whitespace, or an empty
  * string if the text is not well-formed Unicode.
  */
-export class LongText {
+export class StreamedFieldExtractor {
   readonly #field: string;
   readonly #maxRestBytes: number;
   readonly #rest = new GrowingBuffer();
@@ -38,10 +38,10 @@ export class LongText {
   #isNameNext = false;
   /** Whether the next value at depth 1 belongs to the streamed field. */
   #isFieldNext = false;
-  #string: 'none' | 'name' | 'other' | 'text' = 'none';
+  #stringKind: 'none' | 'name' | 'other' | 'text' = 'none';
   /** Whether the previous byte was a backslash that begins an escape. */
   #isEscaped = false;
-  #name: number[] = [];
+  #nameBytes: number[] = [];
   /** An incomplete escape sequence at the end of the previous chunk. */
   #carry = Buffer.of();
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -75,11 +75,11 @@ export class LongText {
         this.#placeholderAt = this.#rest.length;
         continue;
       }
-      const { end, isLast } = endOfText(bytes, at);
+      const { end, isLast } = findTextEnd(bytes, at);
       text += this.#decode(bytes.subarray(at, end), isLast);
       from = end;
       if (!isLast) break;
-      this.#string = 'none';
+      this.#stringKind = 'none';
       at = end + 1;
     }
     if (this.#isInText) this.#carry = Buffer.from(bytes.subarray(from));
@@ -101,11 +101,11 @@ export class LongText {
   }
 
   get #isInText(): boolean {
-    return this.#string === 'text';
+    return this.#stringKind === 'text';
   }
 
   #addToRest(bytes: Buffer): void {
-    if (this.#rest.length + bytes.length > this.#maxRestBytes) throw new RestTooLarge();
+    if (this.#rest.length + bytes.length > this.#maxRestBytes) throw new RestTooLargeError();
     this.#rest.add(bytes);
   }
 
@@ -117,7 +117,7 @@ export class LongText {
     const end = Math.min(bytes.length, begin + this.#maxRestBytes - this.#rest.length + 1);
     for (let at = begin; at < end; at += 1) {
       const byte = bytes[at] ?? 0;
-      if (this.#string === 'none') {
+      if (this.#stringKind === 'none') {
         if (this.#beginsText(byte)) return at + 1;
         continue;
       }
@@ -127,7 +127,7 @@ export class LongText {
         this.#endString();
         continue;
       }
-      if (this.#string === 'name' && this.#name.length < MAX_NAME_BYTES) this.#name.push(byte);
+      if (this.#stringKind === 'name' && this.#nameBytes.length < MAX_NAME_BYTES) this.#nameBytes.push(byte);
     }
     return end;
   }
@@ -149,14 +149,14 @@ export class LongText {
     const isTop = this.#depth === 1 && this.#isObject;
     const isText = isTop && !this.#isNameNext && this.#isFieldNext;
     if (isText && this.#placeholderAt !== undefined) throw new SyntaxError('The field is repeated.');
-    this.#string = isText ? 'text' : isTop && this.#isNameNext ? 'name' : 'other';
-    this.#name = [];
+    this.#stringKind = isText ? 'text' : isTop && this.#isNameNext ? 'name' : 'other';
+    this.#nameBytes = [];
     return isText;
   }
 
   #endString(): void {
-    if (this.#string === 'name') this.#isFieldNext = nameOf(this.#name) === this.#field;
-    this.#string = 'none';
+    if (this.#stringKind === 'name') this.#isFieldNext = decodeName(this.#nameBytes) === this.#field;
+    this.#stringKind = 'none';
   }
 
   #decode(bytes: Buffer, isLast: boolean): string {
@@ -167,8 +167,8 @@ export class LongText {
     this.#surrogate = isHalf ? decoded.slice(-1) : '';
     const text = isHalf ? decoded.slice(0, -1) : decoded;
     this.#isWellFormed &&= text.isWellFormed();
-    if (this.#placeholder.length < PLACEHOLDER_LENGTH)
-      this.#placeholder = (this.#placeholder + text).trimStart().slice(0, PLACEHOLDER_LENGTH);
+    if (this.#placeholder.length < MAX_PLACEHOLDER_LENGTH)
+      this.#placeholder = (this.#placeholder + text).trimStart().slice(0, MAX_PLACEHOLDER_LENGTH);
     return text;
   }
 }
@@ -177,7 +177,7 @@ export class LongText {
  * Decodes a field name from its bytes in JSON. Only a name with an escape needs the parser, which is slow for thousands
  * of names.
  */
-function nameOf(bytes: readonly number[]): unknown {
+function decodeName(bytes: readonly number[]): unknown {
   const name = Buffer.from(bytes).toString();
   return bytes.includes(BACKSLASH) ? JSON.parse(`"${name}"`) : name;
 }
@@ -186,7 +186,7 @@ function nameOf(bytes: readonly number[]): unknown {
  * Returns where the text ends in these bytes: at the closing quote, the first incomplete escape, or the end of the
  * bytes.
  */
-function endOfText(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
+function findTextEnd(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
   let quote = bytes.indexOf(QUOTE, begin);
   let slash = bytes.indexOf(BACKSLASH, begin);
   while (slash !== -1 && (quote === -1 || slash < quote)) {

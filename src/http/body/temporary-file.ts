@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Problem } from '../../problems.ts';
 
 /** A temporary file with a text that a child process reads. */
-export class TextFile {
+export class TemporaryTextFile {
   readonly #handle: FileHandle;
   readonly #remove: () => Promise<void>;
 
@@ -14,7 +14,7 @@ export class TextFile {
   }
 
   /** Creates an empty file. Rejects with the problem `storage_unavailable` if that fails. */
-  static async create(): Promise<TextFile> {
+  static async create(): Promise<TemporaryTextFile> {
     try {
       const folder = await mkdtemp(join(tmpdir(), 'carillon-text-'));
       const handle = await open(join(folder, 'text'), 'wx+', 0o600);
@@ -24,7 +24,7 @@ export class TextFile {
         () => true,
         () => false,
       );
-      return new TextFile(handle, isRemoved ? async () => undefined : remove);
+      return new TemporaryTextFile(handle, isRemoved ? async () => undefined : remove);
     } catch (cause) {
       throw new Problem('storage_unavailable', { cause });
     }

@@ -2,24 +2,24 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DeniedRequest } from '../../audit/denied-requests.ts';
 import type { Clock } from '../../clock.ts';
-import type { Rate } from '../../durations.ts';
+import type { RequestRate } from '../../durations.ts';
 import type { Log } from '../../log.ts';
 import { notFound, Problem, type ProblemCode } from '../../problems.ts';
 import { credentialsIn } from '../auth/authenticate.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
-import { networkOf } from '../server/client-network.ts';
+import { clientNetworkOf } from '../server/client-network.ts';
 import { problemOf, sendProblem } from './problem-response.ts';
 import { Tarpit } from './tarpit.ts';
 
 /** Maximum delay of the response to a wrong key. */
-const MAX_DELAY_MS = 10_000;
+const MAX_WRONG_KEY_DELAY_MS = 10_000;
 
 /**
  * Rate of `rate_limited` responses per account up to which they are sent without delay. Beyond it, each response is
  * delayed by up to a second.
  */
-const UNDELAYED_RATE_LIMITED: Rate = { count: 20, windowS: 1 };
+const UNDELAYED_RATE: RequestRate = { count: 20, windowS: 1 };
 
 export type ErrorHandlerPorts = {
   readonly clock: Clock;
@@ -27,7 +27,7 @@ export type ErrorHandlerPorts = {
   readonly routeGroups: readonly RouteGroup[];
   readonly limits: RateLimits;
   /** Rate of wrong keys per client network up to which responses are not delayed; undefined never delays. */
-  readonly wrongKeys: Rate | undefined;
+  readonly wrongKeys: RequestRate | undefined;
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
@@ -40,7 +40,7 @@ export type ErrorHandlerPorts = {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Problem code of the response, for the log. */
-    problem?: ProblemCode;
+    problemCode?: ProblemCode;
   }
 }
 
@@ -48,19 +48,19 @@ declare module 'fastify' {
 export class ErrorHandler {
   readonly #ports: ErrorHandlerPorts;
   readonly #unknownKeys: Tarpit<string>;
-  readonly #limited: Tarpit<number>;
+  readonly #rateLimited: Tarpit<number>;
 
   constructor(ports: ErrorHandlerPorts) {
     const { clock, wrongKeys } = ports;
     this.#ports = ports;
-    this.#unknownKeys = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_DELAY_MS });
-    this.#limited = new Tarpit({ clock, rate: UNDELAYED_RATE_LIMITED, maxDelayMs: 1_000 });
+    this.#unknownKeys = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
+    this.#rateLimited = new Tarpit({ clock, rate: UNDELAYED_RATE, maxDelayMs: 1_000 });
   }
 
   /** Sends all delayed responses. */
   stop(): void {
     this.#unknownKeys.stop();
-    this.#limited.stop();
+    this.#rateLimited.stop();
   }
 
   /** Responds to an error. An error that is not a problem is logged and sent as `internal` without details (C4). */
@@ -68,7 +68,7 @@ export class ErrorHandler {
     const problem = problemOf(error);
     this.#reportDenial(request, problem);
     await this.#delay(request, reply, problem);
-    if (problem === undefined || problem.cause !== undefined) this.failed(request, problem?.cause ?? error);
+    if (problem === undefined || problem.cause !== undefined) this.logFailure(request, problem?.cause ?? error);
     return this.send(reply, problem ?? new Problem('internal'));
   }
 
@@ -95,11 +95,11 @@ export class ErrorHandler {
 
   /** Sends a problem without delay. */
   send(reply: FastifyReply, problem: Problem): FastifyReply {
-    reply.request.problem = problem.code;
+    reply.request.problemCode = problem.code;
     return sendProblem(reply, problem, this.#ports.baseUrl());
   }
 
-  failed(request: FastifyRequest, err: unknown): void {
+  logFailure(request: FastifyRequest, err: unknown): void {
     this.#ports.log.error({ event: 'request.failed', request_id: request.id, err });
   }
 
@@ -111,9 +111,9 @@ export class ErrorHandler {
       reply.raw.once('close', end);
     };
     if (problem?.code === 'rate_limited')
-      await this.#limited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
+      await this.#rateLimited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
     if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
-      const delayed = this.#unknownKeys.delay(networkOf(request.ip), onWait);
+      const delayed = this.#unknownKeys.delay(clientNetworkOf(request.ip), onWait);
       if (delayed !== undefined) pauseConnection(reply.raw);
       await delayed;
     }
@@ -125,6 +125,6 @@ export class ErrorHandler {
     // If `unauthorized` has a caller, its key was revoked while the request was processed. The denial is not attributed
     // to that key.
     const caller = problem.code === 'not_permitted' ? request.caller : undefined;
-    this.#ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
+    this.#ports.onDenied({ route, source: request.ip, caller, credentials: credentialsIn(request.raw) });
   }
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { rawRequest } from '../../../test/kit/network/raw-http.ts';
-import type { Answer } from '../../../test/kit/service/service.ts';
+import type { ApiResponse } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { problems } from '../../problems.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
 
   /** Asserts that a response is a problem document of RFC 9457 with our additional members. */
-  function mustBeProblem({ status, headers, json }: Answer, wanted: number, code: keyof typeof problems): void {
+  function assertProblem({ status, headers, json }: ApiResponse, wanted: number, code: keyof typeof problems): void {
     assert.equal(status, wanted);
     assert.equal(headers.get('content-type')?.split(';')[0], 'application/problem+json');
     assert.equal(json.status, wanted);
@@ -23,21 +23,21 @@ for (const { test, testService } of stores) {
 
   test('C6 every problem is application/problem+json with type, title, status, detail, code and message', async () => {
     const span = { start_date: '20270101', due_date: '20270101' };
-    mustBeProblem(await carillon.call(undefined, 'GET', '/v2/events'), 401, 'unauthorized');
-    const narrow = await carillon.key(owner, { permissions: [] });
-    mustBeProblem(await carillon.call(narrow, 'GET', '/v2/events'), 401, 'not_permitted');
-    mustBeProblem(await carillon.call(owner, 'GET', '/v2/events/999'), 404, 'not_found');
-    mustBeProblem(await carillon.call(owner, 'GET', '/v2/nothing'), 404, 'not_found');
-    mustBeProblem(await carillon.call(undefined, 'GET', '/elsewhere'), 404, 'not_found');
-    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', { ...span }), 400, 'invalid_input');
-    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', '{'), 400, 'malformed_body');
+    assertProblem(await carillon.call(undefined, 'GET', '/v2/events'), 401, 'unauthorized');
+    const narrow = await carillon.createKey(owner, { permissions: [] });
+    assertProblem(await carillon.call(narrow, 'GET', '/v2/events'), 401, 'not_permitted');
+    assertProblem(await carillon.call(owner, 'GET', '/v2/events/999'), 404, 'not_found');
+    assertProblem(await carillon.call(owner, 'GET', '/v2/nothing'), 404, 'not_found');
+    assertProblem(await carillon.call(undefined, 'GET', '/elsewhere'), 404, 'not_found');
+    assertProblem(await carillon.call(owner, 'POST', '/v2/events', { ...span }), 400, 'invalid_input');
+    assertProblem(await carillon.call(owner, 'POST', '/v2/events', '{'), 400, 'malformed_body');
     const text = await carillon.call(owner, 'POST', '/v2/events', '{}', { 'content-type': 'text/plain' });
-    mustBeProblem(text, 415, 'unsupported_media_type');
-    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', 'x'.repeat(65_537)), 413, 'body_too_large');
-    mustBeProblem(await carillon.call(owner, 'GET', `/v2/events?x=${'x'.repeat(8_192)}`), 414, 'uri_too_long');
+    assertProblem(text, 415, 'unsupported_media_type');
+    assertProblem(await carillon.call(owner, 'POST', '/v2/events', 'x'.repeat(65_537)), 413, 'body_too_large');
+    assertProblem(await carillon.call(owner, 'GET', `/v2/events?x=${'x'.repeat(8_192)}`), 414, 'uri_too_long');
     const { email } = await owner.carillon.user.get();
-    mustBeProblem(await carillon.call(owner, 'POST', '/v2/users', { email }), 409, 'email_taken');
-    mustBeProblem(await carillon.call(owner, 'DELETE', `/v2/users/${owner.userId}`), 409, 'last_owner');
+    assertProblem(await carillon.call(owner, 'POST', '/v2/users', { email }), 409, 'email_taken');
+    assertProblem(await carillon.call(owner, 'DELETE', `/v2/users/${owner.userId}`), 409, 'last_owner');
   });
 
   test('C6 bytes that are not HTTP get a problem response, too', async () => {
@@ -95,7 +95,7 @@ for (const { test, testService } of stores) {
 
   test('C6 an internal error is 500, with details in the log and not in the response', async (t) => {
     const broken = await testService(t);
-    const caller = await broken.account('acme.test');
+    const caller = await broken.createAccount('acme.test');
     await broken.store.write(({ queries }) => queries.schema.dropTable('clients').execute());
     for (const [method, path, body] of [
       ['GET', '/v2/clients'],

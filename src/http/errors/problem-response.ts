@@ -3,21 +3,21 @@ import { Problem, type ProblemCode, problems } from '../../problems.ts';
 import { KEY_CHALLENGE } from '../auth/route-groups.ts';
 
 /** Default `Retry-After` of responses with status 503, in seconds. */
-export const RETRY_AFTER_S = 1;
+export const DEFAULT_RETRY_AFTER_S = 1;
 
 /** The body of a problem response: `application/problem+json` as in RFC 9457 (C6). */
 export function problemBody(problem: Problem, baseUrl: string): Record<string, unknown> {
   const { status, title } = problems[problem.code];
   const body = { type: `${baseUrl}/problems/${problem.code}`, title, status, detail: problem.message };
-  const named = problem.errors.length > 0 ? { errors: problem.errors } : {};
+  const fieldErrors = problem.errors.length > 0 ? { errors: problem.errors } : {};
   // `message` repeats the detail for existing integrations.
-  return { ...body, code: problem.code, message: problem.message, ...named };
+  return { ...body, code: problem.code, message: problem.message, ...fieldErrors };
 }
 
 /** Sends a problem with the headers that its status needs. */
 export function sendProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', reply.request.routeGroup?.challenge ?? KEY_CHALLENGE);
-  const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? RETRY_AFTER_S : undefined);
+  const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? DEFAULT_RETRY_AFTER_S : undefined);
   // The rest of the request was not received, so the connection cannot be reused.
   if (problem.status === 408) reply.header('connection', 'close');
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));

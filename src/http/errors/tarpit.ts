@@ -1,17 +1,17 @@
 import type { Clock } from '../../clock.ts';
-import type { Rate } from '../../durations.ts';
+import type { RequestRate } from '../../durations.ts';
 import { TokenBuckets } from '../auth/rate-limits.ts';
 
 /**
  * Maximum number of concurrently delayed responses. Further responses are sent without delay, because each delayed one
  * occupies memory.
  */
-const MAX_WAITING = 1_000;
+const MAX_DELAYED = 1_000;
 
 export type TarpitPorts = {
   readonly clock: Clock;
   /** Rate of rejections per id up to which they are sent without delay; undefined disables delays. */
-  readonly rate: Rate | undefined;
+  readonly rate: RequestRate | undefined;
   /** Maximum delay; shorter than the request timeout of clients. */
   readonly maxDelayMs: number;
 };
@@ -23,7 +23,7 @@ export type TarpitPorts = {
 export class Tarpit<K> {
   readonly #ports: TarpitPorts;
   readonly #buckets: TokenBuckets<K> | undefined;
-  readonly #waiting = new Set<() => void>();
+  readonly #delayed = new Set<() => void>();
   #isStopped = false;
 
   constructor(ports: TarpitPorts) {
@@ -36,20 +36,20 @@ export class Tarpit<K> {
    *
    * @param onWait receives a function that ends the delay, to be called when the client disconnects
    */
-  delay(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
+  delay(id: K, onWait: (end: () => void) => void): Promise<void> | undefined {
     const { clock, maxDelayMs } = this.#ports;
     if (this.#buckets === undefined) return undefined;
-    const { waitMs } = this.#buckets.level(name);
-    this.#buckets.take(name, maxDelayMs);
-    if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MAX_WAITING) return undefined;
+    const { waitMs } = this.#buckets.levelOf(id);
+    this.#buckets.take(id, maxDelayMs);
+    if (this.#isStopped || waitMs === 0 || this.#delayed.size >= MAX_DELAYED) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(Math.min(waitMs, maxDelayMs), () => end());
     const end = () => {
       cancel();
-      this.#waiting.delete(end);
+      this.#delayed.delete(end);
       resolve();
     };
-    this.#waiting.add(end);
+    this.#delayed.add(end);
     onWait(end);
     return promise;
   }
@@ -57,6 +57,6 @@ export class Tarpit<K> {
   /** Ends all delays. Later rejections are not delayed. */
   stop(): void {
     this.#isStopped = true;
-    for (const end of this.#waiting) end();
+    for (const end of this.#delayed) end();
   }
 }

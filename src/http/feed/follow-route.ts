@@ -13,10 +13,15 @@ import {
   serializeRecord,
 } from '../fields/field.ts';
 import { MAX_RECORDS, pagingParameters } from '../routes/pagination.ts';
-import { type Given, type Parameter, type Parameters, readQuery } from '../routes/query-parameters.ts';
-import type { FeedRequest, FeedSlice, Head, Input, Route } from '../routes/route.ts';
+import {
+  type ParsedParameters,
+  type QueryParameter,
+  type QueryParameters,
+  readQuery,
+} from '../routes/query-parameters.ts';
+import type { FeedRequest, FeedSlice, Route, RouteHead, RouteInput } from '../routes/route.ts';
 import { headerLines } from '../server/cors.ts';
-import { EVENT_STREAM, eventStream, READ_BATCH_SIZE, wantsStream } from './sse.ts';
+import { EVENT_STREAM, READ_BATCH_SIZE, streamEvents, wantsStream } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
 /** Maximum duration of a long poll, in seconds. */
@@ -27,7 +32,7 @@ const PREFETCH_CHUNKS = 1;
 
 const CURSOR_REQUIREMENT = 'must be a cursor that was answered before';
 
-const wait: Parameter<number> = {
+const wait: QueryParameter<number> = {
   description: 'Seconds to wait for new entries if there are none; values above 30 are treated as 30.',
   schema: { type: 'integer', minimum: 0, default: 0 },
   errorMessage: 'must be a whole number of at least 0',
@@ -40,7 +45,7 @@ const followParameters = {
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
     errorMessage: `${CURSOR_REQUIREMENT}, or latest`,
     read: (text) => (text === 'latest' ? text : parseId(text)),
-  } as Parameter<number | 'latest'>,
+  } as QueryParameter<number | 'latest'>,
   limit: {
     ...pagingParameters.limit,
     description: 'Maximum number of entries to return; values above 1000 are treated as 1000.',
@@ -52,30 +57,35 @@ const followParameters = {
 export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
 
 /** Defines a feed route (X2): `{ data, next }` immediately, as a long poll, or as a stream of server-sent events. */
-export function follow<Path extends string, P extends Parameters, F extends Fields>(
-  row: Head<Path> & {
+export function follow<Path extends string, P extends QueryParameters, F extends Fields>(
+  definition: RouteHead<Path> & {
     parameters: P;
     fields: F;
-    call: (view: AccountView, caller: Caller, given: Given<P>, reading: FeedRequest) => Promise<FeedPage<OutputOf<F>>>;
+    call: (
+      view: AccountView,
+      caller: Caller,
+      given: ParsedParameters<P>,
+      reading: FeedRequest,
+    ) => Promise<FeedPage<OutputOf<F>>>;
     entry: (row: OutputOf<F>) => { cursor: number; kind: string };
   },
 ): Route {
   return {
-    path: row.path,
-    description: row.description,
-    permission: row.permission,
-    problems: [...(row.problems ?? []), 'cursor_gone'],
+    path: definition.path,
+    description: definition.description,
+    permission: definition.permission,
+    problems: [...(definition.problems ?? []), 'cursor_gone'],
     method: 'GET',
-    parameters: { ...followParameters, ...row.parameters },
+    parameters: { ...followParameters, ...definition.parameters },
     body: undefined,
     status: 200,
-    answer: feedPageSchema(responseSchema(row.fields)),
+    responseSchema: feedPageSchema(responseSchema(definition.fields)),
     records: [],
     conditional: false,
     mode: 'follow',
     async read(view, caller, given, reading) {
-      const { rows, next, isEnd } = await row.call(view, caller, given as Given<P>, reading);
-      const entries = rows.map((one) => ({ ...row.entry(one), shown: serializeRecord(row.fields, one) }));
+      const { rows, next, isEnd } = await definition.call(view, caller, given as ParsedParameters<P>, reading);
+      const entries = rows.map((one) => ({ ...definition.entry(one), shown: serializeRecord(definition.fields, one) }));
       return { entries, next, isEnd };
     },
   };
@@ -93,7 +103,7 @@ function feedPageSchema(entry: JsonSchema): JsonSchema {
 }
 
 export type FollowPorts = {
-  readonly followers: FeedWaiters;
+  readonly feedWaiters: FeedWaiters;
   readonly clock: Clock;
   readonly row: Extract<Route, { mode: 'follow' }>;
   viewOf(caller: Caller): AccountView;
@@ -102,7 +112,7 @@ export type FollowPorts = {
   /** Releases the request slot before the call waits. */
   excludeFromConcurrency(): void;
   /** Reports an internal error in the middle of a stream. */
-  failed(error: unknown): void;
+  reportError(error: unknown): void;
 };
 
 type FollowRequest = FeedRequest & {
@@ -111,7 +121,11 @@ type FollowRequest = FeedRequest & {
   readonly isStream: boolean;
 };
 
-function followRequest(request: FastifyRequest, parameters: Parameters, query: Input['query']): FollowRequest {
+function parseFollowRequest(
+  request: FastifyRequest,
+  parameters: QueryParameters,
+  query: RouteInput['query'],
+): FollowRequest {
   const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
   // A HEAD request never waits for entries.
   if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
@@ -124,28 +138,29 @@ export async function respondWithFeed(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller,
-  input: Input,
+  input: RouteInput,
   ports: FollowPorts,
 ): Promise<FastifyReply> {
-  const { followers, row, viewOf } = ports;
-  const { given, after, limit, waitMs, isStream } = followRequest(request, row.parameters, input.query);
+  const { feedWaiters, row, viewOf } = ports;
+  const { given, after, limit, waitMs, isStream } = parseFollowRequest(request, row.parameters, input.query);
   const read = (caller: Caller, after: FeedRequest['after']) =>
     row.read(viewOf(caller), caller, given, { after, limit });
   if (!isStream && waitMs === 0) return sendPage(reply, await read(caller, after));
 
-  const waiter = followers.join(caller.accountId);
+  const waiter = feedWaiters.join(caller.accountId);
   reply.raw.once('close', () => waiter.end());
   if (reply.raw.destroyed) waiter.end();
-  const readAfter = (cursor: number) => followers.read(waiter, async () => read(await ports.reauthenticate(), cursor));
+  const readAfter = (cursor: number) =>
+    feedWaiters.read(waiter, async () => read(await ports.reauthenticate(), cursor));
   try {
-    const first = await followers.read(waiter, () => read(caller, after));
+    const first = await feedWaiters.read(waiter, () => read(caller, after));
     ports.excludeFromConcurrency();
-    if (isStream && !reply.sent) return stream(reply, waiter, first, readAfter, ports);
+    if (isStream && !reply.sent) return sendStream(reply, waiter, first, readAfter, ports);
     const page = isStream ? first : await waitForEntries(waiter, first, waitMs, readAfter, ports.clock);
-    followers.leave(waiter);
+    feedWaiters.leave(waiter);
     return sendPage(reply, page);
   } catch (error) {
-    followers.leave(waiter);
+    feedWaiters.leave(waiter);
     throw error;
   }
 }
@@ -189,18 +204,18 @@ function sendPage(reply: FastifyReply, { entries, next }: FeedSlice): FastifyRep
   return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
 }
 
-function stream(
+function sendStream(
   reply: FastifyReply,
   waiter: FeedWaiter,
   first: FeedSlice,
   readAfter: (cursor: number) => Promise<FeedSlice>,
-  { followers, clock, reauthenticate, failed }: FollowPorts,
+  { feedWaiters, clock, reauthenticate, reportError }: FollowPorts,
 ): FastifyReply {
-  const check = () => followers.readPermit(reauthenticate);
-  const chunks = eventStream(waiter, first, { clock, read: readAfter, check });
+  const check = () => feedWaiters.withReadPermit(reauthenticate);
+  const chunks = streamEvents(waiter, first, { clock, read: readAfter, check });
   const readable = Readable.from(chunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
-  readable.once('error', failed);
-  readable.once('close', () => followers.leave(waiter));
+  readable.once('error', reportError);
+  readable.once('close', () => feedWaiters.leave(waiter));
   // `x-accel-buffering` prevents a proxy from buffering the stream.
   const headers = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
   return reply.headers(headers).type(`${EVENT_STREAM}; charset=utf-8`).send(readable);

@@ -4,13 +4,13 @@ import type { FeedSlice } from '../routes/route.ts';
 import type { FeedWaiter } from './waiters.ts';
 
 /** Interval of the comments in a stream that keep the connection alive for client and proxies. */
-const HEARTBEAT_MS = 15_000;
+const HEARTBEAT_INTERVAL_MS = 15_000;
 
 /** Interval at which a stream checks its caller again, in case the commit event of a revoked key was lost. */
-const CHECK_INTERVAL_MS = 1_000;
+const ACCESS_CHECK_INTERVAL_MS = 1_000;
 
 /** Delay before a client reconnects, sent to clients as `retry`. */
-const RETRY_MS = 2_000;
+const RECONNECT_DELAY_MS = 2_000;
 
 export const EVENT_STREAM = 'text/event-stream';
 
@@ -30,35 +30,35 @@ export type StreamPorts = {
  * entry. An `id` without data dispatches no event, but the client stores it and sends it when it reconnects. The stream
  * ends when the waiter is ended or the caller may no longer read; the client reconnects with Last-Event-ID.
  */
-export async function* eventStream(
+export async function* streamEvents(
   waiter: FeedWaiter,
-  first: FeedSlice,
+  firstPage: FeedSlice,
   ports: StreamPorts,
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = ports;
-  let page = first;
+  let page = firstPage;
   let sentUpTo = 0;
-  let heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
-  yield `retry: ${RETRY_MS}\n\n`;
+  let heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
+  yield `retry: ${RECONNECT_DELAY_MS}\n\n`;
   // Send the cursor first, so that a client that disconnects before the first entry resumes from here.
   if (page.entries.length === 0) {
-    yield cursorOf(page);
+    yield formatCursorEvent(page);
     sentUpTo = page.next;
   }
   while (!waiter.isOver) {
     if (page.entries.length > 0) {
-      yield page.entries.map(message).join('');
+      yield page.entries.map(formatServerSentEvent).join('');
       sentUpTo = page.entries.at(-1)?.cursor ?? sentUpTo;
-      heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
+      heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
     }
     waiter.position = page.next;
-    const isWoken = !page.isEnd || (await waiter.sleep(clock, sleepMs(heartbeatAt - clock.monotonic())));
+    const isWoken = !page.isEnd || (await waiter.sleep(clock, computeSleepMs(heartbeatAt - clock.monotonic())));
     if (waiter.isOver) return;
     if (clock.monotonic() >= heartbeatAt) {
       // Advance the client's cursor over entries that are not visible to it, so that they are not read again.
-      yield page.next > sentUpTo ? `:\n${cursorOf(page)}` : ':\n\n';
+      yield page.next > sentUpTo ? `:\n${formatCursorEvent(page)}` : ':\n\n';
       sentUpTo = page.next;
-      heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
+      heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
     }
     const next = await undefinedOnProblem(() => (isWoken ? ports.read(page.next) : recheckAccess(page, ports)));
     if (next === undefined) return;
@@ -72,13 +72,13 @@ async function recheckAccess(page: FeedSlice, { check }: StreamPorts): Promise<F
   return { ...page, entries: [] };
 }
 
-function sleepMs(heartbeatInMs: number): number {
-  return Math.min(CHECK_INTERVAL_MS, Math.max(heartbeatInMs, 0));
+function computeSleepMs(heartbeatInMs: number): number {
+  return Math.min(ACCESS_CHECK_INTERVAL_MS, Math.max(heartbeatInMs, 0));
 }
 
-const cursorOf = ({ next }: FeedSlice) => `id: ${next}\n\n`;
+const formatCursorEvent = ({ next }: FeedSlice) => `id: ${next}\n\n`;
 
-function message({ cursor, kind, shown }: FeedSlice['entries'][number]): string {
+function formatServerSentEvent({ cursor, kind, shown }: FeedSlice['entries'][number]): string {
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;
 }
 

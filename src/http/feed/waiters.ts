@@ -4,7 +4,7 @@ import type { CommitEvents, Store } from '../../store/store.ts';
 
 /** Interval of the poll for commits whose notification was lost. */
 const POLL_INTERVAL_MS = 1_000;
-const ACCOUNTS_PER_POLL = 500;
+const ACCOUNTS_PER_QUERY = 500;
 
 /**
  * Maximum number of concurrent reads of all waiters, so that the database has capacity for other requests when many
@@ -64,7 +64,7 @@ export class FeedWaiter {
   }
 }
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly maxWaiters: number };
+type FeedWaitersPorts = { readonly store: Store; readonly clock: Clock; readonly maxWaiters: number };
 
 /**
  * All requests that wait for feed entries (X2). A commit event wakes them immediately; a poll of all their
@@ -73,18 +73,18 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly maxWaiters
 export class FeedWaiters {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #max: number;
+  readonly #maxWaiters: number;
   readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
-  readonly #queue: (() => void)[] = [];
+  readonly #queuedReads: (() => void)[] = [];
   #count = 0;
-  #reading = 0;
+  #activeReads = 0;
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
 
-  constructor({ store, clock, maxWaiters }: Ports) {
+  constructor({ store, clock, maxWaiters }: FeedWaitersPorts) {
     this.#store = store;
     this.#clock = clock;
-    this.#max = maxWaiters;
+    this.#maxWaiters = maxWaiters;
     store.onCommitted((commitEvents) => this.#onCommit(commitEvents));
   }
 
@@ -98,7 +98,8 @@ export class FeedWaiters {
    */
   join(accountId: number): FeedWaiter {
     const others = this.#waitersByAccount.get(accountId) ?? new Set();
-    if (this.#count >= this.#max || others.size >= Math.ceil(this.#max / 4)) throw new Problem('overloaded');
+    if (this.#count >= this.#maxWaiters || others.size >= Math.ceil(this.#maxWaiters / 4))
+      throw new Problem('overloaded');
     const waiter = new FeedWaiter(accountId);
     if (this.#isStopped) waiter.end();
     this.#waitersByAccount.set(accountId, others.add(waiter));
@@ -119,27 +120,27 @@ export class FeedWaiters {
 
   /** Runs a read of this waiter within the concurrency limit. */
   read<T>(waiter: FeedWaiter, work: () => Promise<T>): Promise<T> {
-    return this.readPermit(() => {
+    return this.withReadPermit(() => {
       waiter.beginReading();
       return work();
     });
   }
 
   /** Runs `work` within the concurrency limit of reads. */
-  async readPermit<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#reading >= READ_CONCURRENCY) await new Promise<void>((resolve) => this.#queue.push(resolve));
-    else this.#reading += 1;
+  async withReadPermit<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#activeReads >= READ_CONCURRENCY) await new Promise<void>((resolve) => this.#queuedReads.push(resolve));
+    else this.#activeReads += 1;
     try {
       return await work();
     } finally {
       // Release the permit in the next event-loop iteration, so that other requests are processed in between.
-      setImmediate(() => this.#grantRead());
+      setImmediate(() => this.#releaseReadPermit());
     }
   }
 
-  #grantRead(): void {
-    const next = this.#queue.shift();
-    if (next === undefined) this.#reading -= 1;
+  #releaseReadPermit(): void {
+    const next = this.#queuedReads.shift();
+    if (next === undefined) this.#activeReads -= 1;
     else next();
   }
 
@@ -153,10 +154,10 @@ export class FeedWaiters {
     for (const waiters of this.#waitersByAccount.values()) yield* waiters;
   }
 
-  #onCommit({ accountsWithOccurrences, access }: CommitEvents): void {
+  #onCommit({ accountsWithOccurrences, accessChanged }: CommitEvents): void {
     if (this.#count === 0) return;
     // Access has changed, so the permissions of any waiter may have changed.
-    if (access) for (const waiter of this.#all()) waiter.wake();
+    if (accessChanged) for (const waiter of this.#all()) waiter.wake();
     else
       for (const accountId of accountsWithOccurrences)
         for (const one of this.#waitersByAccount.get(accountId) ?? []) one.wake();
@@ -167,8 +168,8 @@ export class FeedWaiters {
       .filter(([, waiters]) => [...waiters].some((one) => one.isWaiting))
       .map(([accountId]) => accountId);
     try {
-      for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_POLL) {
-        await this.#pollAccounts(accounts.slice(first, first + ACCOUNTS_PER_POLL));
+      for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_QUERY) {
+        await this.#pollAccounts(accounts.slice(first, first + ACCOUNTS_PER_QUERY));
       }
     } catch {
       // The database is unavailable; the next poll retries.

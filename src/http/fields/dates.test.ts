@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
 
   let now = Date.parse('2027-10-31T00:30:00Z');
   const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const call = (method: string, path: string, body?: unknown) => carillon.call(owner, method, path, body);
   const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
@@ -152,8 +152,8 @@ for (const { test, testService } of stores) {
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
   const span = { start_date: '20270101', due_date: '20270101' };
 
   /** Malformed ids in a path. */

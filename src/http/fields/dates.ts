@@ -1,12 +1,12 @@
 /** The output of a date field without a date (C9). */
 export const NO_DATE = '0000-00-00 00:00:00';
 
-const DAY = /^(\d{4})(\d{2})(\d{2})$/;
-const CALENDAR_TIME = /^(\d{4})-(\d{2})-(\d{2}) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
+const DAY_PATTERN = /^(\d{4})(\d{2})(\d{2})$/;
+const CALENDAR_TIME_PATTERN = /^(\d{4})-(\d{2})-(\d{2}) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
 /** Parses `yyyymmdd` to `YYYY-MM-DD`; undefined if it is not an existing calendar day. */
 export function parseDay(text: string): string | undefined {
-  const [, year = '', month = '', day = ''] = DAY.exec(text) ?? [];
+  const [, year = '', month = '', day = ''] = DAY_PATTERN.exec(text) ?? [];
   return isDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
 }
 
@@ -23,7 +23,7 @@ export function parseCalendarDay(text: string): string | undefined {
 export function parseCalendarTime(text: string): string | undefined {
   const day = parseDay(text);
   if (day !== undefined) return `${day} 00:00:00`;
-  const [, year = '', month = '', dayOfMonth = ''] = CALENDAR_TIME.exec(text) ?? [];
+  const [, year = '', month = '', dayOfMonth = ''] = CALENDAR_TIME_PATTERN.exec(text) ?? [];
   return isDay(year, month, dayOfMonth) ? text : undefined;
 }
 
@@ -67,13 +67,13 @@ export function formatTimestamp(atMs: number | null): string {
 }
 
 /** The first millisecond of a day (`YYYY-MM-DD`) in UTC. */
-export function dayBeginsAt(day: string): number {
+export function startOfDayMs(day: string): number {
   return Date.parse(`${day}T00:00:00Z`);
 }
 
 /** The last millisecond of a day (`YYYY-MM-DD`) in UTC. */
-export function dayEndsAt(day: string): number {
-  return dayBeginsAt(day) + DAY_MS - 1;
+export function endOfDayMs(day: string): number {
+  return startOfDayMs(day) + DAY_MS - 1;
 }
 
 /**

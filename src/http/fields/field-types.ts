@@ -1,4 +1,4 @@
-import { CONTROLS, PLAIN_PATTERN } from '../../control-characters.ts';
+import { CONTROL_CHARACTERS, PLAIN_TEXT_PATTERN } from '../../control-characters.ts';
 import { isRole, type Role } from '../../permissions.ts';
 import { formatTimestamp, NO_DATE, parseCalendarDay, parseCalendarTime } from './dates.ts';
 import {
@@ -20,7 +20,7 @@ const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
 const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** A field with the id of the record itself. */
-export const key = (description: string) => readOnly<number>(description, String, DIGITS);
+export const ownId = (description: string) => readOnly<number>(description, String, DIGITS);
 
 /** A field with a constant value. */
 export const constant = (description: string, value: string | null): Field<undefined, 'constant'> => ({
@@ -37,11 +37,11 @@ export const constant = (description: string, value: string | null): Field<undef
 export const readOnlyText = (description: string) => readOnly<string | null>(description, (text) => text ?? '', STRING);
 
 /** An enumeration that the service writes. */
-export const readOnlyWord = (description: string, words: readonly string[], title?: string) =>
-  readOnly<string | null>(description, (word) => word ?? '', wordSchema(words, title));
+export const readOnlyEnum = (description: string, words: readonly string[], title?: string) =>
+  readOnly<string | null>(description, (word) => word ?? '', enumSchema(words, title));
 
 /** The schema of an enumeration. With a title, it becomes a named schema of the OpenAPI document. */
-export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
+export const enumSchema = (words: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
   enum: words,
@@ -51,7 +51,7 @@ export const wordSchema = (words: readonly string[], title?: string): JsonSchema
  * A secret that is returned only in the response that creates it. It is removed from the response that is stored for
  * idempotent replays (X4).
  */
-export const secretOnce = (description: string) =>
+export const oneTimeSecret = (description: string) =>
   readOnly<string>(description, String, { ...STRING, 'x-shown-once': true });
 
 export const readOnlyId = (description: string) =>
@@ -62,7 +62,7 @@ export const readOnlyNumber = (description: string) =>
   readOnly<number | null>(description, (count) => String(count ?? 0), DIGITS);
 
 /** A field that returns the seconds of another field as hours, rounded to four decimals. */
-export const hoursOf = (from: string, description: string): Field<number | null, 'derived'> => ({
+export const hoursFromSeconds = (from: string, description: string): Field<number | null, 'derived'> => ({
   ...readOnly<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
   mode: 'derived',
   from,
@@ -80,7 +80,7 @@ export const readOnlyFlag = (description: string) =>
 
 /** A list of enumeration values that the service writes. */
 export const readOnlyList = (description: string, words: readonly string[], title?: string) =>
-  readOnly<readonly string[]>(description, (list) => list, { type: 'array', items: wordSchema(words, title) });
+  readOnly<readonly string[]>(description, (list) => list, { type: 'array', items: enumSchema(words, title) });
 
 export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
 
@@ -101,7 +101,7 @@ export function text({ description, max, min = 0, initial }: TextOptions): Field
 }
 
 /** The name of a record: required, 1 to 255 characters after trimming. */
-export const name = (description: string) => text({ description, min: 1, max: 255 });
+export const requiredName = (description: string) => text({ description, min: 1, max: 255 });
 
 /** A short text; empty by default. */
 export const shortText = (description: string, max = 255) => text({ description, max, initial: '' });
@@ -110,7 +110,7 @@ export const shortText = (description: string, max = 255) => text({ description,
 export function label(description: string, max = 255): Field<string, 'writable'> {
   const field = shortText(description, max);
   const must = `must be a text of at most ${max} characters, none of them a control character`;
-  return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
+  return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_TEXT_PATTERN, 'x-must': must } };
 }
 
 /** A text of up to 20,000 characters; empty by default. */
@@ -128,7 +128,7 @@ export function tags(description: string): Field<string, 'writable'> {
   return { ...field, parse };
 }
 
-const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
+const EMAIL_PATTERN = `[^\\s@${CONTROL_CHARACTERS}]+@[^\\s@${CONTROL_CHARACTERS}]+`;
 
 /** An e-mail address; `''` if it is optional and absent. */
 export function email(description: string, need: 'required' | 'optional'): Field<string, 'writable'> {
@@ -138,7 +138,7 @@ export function email(description: string, need: 'required' | 'optional'): Field
       inputSchema: {
         type: 'string',
         maxLength: 254,
-        pattern: need === 'required' ? `^${ADDRESS}$` : `^(${ADDRESS})?$`,
+        pattern: need === 'required' ? `^${EMAIL_PATTERN}$` : `^(${EMAIL_PATTERN})?$`,
         'x-text': { min: 0, max: 254 },
       },
       requirement: 'must be an e-mail address of at most 254 characters',
@@ -212,7 +212,7 @@ export function isNoDate(value: unknown): boolean {
 
 const FLAG_VALUES = ['0', '1', 0, 1, true, false];
 
-const isOn = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
+const toFlag = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
 
 /** A flag. Accepts 0, 1, "0", "1", true and false; returns "0" or "1". */
 export const flag = (description: string, initial: 0 | 1 = 0) =>
@@ -221,7 +221,7 @@ export const flag = (description: string, initial: 0 | 1 = 0) =>
       description,
       inputSchema: { title: 'FlagInput', enum: FLAG_VALUES },
       requirement: 'must be 0 or 1',
-      parse: isOn,
+      parse: toFlag,
       serialize: String,
       outputSchema: FLAG,
     },
@@ -242,15 +242,15 @@ export const numberFlag = (description: string): Field<number, 'writable'> => ({
 });
 
 /** The state of a record: 1 is active, 0 is inactive, 2 is on hold. */
-export const active = () =>
+export const activeState = () =>
   writable<number>(
     {
       description: '1 active, 0 inactive, 2 on hold.',
       inputSchema: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
       requirement: 'must be 0, 1 or 2',
-      parse: (value) => (value === '2' || value === 2 ? 2 : isOn(value)),
+      parse: (value) => (value === '2' || value === 2 ? 2 : toFlag(value)),
       serialize: String,
-      outputSchema: wordSchema(['0', '1', '2'], 'ActiveState'),
+      outputSchema: enumSchema(['0', '1', '2'], 'ActiveState'),
     },
     1,
   );
@@ -275,10 +275,10 @@ export const integer = (description: string, max: number, need: 'required' | 'op
     need === 'required' ? undefined : 0,
   );
 
-const MAX_ORDER = 9_999_999_999_999;
+const MAX_SORT_POSITION = 9_999_999_999_999;
 
 /** The sort position of a record: an integer below 10^13, so that clients can use a timestamp in milliseconds (C42). */
-export const order = (description: string) => integer(description, MAX_ORDER);
+export const sortPosition = (description: string) => integer(description, MAX_SORT_POSITION);
 
 const MAX_SECONDS = 999_999_999;
 
@@ -315,7 +315,7 @@ export const decimal = (description: string) =>
         'x-decimal': true,
       },
       requirement: 'must be a number from 0 to 999999999.9999 with at most four decimals',
-      parse: (value) => (value === '' ? '0' : plainDecimal(String(value))),
+      parse: (value) => (value === '' ? '0' : stripLeadingZeros(String(value))),
       serialize: (stored) => stored,
       outputSchema: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,4})?$' },
     },
@@ -328,7 +328,7 @@ export function isDecimal(text: string): boolean {
   return text === '' || DECIMAL.test(text);
 }
 
-function plainDecimal(text: string): string {
+function stripLeadingZeros(text: string): string {
   return text.replace(/^0+(?=\d)/, '');
 }
 
@@ -351,13 +351,13 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
         'x-decimal': true,
       },
       requirement: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
-      parse: (value) => (isAmount(value) ? 1 : isOn(value)),
+      parse: (value) => (isAmount(value) ? 1 : toFlag(value)),
       serialize: String,
       outputSchema: FLAG,
     },
     0,
   ),
-  implies: (value) => (isAmount(value) ? { price: plainDecimal(String(value)) } : undefined),
+  implies: (value) => (isAmount(value) ? { price: stripLeadingZeros(String(value)) } : undefined),
 });
 
 /** The required id of another record. */
@@ -367,7 +367,7 @@ export const resourceId = (description: string) =>
       description,
       inputSchema: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
       requirement: 'must be an id',
-      parse: idOf,
+      parse: parseIdOrNone,
       serialize: String,
       outputSchema: DIGITS,
     },
@@ -386,32 +386,33 @@ export const resourceIdOrNone = (description: string) =>
         maximum: Number.MAX_SAFE_INTEGER,
       },
       requirement: 'must be an id, or "0" for none',
-      parse: idOf,
+      parse: parseIdOrNone,
       serialize: String,
       outputSchema: DIGITS,
     },
     0,
   );
 
-function idOf(value: unknown): number {
+function parseIdOrNone(value: unknown): number {
   return value === '' || value === null ? 0 : (parseId(value) ?? unreachable());
 }
 
 /** A reference to another record by its id and name, such as `user_id` and `user_name`. */
 type Reference<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
 
-export type Assigned = Reference<'user'>;
+export type AssignedUser = Reference<'user'>;
 export type AssignedTeam = Reference<'team'>;
 
 /** A field with references to other records. Accepts a list of ids, or its own output: `[{ …_id, …_name }]`. */
-function references<N extends 'user' | 'team'>(
+function referenceList<N extends 'user' | 'team'>(
   resourceType: N,
   description: string,
 ): Field<readonly Reference<N>[], 'writable'> {
   const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
   const titlePart = resourceType === 'user' ? 'User' : 'Team';
   const idSchema = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-  const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
+  const idIn = (item: unknown) =>
+    parseIdOrNone(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
   return writable<readonly Reference<N>[]>(
     {
       description,
@@ -448,10 +449,10 @@ function references<N extends 'user' | 'team'>(
 }
 
 /** A field with the users that are assigned to the record. */
-export const assigned = (description: string) => references('user', description);
+export const assignedUsers = (description: string) => referenceList('user', description);
 
 /** A field with the teams that are assigned to the record. */
-export const assignedTeams = (description: string) => references('team', description);
+export const assignedTeams = (description: string) => referenceList('team', description);
 
 /** The role of a user in the account. */
 export const role = (description: string): Field<Role, 'writable'> =>
@@ -462,7 +463,7 @@ export const role = (description: string): Field<Role, 'writable'> =>
       requirement: 'must be member, admin or owner',
       parse: (value) => (typeof value === 'string' && isRole(value) ? value : unreachable()),
       serialize: (stored) => stored,
-      outputSchema: wordSchema(['member', 'admin', 'owner'], 'Role'),
+      outputSchema: enumSchema(['member', 'admin', 'owner'], 'Role'),
     },
     'member',
   );

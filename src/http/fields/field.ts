@@ -36,12 +36,12 @@ export type Fields = { readonly [name: string]: Field };
 type StoredOf<F> = F extends Field<infer S> ? S : never;
 
 /** The parsed body of a creation: every writable field, with its default if it was omitted. */
-export type Created<F extends Fields> = {
+export type CreationInput<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'readOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
 /** The parsed body of a change: only the given fields. */
-export type Changed<F extends Fields> = Partial<Created<F>>;
+export type ChangeInput<F extends Fields> = Partial<CreationInput<F>>;
 
 /** The stored values from which a record with these fields is serialized. */
 export type OutputOf<F extends Fields> = {
@@ -71,7 +71,7 @@ export function unreachable(): never {
 }
 
 /** Options of a writable field. The default of `outputSchema` is the schema of a string. */
-type FieldDefinition<S> = {
+type WritableFieldOptions<S> = {
   description: string;
   inputSchema: JsonSchema;
   requirement: string;
@@ -81,16 +81,16 @@ type FieldDefinition<S> = {
 };
 
 /** A field that the caller writes; required if `initial` is undefined. */
-export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'writable'> {
-  const { description, parse, serialize } = writing;
-  const inputSchema = { ...writing.inputSchema, 'x-must': writing.requirement };
+export function writable<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
+  const { description, parse, serialize } = options;
+  const inputSchema = { ...options.inputSchema, 'x-must': options.requirement };
   return {
     mode: 'writable',
     description,
     inputSchema,
     parse,
     default: initial,
-    outputSchema: writing.outputSchema ?? { type: 'string' },
+    outputSchema: options.outputSchema ?? { type: 'string' },
     serialize,
   };
 }
@@ -124,12 +124,12 @@ export function responseSchema(fields: Fields): JsonSchema {
   };
 }
 
-const ID = /^(0|[1-9]\d{0,15})$/;
+const ID_PATTERN = /^(0|[1-9]\d{0,15})$/;
 
 /** Parses an id, a string of digits or a number, below 2^53 (C5); undefined for anything else. */
 export function parseId(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-  if (typeof value !== 'string' || !ID.test(value)) return undefined;
+  if (typeof value !== 'string' || !ID_PATTERN.test(value)) return undefined;
   const id = Number(value);
   return Number.isSafeInteger(id) ? id : undefined;
 }

@@ -3,7 +3,7 @@ import { isStorable } from '../../control-characters.ts';
 import { parseExpiry } from '../../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../../problems.ts';
 import { parseCalendarDay, parseCalendarTime } from './dates.ts';
-import { type Changed, type Created, type Field, type Fields, type JsonSchema, parseId } from './field.ts';
+import { type ChangeInput, type CreationInput, type Field, type Fields, type JsonSchema, parseId } from './field.ts';
 import { isDecimal, isNoDate } from './field-types.ts';
 
 /** The body of a route: its schema, and a function that validates and parses it. `read` throws `invalid_input`. */
@@ -27,7 +27,7 @@ ajv.addFormat('expiry', { type: 'string', validate: (text) => parseExpiry(text) 
 ajv.addKeyword({
   keyword: 'x-text',
   type: 'string',
-  validate: ({ min, max }: { min: number; max: number }, text: string) => isText(text, min, max),
+  validate: ({ min, max }: { min: number; max: number }, text: string) => isValidText(text, min, max),
 });
 ajv.addKeyword({ keyword: 'x-max', type: 'string', validate: (max: number, text: string) => Number(text) <= max });
 ajv.addKeyword({
@@ -37,7 +37,7 @@ ajv.addKeyword({
 });
 
 /** Whether a text can be stored: no NUL, no lone surrogate, `min` to `max` characters after trimming. */
-export function isText(text: string, min: number, max: number): boolean {
+export function isValidText(text: string, min: number, max: number): boolean {
   if (!isStorable(text)) return false;
   const trimmed = text.trim();
   // A text has at most as many characters as UTF-16 units, so counting characters is rarely necessary.
@@ -46,46 +46,49 @@ export function isText(text: string, min: number, max: number): boolean {
 }
 
 /** Defines the body of a creation: required fields must be present, all other fields have a default. */
-export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
-  const writable = writableOf(fields);
+export function creationBodySpec<F extends Fields>(fields: F): BodySpec<CreationInput<F>> {
+  const writable = writableFieldsOf(fields);
   const required = writable.filter(([, field]) => field.default === undefined).map(([name]) => name);
   return bodySpec(writable, required, (body) => {
     const input = Object.fromEntries(
       writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.default]),
     );
-    return { ...input, ...impliedBy(writable, body) } as Created<F>;
+    return { ...input, ...impliedValuesOf(writable, body) } as CreationInput<F>;
   });
 }
 
 /** Defines the body of a change: every field is optional, and only the given fields are returned (C27). */
-export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
-  const writable = writableOf(fields);
+export function changeBodySpec<F extends Fields>(fields: F): BodySpec<ChangeInput<F>> {
+  const writable = writableFieldsOf(fields);
   return bodySpec(writable, [], (body) => {
     const given = writable.filter(([name]) => Object.hasOwn(body, name));
     const input = Object.fromEntries(given.map(([name, field]) => [name, field.parse(body[name])]));
-    return { ...input, ...impliedBy(given, body) } as Changed<F>;
+    return { ...input, ...impliedValuesOf(given, body) } as ChangeInput<F>;
   });
 }
 
-type Entries = readonly (readonly [name: string, field: Field])[];
+type FieldEntries = readonly (readonly [name: string, field: Field])[];
 
 /** Returns the values of other fields that the given fields also set. */
-function impliedBy(entries: Entries, body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function impliedValuesOf(
+  entries: FieldEntries,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   const implied = entries.map(([name, field]) => (Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined));
   return Object.assign({}, ...implied);
 }
 
-function writableOf(fields: Fields): Entries {
+function writableFieldsOf(fields: Fields): FieldEntries {
   return Object.entries(fields).filter(([, field]) => field.mode === 'writable' || field.mode === 'writeOnly');
 }
 
-function schemaOf(entries: Entries, required: readonly string[]): JsonSchema {
+function schemaOf(entries: FieldEntries, required: readonly string[]): JsonSchema {
   const properties = entries.map(([name, field]) => [name, { ...field.inputSchema, description: field.description }]);
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties: Object.fromEntries(properties) };
 }
 
 function bodySpec<T>(
-  entries: Entries,
+  entries: FieldEntries,
   required: readonly string[],
   read: (body: Readonly<Record<string, unknown>>) => T,
 ): BodySpec<T> {
@@ -96,7 +99,7 @@ function bodySpec<T>(
     schema,
     read(body) {
       validate ??= ajv.compile(schema);
-      const errors = validate(body) ? new Map<string, FieldError>() : fieldErrors(schema, validate.errors ?? []);
+      const errors = validate(body) ? new Map<string, FieldError>() : toFieldErrors(schema, validate.errors ?? []);
       const fields = body as Readonly<Record<string, unknown>>;
       // In addition to the schema, reject texts that a database would reject or change.
       for (const [name, { inputSchema }] of entries) {
@@ -121,7 +124,7 @@ function areStorable(value: unknown): boolean {
 }
 
 /** Converts schema errors to one error for each invalid field, with the message of the field. */
-function fieldErrors(schema: JsonSchema, ajvErrors: readonly ErrorObject[]): Map<string, FieldError> {
+function toFieldErrors(schema: JsonSchema, ajvErrors: readonly ErrorObject[]): Map<string, FieldError> {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const errors = new Map<string, FieldError>();
   for (const error of ajvErrors) {

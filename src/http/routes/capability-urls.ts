@@ -6,7 +6,7 @@ import { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { RequestSlots } from '../server/request-slots.ts';
-import { conditionsOf, evaluatePreconditions } from './etag.ts';
+import { evaluatePreconditions, preconditionsOf } from './etag.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -19,14 +19,14 @@ declare module 'fastify' {
 export type CapabilityDocument = {
   readonly accountId: number;
   /** ETag of the current version. */
-  readonly tag: string;
+  readonly etag: string;
   body(view: AccountView): AsyncIterable<string | Buffer>;
 };
 
 /** Documents at capability URLs: the URL itself is the secret, and there is no key or cookie. */
 export type CapabilityUrl = {
   /** The path prefix, such as `/calendar` for `/calendar/{file}`. */
-  readonly folder: string;
+  readonly pathPrefix: string;
   readonly type: string;
   readonly fileName: string;
   /** Finds a document; undefined for any invalid URL, so that a probe cannot tell the reasons apart. */
@@ -37,14 +37,14 @@ export type CapabilityUrlPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<RateLimits, 'take'>;
-  readonly work: Pick<RequestSlots, 'beginCalendar'>;
+  readonly requestSlots: Pick<RequestSlots, 'beginCalendar'>;
 };
 
 /** Time within which a client has to read the whole document; then its connection is closed. */
 const RESPONSE_TIMEOUT_MS = 5 * 60_000;
 
 /** Response headers that forbid shared caching, framing, referrers and indexing. */
-const HEADERS = {
+const DOCUMENT_HEADERS = {
   'cache-control': 'private, no-cache',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -54,20 +54,20 @@ const HEADERS = {
 
 /** Mounts capability URLs. The log contains the route, never the secret file name. */
 export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, ports: CapabilityUrlPorts): void {
-  const { store, clock, limits, work } = ports;
-  app.get(`${url.folder}/:file`, async (request, reply) => {
+  const { store, clock, limits, requestSlots } = ports;
+  app.get(`${url.pathPrefix}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
     const document = await url.find(store.read, file, now);
     if (document === undefined) throw notFound();
     request.ownerAccountId = document.accountId;
     limits.take({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
-    reply.headers(HEADERS).header('etag', document.tag);
-    const conditions = conditionsOf(request.raw);
-    const result = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, document.tag);
+    reply.headers(DOCUMENT_HEADERS).header('etag', document.etag);
+    const conditions = preconditionsOf(request.raw);
+    const result = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, document.etag);
     if (result === 'differs') throw new Problem('precondition_failed');
     if (result === 'matched') return reply.code(304).send();
-    work.beginCalendar(request, reply, document.accountId);
+    requestSlots.beginCalendar(request, reply, document.accountId);
     reply.type(url.type).header('content-disposition', `inline; filename="${url.fileName}"`);
     // Send no Content-Length, as in the streamed GET response: 0 would mean an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));

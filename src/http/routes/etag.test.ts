@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { furnish } from '../../../test/kit/api/furnished-account.ts';
+import { createOneOfEach } from '../../../test/kit/api/furnished-account.ts';
 import { apiRoutes } from '../../../test/kit/api/routes.ts';
 import { fc } from '../../../test/kit/fast-check.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
-import type { Answer, Person } from '../../../test/kit/service/service.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
+import type { ApiResponse, ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { parseEntityTags, representationOf } from './etag.ts';
 
@@ -20,25 +20,25 @@ for (const { test, testService } of stores) {
   const EVENT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const TAG = /^"[\w-]{22}"$/;
 
-  const tagIn = ({ headers }: Answer) => headers.get('etag') ?? '';
-  const refusal = ({ status, json }: Answer) => [status, json?.code];
-  const read = (who: Person, path: string, headers: Record<string, string> = {}) =>
+  const etagIn = ({ headers }: ApiResponse) => headers.get('etag') ?? '';
+  const refusal = ({ status, json }: ApiResponse) => [status, json?.code];
+  const read = (who: ApiUser, path: string, headers: Record<string, string> = {}) =>
     carillon.call(who, 'GET', `/v2${path}`, undefined, headers);
-  const change = (who: Person, path: string, body: unknown, headers: Record<string, string>) =>
+  const change = (who: ApiUser, path: string, body: unknown, headers: Record<string, string>) =>
     carillon.call(who, 'PUT', `/v2${path}`, body, headers);
-  const remove = (who: Person, path: string, headers: Record<string, string>) =>
+  const remove = (who: ApiUser, path: string, headers: Record<string, string>) =>
     carillon.call(who, 'DELETE', `/v2${path}`, undefined, headers);
 
-  async function stage(domain: string) {
-    const owner = await carillon.account(domain);
+  async function createEvent(domain: string) {
+    const owner = await carillon.createAccount(domain);
     const { event_id } = await owner.carillon.events.create(EVENT);
     const path = `/events/${event_id}`;
-    return { owner, path, tag: tagIn(await read(owner, path)) };
+    return { owner, path, tag: etagIn(await read(owner, path)) };
   }
 
   test('X5 the responses to a creation, a change and a read of one record have the same strong ETag', async () => {
-    const owner = await carillon.account('same.test');
-    const { project_id, task_id } = await furnish(owner, carillon, targets);
+    const owner = await carillon.createAccount('same.test');
+    const { project_id, task_id } = await createOneOfEach(owner, carillon, targets);
     const resourceTypes: Readonly<Record<string, readonly [path: string, body: object, changed: object]>> = {
       event: ['/events', { ...EVENT, project_id }, { event_name: 'Other' }],
       client: ['/clients', { client_name: 'A' }, { client_name: 'B' }],
@@ -49,47 +49,47 @@ for (const { test, testService } of stores) {
     };
     for (const [resourceType, [path, body, changed]] of Object.entries(resourceTypes)) {
       const created = await carillon.call(owner, 'POST', `/v2${path}`, body);
-      assert.match(tagIn(created), TAG, resourceType);
+      assert.match(etagIn(created), TAG, resourceType);
       const [id] = Object.values(created.json.data);
       const record = `/${path.split('/')[1]}/${id}`;
-      assert.equal(tagIn(await read(owner, record)), tagIn(created), resourceType);
-      const updated = await change(owner, record, changed, { 'if-match': tagIn(created) });
+      assert.equal(etagIn(await read(owner, record)), etagIn(created), resourceType);
+      const updated = await change(owner, record, changed, { 'if-match': etagIn(created) });
       assert.equal(updated.status, 200, updated.text);
-      assert.notEqual(tagIn(updated), tagIn(created), resourceType);
-      assert.equal(tagIn(await read(owner, record)), tagIn(updated), resourceType);
-      const deleted = await remove(owner, record, { 'if-match': tagIn(updated) });
-      assert.deepEqual([deleted.status, tagIn(deleted)], [200, ''], resourceType);
+      assert.notEqual(etagIn(updated), etagIn(created), resourceType);
+      assert.equal(etagIn(await read(owner, record)), etagIn(updated), resourceType);
+      const deleted = await remove(owner, record, { 'if-match': etagIn(updated) });
+      assert.deepEqual([deleted.status, etagIn(deleted)], [200, ''], resourceType);
     }
   });
 
   test('X5 X7 the ETag of a key is computed without its secret', async () => {
-    const owner = await carillon.account('key.test');
+    const owner = await carillon.createAccount('key.test');
     const issued = await carillon.call(owner, 'POST', '/v2/keys', { label: 'new' });
-    assert.match(tagIn(issued), TAG);
+    assert.match(etagIn(issued), TAG);
     const path = `/keys/${issued.json.data.id}`;
-    assert.equal(tagIn(await read(owner, path)), tagIn(issued));
-    assert.equal((await remove(owner, path, { 'if-match': tagIn(issued) })).status, 200);
+    assert.equal(etagIn(await read(owner, path)), etagIn(issued));
+    assert.equal((await remove(owner, path, { 'if-match': etagIn(issued) })).status, 200);
   });
 
   test('X5 responses other than single records have no ETag and no preconditions', async () => {
-    const { owner } = await stage('lists.test');
+    const { owner } = await createEvent('lists.test');
     for (const path of ['/events', '/hooks', '/notifications', '/deliveries']) {
       const answer = await read(owner, path, { 'if-none-match': '*', 'if-match': '"no"' });
-      assert.deepEqual([answer.status, tagIn(answer)], [200, ''], path);
+      assert.deepEqual([answer.status, etagIn(answer)], [200, ''], path);
     }
     const hook = await carillon.call(owner, 'POST', '/v2/hooks', { target_url: targets(), event: 'new_event' });
-    assert.deepEqual([hook.status, tagIn(hook)], [201, '']);
+    assert.deepEqual([hook.status, etagIn(hook)], [201, '']);
     const tested = await carillon.call(owner, 'POST', `/v2/hooks/${hook.json.id}/test`);
-    assert.deepEqual([tested.status, tagIn(tested)], [202, '']);
-    assert.match(tagIn(await read(owner, '/user')), TAG);
-    assert.match(tagIn(await read(owner, '/company')), TAG);
+    assert.deepEqual([tested.status, etagIn(tested)], [202, '']);
+    assert.match(etagIn(await read(owner, '/user')), TAG);
+    assert.match(etagIn(await read(owner, '/company')), TAG);
   });
 
   test('X5 If-None-Match: an unchanged record is 304 without a body', async () => {
-    const { owner, path, tag } = await stage('known.test');
+    const { owner, path, tag } = await createEvent('known.test');
     for (const header of ['*', tag, `W/${tag}`, `"x", ${tag}`, `"",W/${tag} ,"y"`]) {
       const answer = await read(owner, path, { 'if-none-match': header });
-      assert.deepEqual([answer.status, answer.text, tagIn(answer)], [304, '', tag], header);
+      assert.deepEqual([answer.status, answer.text, etagIn(answer)], [304, '', tag], header);
       assert.equal(answer.headers.get('cache-control'), 'private, no-cache');
     }
     const head = await carillon.call(owner, 'HEAD', `/v2${path}`, undefined, { 'if-none-match': tag });
@@ -105,8 +105,8 @@ for (const { test, testService } of stores) {
   });
 
   test('X5 If-Match: a change of a record that has changed is 412, and nothing is written', async () => {
-    const { owner, path, tag } = await stage('stale.test');
-    const before = await everythingWritten(carillon);
+    const { owner, path, tag } = await createEvent('stale.test');
+    const before = await serializeTables(carillon);
     for (const header of ['"x"', `W/${tag}`, '"x", "y"', '""']) {
       for (const answer of [
         await change(owner, path, { event_name: 'Lost' }, { 'if-match': header }),
@@ -121,7 +121,7 @@ for (const { test, testService } of stores) {
       const answer = await change(owner, path, { event_name: 'New' }, { 'if-none-match': header });
       assert.deepEqual(refusal(answer), [412, 'precondition_failed'], `If-None-Match ${header}`);
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
 
     const changed = await change(owner, path, { event_name: 'Kept' }, { 'if-match': `"x", ${tag}` });
     assert.deepEqual([changed.status, changed.json.data.event_name], [200, 'Kept']);
@@ -132,9 +132,9 @@ for (const { test, testService } of stores) {
   });
 
   test('X5 of concurrent changes with the same ETag, exactly one succeeds', async () => {
-    const { owner, path } = await stage('race.test');
+    const { owner, path } = await createEvent('race.test');
     for (let round = 1; round <= 5; round += 1) {
-      const tag = tagIn(await read(owner, path));
+      const tag = etagIn(await read(owner, path));
       const answers = await Promise.all(
         Array.from({ length: 10 }, (_, index) =>
           change(owner, path, { event_name: `Round ${round}, ${index}` }, { 'if-match': tag }),
@@ -148,8 +148,8 @@ for (const { test, testService } of stores) {
   });
 
   test('C3 X5 a missing record is 404 with any precondition, byte for byte the same', async () => {
-    const { path, tag } = await stage('theirs.test');
-    const stranger = await carillon.account('stranger.test');
+    const { path, tag } = await createEvent('theirs.test');
+    const stranger = await carillon.createAccount('stranger.test');
     const bare = await read(stranger, path);
     assert.equal(bare.status, 404);
     for (const condition of ['if-match', 'if-none-match']) {
@@ -159,15 +159,15 @@ for (const { test, testService } of stores) {
           await change(stranger, path, { event_name: 'x' }, { [condition]: header }),
           await remove(stranger, path, { [condition]: header }),
         ]) {
-          assert.deepEqual([answer.status, answer.text, tagIn(answer)], [404, bare.text, '']);
+          assert.deepEqual([answer.status, answer.text, etagIn(answer)], [404, bare.text, '']);
         }
       }
     }
   });
 
   test('C4 X5 a malformed precondition is rejected by name, and nothing is written', async () => {
-    const { owner, path, tag } = await stage('form.test');
-    const before = await everythingWritten(carillon);
+    const { owner, path, tag } = await createEvent('form.test');
+    const before = await serializeTables(carillon);
     for (const [name, header] of ['If-Match', 'If-None-Match'].flatMap((one) =>
       ['x', tag.slice(1, -1), `*, ${tag}`, `w/${tag}`, '"a" "b"', '"a', '', ',', 'W/', `"a"${', '.repeat(30)}x`].map(
         (text) => [one, text] as const,
@@ -185,7 +185,7 @@ for (const { test, testService } of stores) {
         );
       }
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 }
 
@@ -203,9 +203,9 @@ const opaque = fc
   .string({ unit: fc.constantFrom('!', '#', 'a', 'W', '/', ',', '\\', '*', '~', '\x80', '\xff') })
   .map((text) => `"${text}"`);
 const tag = fc.record({ opaque, isWeak: fc.boolean() }, { noNullPrototype: true });
-const blanks = fc.string({ unit: fc.constantFrom(' ', '\t'), maxLength: 3 });
+const whitespace = fc.string({ unit: fc.constantFrom(' ', '\t'), maxLength: 3 });
 /** An element of the list in RFC 9110, 5.6.1: a tag or nothing, with optional whitespace around it. */
-const element = fc.tuple(blanks, fc.option(tag, { nil: undefined }), blanks);
+const element = fc.tuple(whitespace, fc.option(tag, { nil: undefined }), whitespace);
 
 test('X5 every valid list is parsed into its tags, without empty elements', () => {
   fc.assert(

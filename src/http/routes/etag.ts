@@ -8,7 +8,7 @@ import type { Route } from './route.ts';
 type EntityTags = '*' | readonly EntityTag[];
 
 /** The preconditions of a request (RFC 9110, 13.1). */
-export type Conditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
+export type Preconditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
 
 /** The strong ETag of a representation: a hash of its bytes (X5). */
 export function etagOf(text: string): string {
@@ -16,7 +16,7 @@ export function etagOf(text: string): string {
 }
 
 /** The preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed header. */
-export function conditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Conditions | undefined {
+export function preconditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Preconditions | undefined {
   const { headers } = request;
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return undefined;
   return { ifMatch: entityTagsIn(request, 'If-Match'), ifNoneMatch: entityTagsIn(request, 'If-None-Match') };
@@ -39,7 +39,7 @@ function entityTagsIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: stri
  * `matched` if If-None-Match fails (weak comparison), otherwise `holds`.
  */
 export function evaluatePreconditions(
-  { ifMatch, ifNoneMatch }: Conditions,
+  { ifMatch, ifNoneMatch }: Preconditions,
   tag: string,
 ): 'holds' | 'matched' | 'differs' {
   const isStrong = ifMatch === undefined || ifMatch === '*' || ifMatch.some((one) => !one.isWeak && one.opaque === tag);
@@ -49,29 +49,31 @@ export function evaluatePreconditions(
 }
 
 /** Throws `precondition_failed` unless the preconditions of a change hold. */
-export function requirePreconditions(conditions: Conditions, tag: string): void {
+export function requirePreconditions(conditions: Preconditions, tag: string): void {
   if (evaluatePreconditions(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
 }
 
 /** The canonical path of a route. */
-const pathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
+const canonicalPathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
 /** The GET route at the same path. The preconditions of a change apply to the response of this GET. */
 export function representationOf(route: Route, routes: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
-  return routes.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === pathOf(route));
+  return routes
+    .filter((one) => one.mode === 'read')
+    .find((one) => one.conditional && one.path === canonicalPathOf(route));
 }
 
-const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
+const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
 /**
  * Whether the responses of a route have an ETag: each represents a single record, so its ETag equals that of a GET of
  * the record.
  */
-export function isTagged(route: Route, routes: readonly Route[]): boolean {
+export function hasEtag(route: Route, routes: readonly Route[]): boolean {
   if (route.mode !== 'write') return route.conditional;
-  const record = `/${pathOf(route).split('/')[1]}/{}`;
-  const getRoute = routes.find((one) => one.mode === 'read' && one.conditional && shapeOf(one.path) === record);
-  return getRoute !== undefined && JSON.stringify(getRoute.answer) === storableSchema(route);
+  const record = `/${canonicalPathOf(route).split('/')[1]}/{}`;
+  const getRoute = routes.find((one) => one.mode === 'read' && one.conditional && pathShapeOf(one.path) === record);
+  return getRoute !== undefined && JSON.stringify(getRoute.responseSchema) === storableSchema(route);
 }
 
 /** The names of response fields that are returned only once, such as secrets. */
@@ -81,19 +83,19 @@ export function shownOnceFields(route: Route): readonly string[] {
     .map(([name]) => name);
 }
 
-type Schemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+type SchemaProperties = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-function recordProperties(route: Route): Schemas {
-  const { data } = (route.answer.properties ?? {}) as Schemas;
-  return (data?.properties ?? {}) as Schemas;
+function recordProperties(route: Route): SchemaProperties {
+  const { data } = (route.responseSchema.properties ?? {}) as SchemaProperties;
+  return (data?.properties ?? {}) as SchemaProperties;
 }
 
 /** The response schema as JSON, without the fields that are shown once. */
-function storableSchema({ answer }: Route): string {
-  const json = JSON.stringify(answer);
+function storableSchema({ responseSchema }: Route): string {
+  const json = JSON.stringify(responseSchema);
   // Return early, because few schemas have such a field and a replacer is slow.
   if (!json.includes('"x-shown-once":true')) return json;
-  return JSON.stringify(answer, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
+  return JSON.stringify(responseSchema, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 
 /**

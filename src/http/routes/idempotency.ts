@@ -7,7 +7,7 @@ import { prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { headerLines } from '../server/cors.ts';
-import type { Input, Route, RouteResult } from './route.ts';
+import type { Route, RouteInput, RouteResult } from './route.ts';
 
 /** How long the first response to a key is stored and replayed. */
 const RETENTION_MS = 24 * 3_600_000;
@@ -19,7 +19,7 @@ const DELETE_BATCH_SIZE = 500;
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
 /** The beginning of the text that is hashed to the fingerprint: route and ids. The bytes of the body follow. */
-export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
+export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: RouteInput['ids']): string {
   return `${route.method} ${route.path} ${JSON.stringify(ids)}\n`;
 }
 
@@ -32,8 +32,8 @@ export function readIdempotencyKey(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   route: Route,
   caller: Caller,
-  { ids }: Pick<Input, 'ids'>,
-  hashBehind: (prefix: string) => string = (prefix) => hash('sha256', prefix, 'base64url'),
+  { ids }: Pick<RouteInput, 'ids'>,
+  hashWithPrefix: (prefix: string) => string = (prefix) => hash('sha256', prefix, 'base64url'),
 ): IdempotentCall | undefined {
   const [idempotencyKey, ...more] = headerLines(request, 'idempotency-key');
   if (idempotencyKey === undefined) return undefined;
@@ -41,7 +41,7 @@ export function readIdempotencyKey(
     const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(fingerprintPrefix(route, ids)) };
+  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashWithPrefix(fingerprintPrefix(route, ids)) };
 }
 
 const lockNameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;
@@ -51,7 +51,7 @@ function requireSameRequest(once: IdempotentCall, fingerprint: string): void {
 }
 
 /** Idempotent calls that are running in this process. */
-export class InProgress {
+export class InProgressCalls {
   readonly #calls = new Map<string, string>();
 
   /** Runs the work; throws `idempotency_in_progress` if a call with the same key is running. */
@@ -128,7 +128,7 @@ export async function runOnce(
 ): Promise<RouteResult> {
   // Both queries are pipelined and run in this order: the lock first, so that the read sees the stored response of a
   // concurrent duplicate.
-  const [isLocked, stored] = await Promise.all([tx.tryLockAccount(lockNameOf(once)), findStoredResponse(write, once)]);
+  const [isLocked, stored] = await Promise.all([tx.tryLock(lockNameOf(once)), findStoredResponse(write, once)]);
   if (!isLocked) throw new Problem('idempotency_in_progress');
   if (stored !== undefined) return stored;
   const result = await call();
@@ -147,7 +147,7 @@ export async function runOnce(
 }
 
 /** Deletes expired responses in batches. Returns the number of rows. */
-export async function dropIdempotency(
+export async function deleteExpiredResponses(
   store: Store,
   now: number,
   isStopped: () => boolean = () => false,

@@ -9,7 +9,7 @@ const MAX_LARGE_PAGES_PER_ACCOUNT = 2;
 /** A request that waits longer for a slot is rejected with 503. */
 const SLOT_TIMEOUT_MS = 10_000;
 
-type Waiting = {
+type WaitingRequest = {
   readonly since: number;
   readonly isGone: () => boolean;
   readonly begin: () => void;
@@ -20,11 +20,11 @@ type Waiting = {
  * A semaphore for loading large pages. A large page has more than one slice and occupies megabytes until it is
  * complete. Waiting accounts are served round-robin.
  */
-export class LargePages {
+export class LargePageSlots {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #loading = new Map<number, number>();
+  readonly #loadingByAccount = new Map<number, number>();
   /** Waiting requests by account, in round-robin order. */
-  readonly #waiting = new Map<number, Waiting[]>();
+  readonly #waitingByAccount = new Map<number, WaitingRequest[]>();
   #count = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -42,41 +42,41 @@ export class LargePages {
   }
 
   #hasRoom(accountId: number): boolean {
-    return this.#count < MAX_LARGE_PAGES && (this.#loading.get(accountId) ?? 0) < MAX_LARGE_PAGES_PER_ACCOUNT;
+    return this.#count < MAX_LARGE_PAGES && (this.#loadingByAccount.get(accountId) ?? 0) < MAX_LARGE_PAGES_PER_ACCOUNT;
   }
 
   #take(accountId: number): void {
     this.#count += 1;
-    this.#loading.set(accountId, (this.#loading.get(accountId) ?? 0) + 1);
+    this.#loadingByAccount.set(accountId, (this.#loadingByAccount.get(accountId) ?? 0) + 1);
   }
 
   #release(accountId: number): void {
     this.#count -= 1;
-    const left = (this.#loading.get(accountId) ?? 0) - 1;
-    if (left > 0) this.#loading.set(accountId, left);
-    else this.#loading.delete(accountId);
+    const left = (this.#loadingByAccount.get(accountId) ?? 0) - 1;
+    if (left > 0) this.#loadingByAccount.set(accountId, left);
+    else this.#loadingByAccount.delete(accountId);
   }
 
   #wait(accountId: number, isGone: () => boolean): Promise<void> {
     const since = this.#clock.monotonic();
     return new Promise((begin, reject) => {
-      const own = this.#waiting.get(accountId) ?? [];
-      this.#waiting.set(accountId, own);
+      const own = this.#waitingByAccount.get(accountId) ?? [];
+      this.#waitingByAccount.set(accountId, own);
       own.push({ since, isGone, begin, reject });
     });
   }
 
   #beginNext(): void {
-    for (const [accountId, own] of [...this.#waiting]) {
-      const next = this.#hasRoom(accountId) ? this.#nextOf(own) : undefined;
+    for (const [accountId, own] of [...this.#waitingByAccount]) {
+      const next = this.#hasRoom(accountId) ? this.#takeNext(own) : undefined;
       if (next !== undefined) {
         this.#take(accountId);
         next.begin();
         // Move the account to the end of the round-robin order.
-        this.#waiting.delete(accountId);
-        this.#waiting.set(accountId, own);
+        this.#waitingByAccount.delete(accountId);
+        this.#waitingByAccount.set(accountId, own);
       }
-      if (own.length === 0) this.#waiting.delete(accountId);
+      if (own.length === 0) this.#waitingByAccount.delete(accountId);
     }
   }
 
@@ -84,7 +84,7 @@ export class LargePages {
    * Takes the first waiting request that has not timed out and whose client is still connected. Rejects the requests
    * before it.
    */
-  #nextOf(own: Waiting[]): Waiting | undefined {
+  #takeNext(own: WaitingRequest[]): WaitingRequest | undefined {
     const lastSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
     for (let next = own.shift(); next !== undefined; next = own.shift()) {
       if (!next.isGone() && next.since >= lastSince) return next;

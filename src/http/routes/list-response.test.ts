@@ -3,20 +3,23 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
 import { connectionBurst } from '../server/connection-burst.ts';
-import { LargePages } from './large-page-slots.ts';
-import { beginPage, MAX_PAGE_BYTES, serializePage, type WritePorts } from './list-response.ts';
-import { nextIteration, nextSlice } from './page-slices.ts';
-import type { Page, Slice } from './pagination.ts';
+import { LargePageSlots } from './large-page-slots.ts';
+import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePagePorts, serializePage } from './list-response.ts';
+import { nextIteration, waitForNextSlice } from './page-slices.ts';
+import type { Page, PageSlice } from './pagination.ts';
 
 type Row = { readonly id: number; readonly text: string };
 
 const rowsFrom = (first: number, count: number, text: string): readonly Row[] =>
   Array.from({ length: count }, (_, index) => ({ id: first + index, text }));
 
-const sliceOf = (rows: readonly Row[]): Slice<Row> => ({ rows, cursorAfter: (index) => `behind ${rows[index]?.id}` });
+const sliceOf = (rows: readonly Row[]): PageSlice<Row> => ({
+  rows,
+  cursorAfter: (index) => `behind ${rows[index]?.id}`,
+});
 
 /** Creates a page with lazy slices, and counts the slices that were loaded. */
-function read(slices: readonly (readonly Row[])[], next?: string) {
+function lazyPage(slices: readonly (readonly Row[])[], next?: string) {
   const seen = { loaded: 0, isClosed: false };
   async function* load() {
     try {
@@ -33,8 +36,8 @@ function read(slices: readonly (readonly Row[])[], next?: string) {
 
 const paging = { offset: 10, limit: 100 };
 
-async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
-  const listing = await beginPage(page, paging, (row: Row) => row);
+async function serialize(page: Page<Row>, ports: Partial<SerializePagePorts> = {}) {
+  const listing = await loadFirstSlice(page, paging, (row: Row) => row);
   const free = { enter: async () => () => undefined };
   const { body, next } = await serializePage(listing, {
     accountId: 1,
@@ -49,10 +52,10 @@ async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
 }
 
 /** Counts the iterations of the event loop until it is stopped. */
-function countTurns() {
-  const counted = { turns: 0, stop: () => clearImmediate(next) };
+function countIterations() {
+  const counted = { iterations: 0, stop: () => clearImmediate(next) };
   const count = () => {
-    counted.turns += 1;
+    counted.iterations += 1;
     next = setImmediate(count);
   };
   let next = setImmediate(count);
@@ -63,18 +66,18 @@ const MIB = 2 ** 20;
 
 test('C7 a page that fits has the requested limit', async () => {
   const rows = rowsFrom(1, 3, 'é"\u0001');
-  const { json, next } = await written({ slices: [sliceOf(rows)], total: 40, next: 'behind 3' });
+  const { json, next } = await serialize({ slices: [sliceOf(rows)], total: 40, next: 'behind 3' });
   assert.deepEqual(json, { paging: { offset: 10, limit: 100, total_records: 40 }, data: rows });
   assert.deepEqual(next, { offset: 110, limit: 100, after: 'behind 3' });
-  const last = await written({ slices: [sliceOf(rows)], total: 13 });
+  const last = await serialize({ slices: [sliceOf(rows)], total: 13 });
   assert.equal(last.next, undefined);
-  assert.deepEqual((await written({ slices: [], total: 0 })).json.data, []);
+  assert.deepEqual((await serialize({ slices: [], total: 0 })).json.data, []);
 });
 
 test('C7 a page ends before the record that does not fit, and the next one begins with it', async () => {
   const rows = rowsFrom(1, 20, '€'.repeat(MIB / 3));
-  const { page, seen } = read([rows.slice(0, 3), rows.slice(3, 6), rows.slice(6, 15), rows.slice(15)], 'behind 20');
-  const { text, json, next } = await written(page);
+  const { page, seen } = lazyPage([rows.slice(0, 3), rows.slice(3, 6), rows.slice(6, 15), rows.slice(15)], 'behind 20');
+  const { text, json, next } = await serialize(page);
   assert.ok(Buffer.byteLength(text) <= MAX_PAGE_BYTES);
   assert.deepEqual(json.data, rows.slice(0, 7));
   assert.deepEqual(json.paging, { offset: 10, limit: 7, total_records: 1_000 });
@@ -84,28 +87,28 @@ test('C7 a page ends before the record that does not fit, and the next one begin
 
 test('C7 a page ends between two slices, too', async () => {
   const rows = rowsFrom(1, 16, 'x'.repeat(MIB - 100));
-  const { page } = read([rows.slice(0, 8), rows.slice(8)]);
-  const { json, next } = await written(page);
+  const { page } = lazyPage([rows.slice(0, 8), rows.slice(8)]);
+  const { json, next } = await serialize(page);
   assert.equal(json.data.length, 8);
   assert.deepEqual(next, { offset: 18, limit: 100, after: 'behind 8' });
 });
 
 test('C7 a page has at least one record of any size', async () => {
   const huge = rowsFrom(1, 1, 'x'.repeat(MAX_PAGE_BYTES * 2));
-  const { page } = read([huge, rowsFrom(2, 3, 'small')], 'behind 4');
-  const { json, next } = await written(page);
+  const { page } = lazyPage([huge, rowsFrom(2, 3, 'small')], 'behind 4');
+  const { json, next } = await serialize(page);
   assert.deepEqual([json.data.length, json.paging.limit], [1, 1]);
   assert.deepEqual(next, { offset: 11, limit: 100, after: 'behind 1' });
-  const alone = await written(read([huge]).page);
+  const alone = await serialize(lazyPage([huge]).page);
   assert.deepEqual([alone.json.paging.limit, alone.next], [100, undefined]);
 });
 
 test('the event loop runs an iteration for every half megabyte that is serialized', async () => {
-  const { page } = read([rowsFrom(1, 60, 'x'.repeat(100_000))]);
-  const counted = countTurns();
-  await written(page);
+  const { page } = lazyPage([rowsFrom(1, 60, 'x'.repeat(100_000))]);
+  const counted = countIterations();
+  await serialize(page);
   counted.stop();
-  assert.ok(counted.turns >= 10, `${counted.turns} turns`);
+  assert.ok(counted.iterations >= 10, `${counted.iterations} turns`);
 });
 
 test('a page waits for a slot before it loads more than a megabyte, and releases it', async () => {
@@ -119,15 +122,15 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
       return () => void gone.push('left');
     },
   };
-  const small = read([rowsFrom(1, 3, 'small'), rowsFrom(4, 3, 'small')]);
-  await written(small.page, { largePages });
+  const small = lazyPage([rowsFrom(1, 3, 'small'), rowsFrom(4, 3, 'small')]);
+  await serialize(small.page, { largePages });
   assert.deepEqual(asked, []);
-  const known = read([rowsFrom(1, 1, 'small')]);
-  const waiting = written({ ...known.page, isLarge: true }, { largePages, accountId: 3 });
-  const large = read([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB)), rowsFrom(3, 1, 'x')]);
-  const writing = written(large.page, { largePages, accountId: 7 });
-  const counted = countTurns();
-  while (asked.length < 2 || counted.turns < 3) await new Promise((resolve) => setImmediate(resolve));
+  const known = lazyPage([rowsFrom(1, 1, 'small')]);
+  const waiting = serialize({ ...known.page, isLarge: true }, { largePages, accountId: 3 });
+  const large = lazyPage([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB)), rowsFrom(3, 1, 'x')]);
+  const writing = serialize(large.page, { largePages, accountId: 7 });
+  const counted = countIterations();
+  while (asked.length < 2 || counted.iterations < 3) await new Promise((resolve) => setImmediate(resolve));
   counted.stop();
   assert.deepEqual([large.seen.loaded, known.seen.loaded], [1, 0], 'what is known to be large loads nothing');
   slot.resolve();
@@ -149,13 +152,13 @@ test('the slot is released when a slice cannot be loaded', async () => {
     yield sliceOf(rowsFrom(1, 1, 'x'.repeat(MIB)));
     throw new Error('the database is away');
   }
-  await assert.rejects(written({ slices: failing(), total: 9 }, { largePages }), /is away/);
+  await assert.rejects(serialize({ slices: failing(), total: 9 }, { largePages }), /is away/);
   assert.deepEqual(gone, ['left']);
 });
 
 test('a page whose client has disconnected is not loaded further', async () => {
-  const { page, seen } = read([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
-  await written(page, { isGone: () => true });
+  const { page, seen } = lazyPage([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
+  await serialize(page, { isGone: () => true });
   assert.deepEqual(seen, { loaded: 1, isClosed: true });
 });
 
@@ -168,11 +171,11 @@ test('a large page is not loaded for a caller with too many unread bytes, before
       return () => void gone.push('left');
     },
   };
-  const { page, seen } = read([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB))]);
+  const { page, seen } = lazyPage([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB))]);
   const refuse = () => {
     throw new Error('no room');
   };
-  await assert.rejects(written(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
+  await assert.rejects(serialize(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
   assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);
 });
 
@@ -180,7 +183,7 @@ test('an event-loop iteration runs one slice, in order of request', async () => 
   const made: string[] = [];
   const respond = async (name: string) => {
     for (const part of [1, 2, 3]) {
-      await nextSlice();
+      await waitForNextSlice();
       made.push(`${name}${part}`);
     }
   };
@@ -197,7 +200,7 @@ test('an event-loop iteration runs one slice, in order of request', async () => 
     steps.every((step) => step <= 1),
     String(steps),
   );
-  await nextSlice();
+  await waitForNextSlice();
   assert.equal(made.length, 6);
 });
 
@@ -211,9 +214,9 @@ test('several iterations pass between two slices, because each accepts only one 
     }
   };
   const counting = count();
-  await nextSlice();
+  await waitForNextSlice();
   const before = iterations;
-  for (let slice = 0; slice < 4; slice += 1) await nextSlice();
+  for (let slice = 0; slice < 4; slice += 1) await waitForNextSlice();
   isOver = true;
   await counting;
   assert.ok(iterations - before >= 28, `${iterations - before} iterations for 4 slices`);
@@ -221,7 +224,7 @@ test('several iterations pass between two slices, because each accepts only one 
 
 test('a slice waits while connections are being accepted, and one that waited too long runs alone', async () => {
   const made: number[] = [];
-  const slices = [1, 2, 3].map((slice) => nextSlice().then(() => made.push(slice)));
+  const slices = [1, 2, 3].map((slice) => waitForNextSlice().then(() => made.push(slice)));
   const startedAt = performance.now();
   const counts: number[] = [];
   while (made.length < 3) {
@@ -235,9 +238,9 @@ test('a slice waits while connections are being accepted, and one that waited to
 });
 
 /** Creates slots for large pages, and records the order in which requests get one. */
-function slots() {
+function openSlots() {
   const clock = testClock();
-  const pages = new LargePages(clock);
+  const pages = new LargePageSlots(clock);
   const began: string[] = [];
   const failed: string[] = [];
   const leaving = new Map<string, () => void>();
@@ -260,7 +263,7 @@ function slots() {
 }
 
 test('four large pages are loaded concurrently, at most two of one account', async () => {
-  const { began, enter, leave } = slots();
+  const { began, enter, leave } = openSlots();
   for (const name of ['a1', 'a2', 'a3']) void enter(name, 1);
   for (const name of ['b1', 'b2', 'b3']) void enter(name, 2);
   void enter('c1', 3);
@@ -274,7 +277,7 @@ test('four large pages are loaded concurrently, at most two of one account', asy
 });
 
 test('accounts are served round-robin, regardless of how many pages each requests', async () => {
-  const { began, enter, leave } = slots();
+  const { began, enter, leave } = openSlots();
   for (let index = 1; index <= 6; index += 1) void enter(`a${index}`, 1);
   void enter('x1', 8);
   void enter('x2', 9);
@@ -290,7 +293,7 @@ test('accounts are served round-robin, regardless of how many pages each request
 });
 
 test('a page that has waited for more than ten seconds is rejected, and so is one whose client has disconnected', async () => {
-  const { clock, began, failed, gone, enter, leave } = slots();
+  const { clock, began, failed, gone, enter, leave } = openSlots();
   for (const name of ['a1', 'a2', 'late', 'gone', 'next']) {
     void enter(name, 1);
     if (name === 'late') await clock.advance(10_001);

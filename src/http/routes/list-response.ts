@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { LargePages } from './large-page-slots.ts';
-import { isLoaded, nextSlice, slicesOf } from './page-slices.ts';
-import type { Page, Paging, Slice } from './pagination.ts';
+import type { LargePageSlots } from './large-page-slots.ts';
+import { areSlicesLoaded, slicesOf, waitForNextSlice } from './page-slices.ts';
+import type { Page, PageRequest, PageSlice } from './pagination.ts';
 
 /** Maximum size of a page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
@@ -13,27 +13,27 @@ const MAX_ENVELOPE_BYTES = 256;
 const MAX_ITERATION_BYTES = 512 * 1024;
 
 /** A page with more bytes than this waits for a slot before it loads another slice. */
-const LARGE_BYTES = 1024 * 1024;
+const LARGE_PAGE_BYTES = 1024 * 1024;
 
 /** Maximum number of records that are serialized in the same event-loop iteration in which their slice was loaded. */
-const MAX_PROMPT_ROWS = 100;
+const MAX_IMMEDIATE_ROWS = 100;
 
 /** A page of which only the first slice is loaded, or nothing if the page is large. */
 export type PendingPage = {
   readonly page: Page<object>;
-  readonly paging: Paging;
+  readonly paging: PageRequest;
   readonly present: (row: object) => unknown;
-  readonly first: IteratorResult<Slice<object>, unknown> | undefined;
-  readonly rest: AsyncGenerator<Slice<object>, unknown>;
+  readonly first: IteratorResult<PageSlice<object>, unknown> | undefined;
+  readonly rest: AsyncGenerator<PageSlice<object>, unknown>;
 };
 
 /** A serialized page, and the paging parameters of the next page, if there is one. */
-export type WrittenPage = { readonly body: string | Buffer; readonly next: Paging | undefined };
+export type SerializedPage = { readonly body: string | Buffer; readonly next: PageRequest | undefined };
 
 /** Loads the first slice of a page, unless the page is large. Most pages have no other slice. */
-export async function beginPage<Row extends object>(
+export async function loadFirstSlice<Row extends object>(
   page: Page<Row>,
-  paging: Paging,
+  paging: PageRequest,
   present: (row: Row) => unknown,
 ): Promise<PendingPage> {
   const rest = slicesOf(page);
@@ -41,9 +41,9 @@ export async function beginPage<Row extends object>(
   return { page, paging, present: present as PendingPage['present'], first, rest };
 }
 
-export type WritePorts = {
+export type SerializePagePorts = {
   readonly accountId: number;
-  readonly largePages: Pick<LargePages, 'enter'>;
+  readonly largePages: Pick<LargePageSlots, 'enter'>;
   /** Whether the client has disconnected or the request was answered. */
   readonly isGone: () => boolean;
   /** Whether the caller's unread responses leave room for another page. */
@@ -56,7 +56,7 @@ export type WritePorts = {
  * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`.
  * Its `limit` is then the number of its records, and the next page begins after the last of them.
  */
-export async function serializePage(listing: PendingPage, ports: WritePorts): Promise<WrittenPage> {
+export async function serializePage(listing: PendingPage, ports: SerializePagePorts): Promise<SerializedPage> {
   const { page, paging, present, rest } = listing;
   const { accountId, largePages, isGone, hasRoom, mustHaveRoom } = ports;
   const writer = new PageWriter();
@@ -68,11 +68,11 @@ export async function serializePage(listing: PendingPage, ports: WritePorts): Pr
       mustHaveRoom();
     }
     for (let read = listing.first ?? (await rest.next()); read.done !== true; read = await rest.next()) {
-      if (writer.count > 0 || read.value.rows.length > MAX_PROMPT_ROWS) await nextSlice();
+      if (writer.count > 0 || read.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
       await writer.add(read.value, present);
       if (writer.isFull || isGone()) break;
-      if (writer.bytes <= LARGE_BYTES) continue;
-      if (!isLoaded(page.slices)) leave ??= await enter();
+      if (writer.bytes <= LARGE_PAGE_BYTES) continue;
+      if (!areSlicesLoaded(page.slices)) leave ??= await enter();
       mustHaveRoom();
     }
   } finally {
@@ -93,23 +93,23 @@ export async function serializePage(listing: PendingPage, ports: WritePorts): Pr
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { body, next }: WrittenPage,
-  list: string,
+  { body, next }: SerializedPage,
+  listUrl: string,
 ): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  if (next !== undefined) reply.header('link', `<${linkTo(request, list, next)}>; rel="next"`);
+  if (next !== undefined) reply.header('link', `<${nextPageUrl(request, listUrl, next)}>; rel="next"`);
   return reply.code(200).type('application/json; charset=utf-8').send(body);
 }
 
 /** Returns the URL of the next page (C7). The URL of a list needs no ids, because no list has an id in its path. */
-function linkTo(request: FastifyRequest, list: string, { offset, limit, after = '' }: Paging): string {
+function nextPageUrl(request: FastifyRequest, listUrl: string, { offset, limit, after = '' }: PageRequest): string {
   const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('offset', String(offset));
   parameters.set('limit', String(limit));
   parameters.set('after', after);
-  return `${list}?${parameters}`;
+  return `${listUrl}?${parameters}`;
 }
 
 /** Collects serialized records up to MAX_PAGE_BYTES. */
@@ -122,14 +122,14 @@ class PageWriter {
   #texts: string[] = [];
   #textBytes = 0;
   readonly #written: Buffer[] = [];
-  #last: { readonly slice: Slice<object>; readonly index: number } | undefined;
+  #lastRecord: { readonly slice: PageSlice<object>; readonly index: number } | undefined;
 
   /** The cursor of the last record, after which the next page begins. */
   get cursor(): string | undefined {
-    return this.#last?.slice.cursorAfter(this.#last.index);
+    return this.#lastRecord?.slice.cursorAfter(this.#lastRecord.index);
   }
 
-  async add(slice: Slice<object>, present: PendingPage['present']): Promise<void> {
+  async add(slice: PageSlice<object>, present: PendingPage['present']): Promise<void> {
     for (const [index, row] of slice.rows.entries()) {
       const text = JSON.stringify(present(row));
       const bytes = Buffer.byteLength(text) + 1;
@@ -139,10 +139,10 @@ class PageWriter {
       this.#textBytes += bytes;
       this.bytes += bytes;
       this.count += 1;
-      this.#last = { slice, index };
+      this.#lastRecord = { slice, index };
       if (this.#textBytes < MAX_ITERATION_BYTES) continue;
       this.#flush();
-      await nextSlice();
+      await waitForNextSlice();
     }
   }
 

@@ -5,21 +5,21 @@ import { notFound, Problem } from '../../problems.ts';
 import { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { requirePermission } from '../auth/authenticate.ts';
-import { type Budget, budgetOf, type RateLimits } from '../auth/rate-limits.ts';
+import { budgetOf, type RateBudget, type RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
-import type { Bodies, Body } from '../body/read-body.ts';
+import type { BodyReader, ParsedBody } from '../body/read-body.ts';
 import { type FollowPorts, respondWithFeed } from '../feed/follow-route.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
 import { parseId } from '../fields/field.ts';
-import { ownerOf, type RequestSlots } from '../server/request-slots.ts';
-import { MIN_LARGE_BYTES } from '../server/response-sizes.ts';
+import { quotaOwnerOf, type RequestSlots } from '../server/request-slots.ts';
+import { MIN_LARGE_RESPONSE_BYTES } from '../server/response-sizes.ts';
 import {
-  type Conditions,
-  conditionsOf,
   etagOf,
   evaluatePreconditions,
-  isTagged,
+  hasEtag,
   omitFields,
+  type Preconditions,
+  preconditionsOf,
   representationOf,
   requirePreconditions,
   shownOnceFields,
@@ -28,14 +28,14 @@ import {
   findStoredResponse,
   fingerprintPrefix,
   type IdempotentCall,
-  InProgress,
+  InProgressCalls,
   readIdempotencyKey,
   runOnce,
 } from './idempotency.ts';
-import { LargePages } from './large-page-slots.ts';
+import { LargePageSlots } from './large-page-slots.ts';
 import { sendPage, serializePage } from './list-response.ts';
 import type { RawQuery } from './query-parameters.ts';
-import { type Input, idNames, type Route, type RouteResult } from './route.ts';
+import { idNames, type Route, type RouteInput, type RouteResult } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -47,7 +47,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The permission that the route requires. */
     permission?: Permission | undefined;
-    budget?: Budget;
+    budget?: RateBudget;
   }
 }
 
@@ -55,14 +55,14 @@ export type MountPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly baseUrl: () => string;
-  readonly followers: FeedWaiters;
+  readonly feedWaiters: FeedWaiters;
   readonly limits: Pick<RateLimits, 'take'>;
-  readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
-  readonly work: RequestSlots;
+  readonly bodies: Pick<BodyReader, 'read' | 'readLong'>;
+  readonly requestSlots: RequestSlots;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Reports an internal error after the response has started. */
-  readonly failed: (request: FastifyRequest, error: unknown) => void;
+  readonly reportError: (request: FastifyRequest, error: unknown) => void;
 };
 
 /** A route, with properties that are derived once from all routes. */
@@ -78,7 +78,7 @@ type CompiledRoute = {
 type RequestOptions = {
   /** The caller's address, for the audit log. */
   readonly source: string;
-  readonly conditions: Conditions | undefined;
+  readonly conditions: Preconditions | undefined;
   readonly once: IdempotentCall | undefined;
   /** Whether the caller's unread responses leave room for a response as large as the last one of this route. */
   readonly hasRoom: () => boolean;
@@ -89,8 +89,8 @@ type RequestOptions = {
 };
 
 /** Mounts the routes of a group. Unauthenticated requests get 401, for unknown paths too (C1). */
-export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts): void {
-  const { rows: routes } = group;
+export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: MountPorts): void {
+  const { routes } = group;
   app.register(
     async (scope) => {
       const authorizeRequest = (caller: Caller, request: FastifyRequest, reply: FastifyReply): void => {
@@ -108,7 +108,7 @@ export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts
         reply.headers(group.headers);
         const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {
-          const end = ports.work.beginLookup(request, reply);
+          const end = ports.requestSlots.beginLookup(request, reply);
           caller
             .finally(end)
             .then((found) => authorizeRequest(found, request, reply))
@@ -121,8 +121,8 @@ export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts
       scope.setNotFoundHandler(() => {
         throw notFound();
       });
-      const inProgress = new InProgress();
-      const largePages = new LargePages(ports.clock);
+      const inProgress = new InProgressCalls();
+      const largePages = new LargePageSlots(ports.clock);
       for (const route of routes) {
         addRoute(scope, compileRoute(route, routes), group, ports, inProgress, largePages);
       }
@@ -135,7 +135,7 @@ function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
   return {
     route,
     representation: representationOf(route, routes),
-    isTagged: isTagged(route, routes),
+    isTagged: hasEtag(route, routes),
     shownOnce: shownOnceFields(route),
   };
 }
@@ -145,29 +145,34 @@ function addRoute(
   compiled: CompiledRoute,
   group: RouteGroup,
   ports: MountPorts,
-  inProgress: InProgress,
-  largePages: LargePages,
+  inProgress: InProgressCalls,
+  largePages: LargePageSlots,
 ): void {
   const { route } = compiled;
   const names = idNames(route.path);
-  const respond = async (request: FastifyRequest, reply: FastifyReply, input: Input, body: Body | undefined) => {
+  const respond = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    input: RouteInput,
+    body: ParsedBody | undefined,
+  ) => {
     const caller = requireCaller(request, group);
-    ports.work.begin(request, reply, caller);
+    ports.requestSlots.begin(request, reply, caller);
     if (route.mode === 'follow') {
       return respondWithFeed(request, reply, caller, input, followPorts(request, reply, route, group, ports));
     }
     const options: RequestOptions = {
       source: request.ip,
-      conditions: route.conditional ? conditionsOf(request.raw) : undefined,
+      conditions: route.conditional ? preconditionsOf(request.raw) : undefined,
       // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
       once:
         route.method === 'POST' && caller.keyId !== 0
           ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
           : undefined,
-      ...roomFor(request, route, caller, ports.work),
+      ...roomChecksFor(request, route, caller, ports.requestSlots),
     };
-    if (route.mode === 'steps') ports.work.leave(reply);
-    const result = await run(compiled, caller, input, options, group, ports, inProgress);
+    if (route.mode === 'steps') ports.requestSlots.leave(reply);
+    const result = await runRequest(compiled, caller, input, options, group, ports, inProgress);
     if (result.listing !== undefined) {
       const isGone = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
@@ -175,8 +180,8 @@ function addRoute(
       options.beforeSending(page.body.length);
       return sendPage(request, reply, page, ports.baseUrl() + group.prefix + route.path);
     }
-    send(reply, compiled, options, result, ports.baseUrl() + group.prefix);
-    if (isFetch(route, request, reply)) group.onFetched?.(caller, route.path, input.ids);
+    sendResult(reply, compiled, options, result, ports.baseUrl() + group.prefix);
+    if (isRecordFetched(route, request, reply)) group.onFetched?.(caller, route.path, input.ids);
     return reply;
   };
   scope.route({
@@ -185,11 +190,11 @@ function addRoute(
     config: { permission: route.permission, budget: budgetOf(route) },
     // Check the ids before the body is read: a malformed id is 404 (C4).
     onRequest: (request, _reply, done) => {
-      idsOf(names, request);
+      parseIds(names, request);
       done();
     },
     handler: async (request, reply) => {
-      const ids = idsOf(names, request);
+      const ids = parseIds(names, request);
       const query = request.query as RawQuery;
       if (route.method === 'GET') return respond(request, reply, { ids, query, body: undefined }, undefined);
       const body = await readBody(request, reply, route, ids, requireCaller(request, group), ports);
@@ -204,37 +209,37 @@ function readBody(
   request: FastifyRequest,
   reply: FastifyReply,
   route: Route,
-  ids: Input['ids'],
+  ids: RouteInput['ids'],
   caller: Caller,
   { bodies }: MountPorts,
-): Promise<Body | undefined> | undefined {
-  const sender = { owner: ownerOf(caller), isKnown: true };
+): Promise<ParsedBody | undefined> | undefined {
+  const sender = { owner: quotaOwnerOf(caller), isKnown: true };
   if (route.longField === undefined) return bodies.read(request, reply, sender);
   return bodies.readLong(request, reply, sender, route.longField, fingerprintPrefix(route, ids));
 }
 
-function roomFor(
+function roomChecksFor(
   request: FastifyRequest,
   { path }: Route,
   caller: Caller,
   work: RequestSlots,
 ): Pick<RequestOptions, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
   const { sizes } = work;
-  const owner = ownerOf(caller);
-  const expected = () => sizes.expected(caller.userId, path);
+  const owner = quotaOwnerOf(caller);
+  const expected = () => sizes.expectedBytes(caller.userId, path);
   const mustHaveRoom = (bytes: number) => work.mustHaveRoom(request, owner, bytes);
   return {
-    hasRoom: () => work.hasRoomToRead(owner, expected()),
+    hasRoom: () => work.hasRoomForResponse(owner, expected()),
     mustHaveRoom: () => mustHaveRoom(expected()),
     beforeSending(bytes) {
-      sizes.note(caller.userId, path, bytes);
-      if (bytes >= MIN_LARGE_BYTES) mustHaveRoom(bytes);
+      sizes.record(caller.userId, path, bytes);
+      if (bytes >= MIN_LARGE_RESPONSE_BYTES) mustHaveRoom(bytes);
     },
   };
 }
 
 /** Whether the response to a GET of a single record was 200 or 304. */
-function isFetch(route: Route, request: FastifyRequest, reply: FastifyReply): boolean {
+function isRecordFetched(route: Route, request: FastifyRequest, reply: FastifyReply): boolean {
   return (
     route.mode === 'read' && route.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode)
   );
@@ -253,7 +258,7 @@ function followPorts(
 ): FollowPorts {
   return {
     row: route,
-    followers: ports.followers,
+    feedWaiters: ports.feedWaiters,
     clock: ports.clock,
     viewOf: (caller) => viewOf(caller, ports),
     async reauthenticate() {
@@ -261,19 +266,19 @@ function followPorts(
       requirePermission(caller, route.permission);
       return caller;
     },
-    excludeFromConcurrency: () => ports.work.leave(reply),
-    failed: (error) => ports.failed(request, error),
+    excludeFromConcurrency: () => ports.requestSlots.leave(reply),
+    reportError: (error) => ports.reportError(request, error),
   };
 }
 
-async function run(
+async function runRequest(
   compiled: CompiledRoute,
   caller: Caller,
-  input: Input,
+  input: RouteInput,
   options: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
-  inProgress: InProgress,
+  inProgress: InProgressCalls,
 ): Promise<RouteResult> {
   const { route } = compiled;
   if (route.mode === 'follow') throw new Error('a feed route is handled by respondWithFeed');
@@ -289,17 +294,17 @@ async function run(
   const change = () =>
     route.mode === 'steps'
       ? runInSteps(route, caller, input, options, group, ports)
-      : write(compiled, route, caller, input, options, group, ports);
+      : runInTransaction(compiled, route, caller, input, options, group, ports);
   if (once === undefined) return change();
   // Replay a stored response without running the route (X4).
   return inProgress.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
 }
 
-async function write(
+async function runInTransaction(
   { representation, shownOnce }: CompiledRoute,
   route: Extract<Route, { mode: 'write' }>,
   caller: Caller,
-  input: Input,
+  input: RouteInput,
   { source, conditions, once }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
@@ -331,14 +336,14 @@ async function write(
     if (result.status === 'rejected') throw result.reason;
     return result.value;
   };
-  return store.write(work, { accountId, how: route.lockMode });
+  return store.write(work, { accountId, lockMode: route.lockMode });
 }
 
 /** Runs a write in several transactions. Each re-checks the permission; the response is stored in the last one. */
 async function runInSteps(
   route: Extract<Route, { mode: 'steps' }>,
   caller: Caller,
-  input: Input,
+  input: RouteInput,
   { source, once }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
@@ -354,7 +359,7 @@ async function runInSteps(
         if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
         return work(write, tx);
       },
-      { accountId, how: 'exclusive' },
+      { accountId, lockMode: 'exclusive' },
     );
   };
   const result = await route.run({ view: viewOf(caller, ports), write: inTransaction }, caller, input);
@@ -371,7 +376,7 @@ async function runInSteps(
   );
 }
 
-function send(
+function sendResult(
   reply: FastifyReply,
   { route, isTagged, shownOnce }: CompiledRoute,
   { conditions, beforeSending }: RequestOptions,
@@ -395,7 +400,7 @@ function send(
     }
   }
   // Encode a long text here, so that only its bytes stay in memory until the client has read them.
-  const bytes = text.length < MIN_LARGE_BYTES ? text : Buffer.from(text);
+  const bytes = text.length < MIN_LARGE_RESPONSE_BYTES ? text : Buffer.from(text);
   beforeSending(bytes.length);
   return reply
     .code(result.repeats ?? route.status)
@@ -403,7 +408,7 @@ function send(
     .send(bytes);
 }
 
-function idsOf(names: readonly string[], request: FastifyRequest): Record<string, number> {
+function parseIds(names: readonly string[], request: FastifyRequest): Record<string, number> {
   const ids: Record<string, number> = {};
   for (const name of names) {
     const id = parseId((request.params as Record<string, unknown>)[name]);

@@ -1,12 +1,12 @@
 import { type ProblemCode, problems } from '../../problems.ts';
 import { EVENT_STREAM } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
-import { isTagged } from './etag.ts';
-import { type SchemaNames, Schemas, schemaNames } from './openapi-schemas.ts';
+import { hasEtag } from './etag.ts';
+import { SchemaCollector, type SchemaNames, schemaNames } from './openapi-schemas.ts';
 import { idNames, type Route } from './route.ts';
 
 /** The problems that any authenticated route can return. */
-const everywhere: readonly ProblemCode[] = [
+const problemsOfEveryRoute: readonly ProblemCode[] = [
   'unauthorized',
   'not_found',
   'malformed_request',
@@ -21,7 +21,7 @@ const everywhere: readonly ProblemCode[] = [
 
 /** The problems that a route can return. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
-  const own: ProblemCode[] = [...everywhere, ...route.problems];
+  const own: ProblemCode[] = [...problemsOfEveryRoute, ...route.problems];
   if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps') own.push('not_permitted');
   const hasHeaders = headersOf(route).length > 0;
   if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasHeaders) own.push('invalid_input');
@@ -31,39 +31,39 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
   return [...new Set(own)];
 }
 
-type Header = {
+type HeaderParameter = {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonSchema;
   readonly required?: boolean;
 };
 
-const TAGS: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
+const ETAG_SCHEMA: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
 
-const idempotencyKey: Header = {
+const idempotencyKey: HeaderParameter = {
   name: 'Idempotency-Key',
   description:
     'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
-const ifMatch: Header = {
+const ifMatch: HeaderParameter = {
   name: 'If-Match',
   description: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
-  schema: TAGS,
+  schema: ETAG_SCHEMA,
 };
-const ifNoneMatch: Header = {
+const ifNoneMatch: HeaderParameter = {
   name: 'If-None-Match',
   description: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
-  schema: TAGS,
+  schema: ETAG_SCHEMA,
 };
-const lastEventId: Header = {
+const lastEventId: HeaderParameter = {
   name: 'Last-Event-ID',
   description: 'In a stream, the cursor to continue after; takes precedence over `after`.',
   schema: { type: 'string', pattern: '^\\d{1,16}$' },
 };
 
 /** The headers that a route reads, except those that all routes read. */
-export function headersOf(route: Route): readonly Header[] {
+export function headersOf(route: Route): readonly HeaderParameter[] {
   if (route.mode === 'follow') return [lastEventId];
   if (route.method === 'POST') return [idempotencyKey];
   return route.conditional ? [ifMatch, ifNoneMatch] : [];
@@ -75,7 +75,7 @@ export type Webhook = {
   readonly summary: string;
   readonly description: string;
   readonly tag: string;
-  readonly headers: readonly Header[];
+  readonly headers: readonly HeaderParameter[];
   readonly body: JsonSchema;
   /** Meaning of the target's response, by status. */
   readonly responses: Readonly<Record<string, string>>;
@@ -84,25 +84,28 @@ export type Webhook = {
 type DocumentContext = {
   readonly routes: readonly Route[];
   readonly names: SchemaNames;
-  readonly schemas: Schemas;
+  readonly schemas: SchemaCollector;
 };
 
 /** The OpenAPI 3.1 document of the API, derived from its routes (X6). */
-export function openapi(
+export function createOpenApiDocument(
   routes: readonly Route[],
   baseUrl: string,
   version: string,
   webhooks: Readonly<Record<string, Webhook>> = {},
 ): Record<string, unknown> {
   const names = schemaNames(routes);
-  const described = { routes, names, schemas: new Schemas(names.records) };
-  described.schemas.named('Problem', problemSchema);
+  const context = { routes, names, schemas: new SchemaCollector(names.records) };
+  context.schemas.addNamed('Problem', problemSchema);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     const path = documentedPath(route, routes);
-    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [route.method.toLowerCase()]: operation(route, path, described) };
+    paths[`/v2${path}`] = {
+      ...paths[`/v2${path}`],
+      [route.method.toLowerCase()]: describeOperation(route, path, context),
+    };
   }
-  const sent = Object.entries(webhooks).map(([name, one]) => [name, { post: notification(one, described.schemas) }]);
+  const sent = Object.entries(webhooks).map(([name, one]) => [name, { post: describeWebhook(one, context.schemas) }]);
   return {
     openapi: '3.1.0',
     info: {
@@ -123,7 +126,7 @@ export function openapi(
         key: { type: 'apiKey', in: 'header', name: 'key', description: 'The API key.' },
         domain: { type: 'apiKey', in: 'header', name: 'domain', description: "The account's host name." },
       },
-      schemas: described.schemas.all,
+      schemas: context.schemas.all,
     },
   };
 }
@@ -157,29 +160,33 @@ const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
  * routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`), the id is documented as `id`.
  */
 function documentedPath(route: Route, routes: readonly Route[]): string {
-  const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
-  const sameShape = routes.filter(({ path }) => shapeOf(path) === shapeOf(route.path));
+  const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
+  const sameShape = routes.filter(({ path }) => pathShapeOf(path) === pathShapeOf(route.path));
   return sameShape.every(({ path }) => path === route.path) ? route.path : route.path.replace(/\{\w+\}/g, '{id}');
 }
 
-function operation(route: Route, path: string, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
+function describeOperation(
+  route: Route,
+  path: string,
+  { routes, names, schemas }: DocumentContext,
+): Record<string, unknown> {
   const originalNames = idNames(route.path);
   const ids = idNames(path).map((name, index) => ({
     name,
     in: 'path',
     required: true,
     description: `A ${originalNames[index]}.`,
-    schema: schemas.of({ type: 'string', pattern: '^\\d+$' }),
+    schema: schemas.toPortable({ type: 'string', pattern: '^\\d+$' }),
   }));
   const query = Object.entries(route.parameters).map(([name, parameter]) => ({
     name,
     in: 'query',
     required: false,
     description: parameter.description,
-    schema: schemas.of(parameter.schema),
+    schema: schemas.toPortable(parameter.schema),
   }));
   const body =
-    route.body === undefined ? {} : { requestBody: requestBody(schemas.named(names.body(route), route.body)) };
+    route.body === undefined ? {} : { requestBody: requestBody(schemas.addNamed(names.body(route), route.body)) };
   return {
     operationId: names.operationId(route),
     summary: route.description,
@@ -188,9 +195,9 @@ function operation(route: Route, path: string, { routes, names, schemas }: Docum
     parameters: [...ids, ...query, ...headersOf(route).map(headerParameter)],
     ...body,
     responses: {
-      [route.status]: success(route, { routes, names, schemas }),
-      ...notModified(route),
-      ...failures(route),
+      [route.status]: successResponse(route, { routes, names, schemas }),
+      ...notModifiedResponse(route),
+      ...problemResponses(route),
     },
     ...(route.permission === undefined ? {} : { 'x-permission': route.permission }),
     ...(route.records.length === 0 ? {} : { 'x-records': route.records }),
@@ -203,7 +210,7 @@ function descriptionOf({ description, permission, records }: Route): string {
   return [description, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
 }
 
-const headerParameter = ({ name, description, schema, required = false }: Header) => ({
+const headerParameter = ({ name, description, schema, required = false }: HeaderParameter) => ({
   name,
   in: 'header',
   required,
@@ -213,7 +220,7 @@ const headerParameter = ({ name, description, schema, required = false }: Header
 
 const requestBody = (schema: JsonSchema) => ({ required: true, content: { 'application/json': { schema } } });
 
-function notification(webhook: Webhook, schemas: Schemas): Record<string, unknown> {
+function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<string, unknown> {
   const { operationId, summary, description, tag, headers, body, responses } = webhook;
   return {
     operationId,
@@ -223,12 +230,12 @@ function notification(webhook: Webhook, schemas: Schemas): Record<string, unknow
     // A webhook has no API key, because the service calls the target.
     security: [],
     parameters: headers.map(headerParameter),
-    requestBody: requestBody(schemas.of(body)),
+    requestBody: requestBody(schemas.toPortable(body)),
     responses: Object.fromEntries(Object.entries(responses).map(([status, description]) => [status, { description }])),
   };
 }
 
-const etag = { schema: TAGS, description: 'The strong ETag of the record in the response.' };
+const etag = { schema: ETAG_SCHEMA, description: 'The strong ETag of the record in the response.' };
 
 const rateLimit = {
   RateLimit: {
@@ -242,10 +249,10 @@ const rateLimit = {
   },
 };
 
-function success(route: Route, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
+function successResponse(route: Route, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
   const headers = {
     ...(route.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
-    ...(isTagged(route, routes) ? { ETag: etag } : {}),
+    ...(hasEtag(route, routes) ? { ETag: etag } : {}),
     ...(route.problems.includes('rate_limited') ? rateLimit : {}),
     ...(route.method === 'POST'
       ? {
@@ -266,19 +273,19 @@ function success(route: Route, { routes, names, schemas }: DocumentContext): Rec
       : {}),
   };
   const content = {
-    'application/json': { schema: schemas.named(names.answer(route), route.answer) },
+    'application/json': { schema: schemas.addNamed(names.response(route), route.responseSchema) },
     ...(route.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
   };
   return { description: route.description, headers, content };
 }
 
 /** The 304 response of a conditional read. */
-function notModified(route: Route): Record<string, unknown> {
+function notModifiedResponse(route: Route): Record<string, unknown> {
   if (!route.conditional || route.mode !== 'read') return {};
   return { 304: { description: 'The record has the ETag in If-None-Match.', headers: { ETag: etag } } };
 }
 
-function failures(route: Route): Record<string, unknown> {
+function problemResponses(route: Route): Record<string, unknown> {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(route)) {
     const { status } = problems[code];

@@ -1,5 +1,5 @@
 import { connectionBurst } from '../server/connection-burst.ts';
-import type { Page, Slice, Slices } from './pagination.ts';
+import type { Page, PageSlice, PageSlices } from './pagination.ts';
 
 /** Maximum bytes of the long texts of one slice. A single record may have more bytes. */
 export const MAX_SLICE_BYTES = 512 * 1024;
@@ -12,7 +12,7 @@ export function nextIteration(): Promise<void> {
 }
 
 /** Slices that wait for an event-loop iteration, in order. While the list is not empty, an iteration is scheduled. */
-const waiting: (() => void)[] = [];
+const waitingSlices: (() => void)[] = [];
 
 /**
  * Number of event-loop iterations per slice. Node accepts one connection per iteration. With a slice in each iteration,
@@ -21,7 +21,7 @@ const waiting: (() => void)[] = [];
 const ITERATIONS_PER_SLICE = 8;
 
 /** Maximum time for which a burst of new connections delays a slice. */
-const MAX_POSTPONED_MS = 20;
+const MAX_BURST_DELAY_MS = 20;
 
 let iteration = 0;
 
@@ -30,10 +30,10 @@ let iteration = 0;
  * loop, so an iteration runs at most one slice: many long responses delay a short one no more than a single one
  * does.
  */
-export function nextSlice(): Promise<void> {
+export function waitForNextSlice(): Promise<void> {
   return new Promise((resolve) => {
-    waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(runNextSlice);
+    waitingSlices.push(resolve);
+    if (waitingSlices.length === 1) setImmediate(runNextSlice);
   });
 }
 
@@ -43,16 +43,16 @@ function runNextSlice(): void {
     setImmediate(runNextSlice);
     return;
   }
-  connectionBurst.whenOver(MAX_POSTPONED_MS, () => {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(runNextSlice);
+  connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, () => {
+    waitingSlices.shift()?.();
+    if (waitingSlices.length > 0) setImmediate(runNextSlice);
   });
 }
 
 /** Maps the rows of a page. */
 export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Shown): Page<Shown> {
   const { slices, ...rest } = page;
-  if (isLoaded(slices))
+  if (areSlicesLoaded(slices))
     return { ...rest, slices: slices.map((slice) => ({ ...slice, rows: slice.rows.map(convert) })) };
   return expandRows(page, async function* (rows) {
     yield rows.map(convert);
@@ -69,16 +69,16 @@ export function expandRows<Row, Shown>(
   load: (rows: readonly Row[]) => AsyncIterable<readonly Shown[]>,
 ): Page<Shown> {
   async function* expanded() {
-    for await (const slice of page.slices) yield* partsOf(slice, load(slice.rows));
+    for await (const slice of page.slices) yield* splitSlice(slice, load(slice.rows));
   }
   return { ...page, slices: expanded() };
 }
 
 /** Splits a slice into consecutive parts. */
-async function* partsOf<Shown>(
-  { cursorAfter }: Slice<unknown>,
+async function* splitSlice<Shown>(
+  { cursorAfter }: PageSlice<unknown>,
   parts: AsyncIterable<readonly Shown[]>,
-): AsyncGenerator<Slice<Shown>, void> {
+): AsyncGenerator<PageSlice<Shown>, void> {
   let begin = 0;
   for await (const rows of parts) {
     const first = begin;
@@ -98,28 +98,29 @@ export async function expandInHalves<Row, Shown>(
   page: Page<Row>,
   load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
 ): Promise<Page<Shown>> {
-  if (page.isLarge) return expandRows(page, (rows) => inHalves(rows, load));
+  if (page.isLarge) return expandRows(page, (rows) => loadInHalves(rows, load));
   const source = slicesOf(page);
   const first = await source.next();
   if (first.done === true) return { ...page, slices: [] };
   const loaded = await load(first.value.rows);
-  if (loaded !== undefined && isLoaded(page.slices)) return { ...page, slices: [{ ...first.value, rows: loaded }] };
-  async function* expanded(slice: Slice<Row>) {
-    yield* partsOf(slice, loaded === undefined ? inHalves(slice.rows, load) : only(loaded));
-    for await (const next of source) yield* partsOf(next, inHalves(next.rows, load));
+  if (loaded !== undefined && areSlicesLoaded(page.slices))
+    return { ...page, slices: [{ ...first.value, rows: loaded }] };
+  async function* expanded(slice: PageSlice<Row>) {
+    yield* splitSlice(slice, loaded === undefined ? loadInHalves(slice.rows, load) : yieldOnce(loaded));
+    for await (const next of source) yield* splitSlice(next, loadInHalves(next.rows, load));
   }
   return { ...page, slices: expanded(first.value), isLarge: loaded === undefined };
 }
 
-async function* only<Shown>(rows: readonly Shown[]): AsyncGenerator<readonly Shown[], void> {
+async function* yieldOnce<Shown>(rows: readonly Shown[]): AsyncGenerator<readonly Shown[], void> {
   yield rows;
 }
 
-export async function* slicesOf<Row>({ slices }: Page<Row>): AsyncGenerator<Slice<Row>, void> {
+export async function* slicesOf<Row>({ slices }: Page<Row>): AsyncGenerator<PageSlice<Row>, void> {
   yield* slices;
 }
 
-async function* inHalves<Row, Shown>(
+async function* loadInHalves<Row, Shown>(
   rows: readonly Row[],
   load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
 ): AsyncGenerator<readonly Shown[], void> {
@@ -129,12 +130,14 @@ async function* inHalves<Row, Shown>(
     return;
   }
   if (rows.length < 2) throw new Error('a single row must not be too large');
-  await nextSlice();
+  await waitForNextSlice();
   const middle = rows.length >> 1;
-  yield* inHalves(rows.slice(0, middle), load);
-  yield* inHalves(rows.slice(middle), load);
+  yield* loadInHalves(rows.slice(0, middle), load);
+  yield* loadInHalves(rows.slice(middle), load);
 }
 
-export function isLoaded<Row>(slices: Slices<Row>): slices is Exclude<Slices<Row>, AsyncIterable<unknown>> {
+export function areSlicesLoaded<Row>(
+  slices: PageSlices<Row>,
+): slices is Exclude<PageSlices<Row>, AsyncIterable<unknown>> {
   return Array.isArray(slices);
 }

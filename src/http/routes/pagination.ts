@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../fields/field.ts';
-import type { Parameter } from './query-parameters.ts';
+import type { QueryParameter } from './query-parameters.ts';
 
 /** Maximum and default number of records of a page (limit of the specification). */
 export const MAX_RECORDS = 1_000;
@@ -8,24 +8,24 @@ export const MAX_RECORDS = 1_000;
  * The page that a request asks for. With a cursor in `after` (keyset pagination), the page begins after the record of
  * the cursor, and `offset` is only informative.
  */
-export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
+export type PageRequest = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
 
 /** Records of a page that are loaded together. */
-export type Slice<Row> = {
+export type PageSlice<Row> = {
   readonly rows: readonly Row[];
   /** The cursor of the row at this index: the next page begins after it. */
   readonly cursorAfter: (index: number) => string;
 };
 
 /** The slices of a page: all loaded, or loaded one after the other while they are iterated. */
-export type Slices<Row> = readonly Slice<Row>[] | AsyncIterable<Slice<Row>>;
+export type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlice<Row>>;
 
 /**
  * One page of a list, and the total number of records. Slices are loaded on demand, so that nothing is loaded that does
  * not fit in the response. `next` is the cursor for the next page, if there is one.
  */
 export type Page<Row> = {
-  readonly slices: Slices<Row>;
+  readonly slices: PageSlices<Row>;
   /** Set if the page has more than one slice. Nothing of it is loaded before it has a slot (see `LargePageSlots`). */
   readonly isLarge?: boolean;
   readonly total: number;
@@ -39,7 +39,7 @@ export const pagingParameters = {
     schema: { type: 'integer', minimum: 1, default: MAX_RECORDS },
     errorMessage: 'must be a whole number of at least 1',
     read(text) {
-      const limit = readWhole(text);
+      const limit = parseWholeNumber(text);
       return limit === undefined || limit < 1 ? undefined : Math.min(limit, MAX_RECORDS);
     },
   },
@@ -47,7 +47,7 @@ export const pagingParameters = {
     description: 'Number of records to skip.',
     schema: { type: 'integer', minimum: 0, default: 0 },
     errorMessage: 'must be a whole number of at least 0',
-    read: readWhole,
+    read: parseWholeNumber,
   },
   after: {
     description:
@@ -56,9 +56,9 @@ export const pagingParameters = {
     errorMessage: 'must be a cursor from the Link header of a page',
     read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
-} as const satisfies Record<string, Parameter<number> | Parameter<string>>;
+} as const satisfies Record<string, QueryParameter<number> | QueryParameter<string>>;
 
-function readWhole(text: string): number | undefined {
+function parseWholeNumber(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;
   // A number beyond the safe integers is clamped like any other large number.

@@ -4,9 +4,9 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { LockMode, Queries, Store } from '../../store/store.ts';
 import type { RouteGroup } from '../auth/route-groups.ts';
 import type { SessionCookie } from '../auth/session-cookie.ts';
-import type { Bodies } from '../body/read-body.ts';
+import type { BodyReader } from '../body/read-body.ts';
 import type { JsonSchema } from '../fields/field.ts';
-import { type RequestSlots, visitorOf } from '../server/request-slots.ts';
+import { type RequestSlots, visitorQuotaOwnerOf } from '../server/request-slots.ts';
 
 /** A request to a public route, without an authenticated caller. */
 export type PublicRequest = {
@@ -20,8 +20,8 @@ export type PublicRequest = {
   readonly now: number;
   readonly read: Queries;
   /** Runs a transaction in an account on behalf of a user. */
-  within<T>(
-    where: { readonly accountId: number; readonly userId: number; readonly holding: LockMode },
+  runInAccount<T>(
+    where: { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode },
     work: (write: AccountWrite) => Promise<T>,
   ): Promise<T>;
 };
@@ -39,15 +39,15 @@ export type PublicRoute = {
   readonly path: string;
   readonly description: string;
   readonly body: JsonSchema | undefined;
-  run(visit: PublicRequest): Promise<PublicResult>;
+  run(request: PublicRequest): Promise<PublicResult>;
 };
 
 export type PublicRoutePorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly cookie: SessionCookie;
-  readonly bodies: Pick<Bodies, 'read'>;
-  readonly work: Pick<RequestSlots, 'beginVisit' | 'leave'>;
+  readonly bodies: Pick<BodyReader, 'read'>;
+  readonly requestSlots: Pick<RequestSlots, 'beginVisit' | 'leave'>;
 };
 
 /** Mounts the public routes of a route group. The group's check of the request's origin applies to them, too. */
@@ -57,13 +57,13 @@ export function mountPublicRoutes(
   group: RouteGroup,
   ports: PublicRoutePorts,
 ): void {
-  const { store, clock, cookie, bodies, work } = ports;
+  const { store, clock, cookie, bodies, requestSlots } = ports;
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
         request.routeGroup = group;
         reply.headers(group.headers);
-        const problem = group.refuse(request.raw);
+        const problem = group.checkRequest(request.raw);
         if (problem !== undefined) throw problem;
       });
       for (const route of routes) {
@@ -73,10 +73,10 @@ export function mountPublicRoutes(
           handler: async (request, reply) => {
             const source = request.ip;
             // Release the slot while the body arrives.
-            work.leave(reply);
-            const sender = { owner: visitorOf(request), isKnown: false };
+            requestSlots.leave(reply);
+            const sender = { owner: visitorQuotaOwnerOf(request), isKnown: false };
             const body = await bodies.read(request, reply, sender);
-            work.beginVisit(request, reply);
+            requestSlots.beginVisit(request, reply);
             const result = await route.run({
               body: body?.value,
               source,
@@ -84,16 +84,17 @@ export function mountPublicRoutes(
               token: cookie.read(request.raw),
               now: clock.now(),
               read: store.read,
-              within: ({ accountId, userId, holding }, work) =>
+              runInAccount: ({ accountId, userId, lockMode }, work) =>
                 store.write((tx) =>
-                  work(new AccountWrite(tx, accountId, clock.now(), holding, { userId, keyId: 0, source })),
+                  work(new AccountWrite(tx, accountId, clock.now(), lockMode, { userId, keyId: 0, source })),
                 ),
             });
             // The request timeout may have sent a response already.
             if (reply.sent) return reply;
             const { session } = result;
-            if (session === 'forgotten') reply.header('set-cookie', cookie.cleared());
-            else if (session !== undefined) reply.header('set-cookie', cookie.set(session.token, session.lifeMs));
+            if (session === 'forgotten') reply.header('set-cookie', cookie.clearCookieHeader());
+            else if (session !== undefined)
+              reply.header('set-cookie', cookie.setCookieHeader(session.token, session.lifeMs));
             return reply.type('application/json; charset=utf-8').send(JSON.stringify(result.body));
           },
         });

@@ -5,7 +5,7 @@ import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   await owner.carillon.clients.create({ client_name: 'ACME' });
 
   const get = (path: string) => carillon.call(owner, 'GET', path);

@@ -2,10 +2,10 @@ import { isStorable } from '../../control-characters.ts';
 import { type FieldError, invalidInput } from '../../problems.ts';
 import { parseDay } from '../fields/dates.ts';
 import { type JsonSchema, parseId } from '../fields/field.ts';
-import { isText } from '../fields/validate-body.ts';
+import { isValidText } from '../fields/validate-body.ts';
 
 /** A query parameter: its schema and its parser. */
-export type Parameter<T> = {
+export type QueryParameter<T> = {
   readonly description: string;
   readonly schema: JsonSchema;
   /** The error message for an invalid value, such as `must be an id`. */
@@ -14,12 +14,12 @@ export type Parameter<T> = {
   read(text: string): T | undefined;
 };
 
-export type Parameters = { readonly [name: string]: Parameter<unknown> };
+export type QueryParameters = { readonly [name: string]: QueryParameter<unknown> };
 
-type ValueOf<P> = P extends Parameter<infer T> ? T : never;
+type ValueOf<P> = P extends QueryParameter<infer T> ? T : never;
 
 /** The parsed values of the given parameters. */
-export type Given<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> };
+export type ParsedParameters<P extends QueryParameters> = { [K in keyof P]?: ValueOf<P[K]> };
 
 /** The values of a query string by name; null for a value that is not valid UTF-8. */
 export type RawQuery = Readonly<Record<string, readonly (string | null)[] | undefined>>;
@@ -30,15 +30,15 @@ export function parseQuery(query: string): RawQuery {
   if (query === '') return values;
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=');
-    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const name = decodeComponent(equals < 0 ? pair : pair.slice(0, equals));
     if (name === null) continue;
     values[name] ??= [];
-    values[name].push(equals < 0 ? '' : decode(pair.slice(equals + 1)));
+    values[name].push(equals < 0 ? '' : decodeComponent(pair.slice(equals + 1)));
   }
   return values;
 }
 
-function decode(text: string): string | null {
+function decodeComponent(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -50,7 +50,7 @@ function decode(text: string): string | null {
  * Parses the known parameters of a query string; unknown parameters are ignored. Throws `invalid_input` with all
  * invalid and all repeated parameters (C4).
  */
-export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): Given<P> {
+export function readQuery<P extends QueryParameters>(parameters: P, raw: RawQuery): ParsedParameters<P> {
   const given: Record<string, unknown> = {};
   const errors: FieldError[] = [];
   for (const field in parameters) {
@@ -64,10 +64,10 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
     else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.errorMessage });
   }
   if (errors.length > 0) throw invalidInput(errors);
-  return given as Given<P>;
+  return given as ParsedParameters<P>;
 }
 
-export const idParameter = (description: string): Parameter<number> => ({
+export const idParameter = (description: string): QueryParameter<number> => ({
   description,
   schema: { type: 'string', pattern: '^\\d+$' },
   errorMessage: 'must be an id',
@@ -75,7 +75,7 @@ export const idParameter = (description: string): Parameter<number> => ({
 });
 
 /** A parameter for a day, written yyyymmdd and parsed to `YYYY-MM-DD`. */
-export const dayParameter = (description: string): Parameter<string> => ({
+export const dayParameter = (description: string): QueryParameter<string> => ({
   description,
   schema: { type: 'string', pattern: '^\\d{8}$' },
   errorMessage: 'must be a real calendar day written yyyymmdd',
@@ -83,15 +83,15 @@ export const dayParameter = (description: string): Parameter<string> => ({
 });
 
 /** A parameter for a text of 1 to 255 characters. */
-export const textParameter = (description: string): Parameter<string> => ({
+export const textParameter = (description: string): QueryParameter<string> => ({
   description,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   errorMessage: 'must be a text of 1 to 255 characters',
-  read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
+  read: (text) => (isValidText(text, 1, 255) ? text.trim() : undefined),
 });
 
 /** A parameter for one of several values. */
-export function wordParameter<W extends string>(description: string, words: readonly W[]): Parameter<W> {
+export function enumParameter<W extends string>(description: string, words: readonly W[]): QueryParameter<W> {
   return {
     description,
     schema: { type: 'string', enum: words },

@@ -4,7 +4,7 @@ import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 

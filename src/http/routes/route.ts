@@ -2,31 +2,31 @@ import type { Caller, Permission } from '../../permissions.ts';
 import type { ProblemCode } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { LockMode } from '../../store/store.ts';
-import type { LongField } from '../body/streamed-field.ts';
-import type { TextFile } from '../body/temporary-file.ts';
+import type { StreamedField } from '../body/streamed-field.ts';
+import type { TemporaryTextFile } from '../body/temporary-file.ts';
 import {
-  type Changed,
-  type Created,
+  type ChangeInput,
+  type CreationInput,
   type Fields,
   type JsonSchema,
   type OutputOf,
   responseSchema,
   serializeRecord,
 } from '../fields/field.ts';
-import { type BodySpec, change, creation } from '../fields/validate-body.ts';
-import { beginPage, type PendingPage } from './list-response.ts';
-import { listSchema, MAX_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './pagination.ts';
-import { type Given, type Parameters, type RawQuery, readQuery } from './query-parameters.ts';
+import { type BodySpec, changeBodySpec, creationBodySpec } from '../fields/validate-body.ts';
+import { loadFirstSlice, type PendingPage } from './list-response.ts';
+import { listSchema, MAX_RECORDS, type Page, type PageRequest, pagingParameters, recordSchema } from './pagination.ts';
+import { type ParsedParameters, type QueryParameters, type RawQuery, readQuery } from './query-parameters.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** The input of a route: the ids in the path by name, the query, and the body (undefined if there is none). */
-export type Input = {
+export type RouteInput = {
   readonly ids: Readonly<Record<string, number>>;
   readonly query: RawQuery;
   readonly body: unknown;
   /** The file with the text of the route's `longField`. */
-  readonly text?: TextFile | undefined;
+  readonly text?: TemporaryTextFile | undefined;
 };
 
 /** The result of a route. `created` is the path of a created record, without the prefix of the route group. */
@@ -57,7 +57,7 @@ export type FeedSlice = {
  * derived from these definitions.
  */
 export type Route = {
-  readonly method: Method;
+  readonly method: HttpMethod;
   /** Path below the prefix of the route group (`/v2`), ids in braces: `/events/{event_id}`. */
   readonly path: string;
   readonly description: string;
@@ -65,12 +65,12 @@ export type Route = {
   readonly aliasOf?: string;
   /** The required permission; undefined if any key may call the route. */
   readonly permission: Permission | undefined;
-  readonly parameters: Parameters;
+  readonly parameters: QueryParameters;
   readonly body: JsonSchema | undefined;
   /** A field of the body whose text is streamed to a file; `body` contains a placeholder for it. */
-  readonly longField?: LongField;
+  readonly longField?: StreamedField;
   readonly status: 200 | 201 | 202;
-  readonly answer: JsonSchema;
+  readonly responseSchema: JsonSchema;
   /** The kinds of occurrence that a call may record; empty for reads and for resources without occurrences. */
   readonly records: readonly string[];
   /** Problems in addition to those of every route. */
@@ -82,7 +82,7 @@ export type Route = {
       readonly mode: 'read';
       /** Set if the route waits for something other than the database, so it must not hold a read permit. */
       readonly bypassesReadLimit?: true;
-      run(view: AccountView, caller: Caller, input: Input): Promise<RouteResult>;
+      run(view: AccountView, caller: Caller, input: RouteInput): Promise<RouteResult>;
     }
   | {
       /** A read of the feed, which supports long polling and streaming (X2). */
@@ -102,9 +102,9 @@ export type Route = {
        * Slow work before the transaction, such as resolving a name. Inside the transaction, only queries may be
        * awaited.
        */
-      prepare?(caller: Caller, input: Input, view: AccountView, source: string): Promise<unknown>;
+      prepare?(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<unknown>;
       /** @param found the result of `prepare`; see `writeWithPreparation` */
-      run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<RouteResult>;
+      run(write: AccountWrite, caller: Caller, input: RouteInput, found: unknown): Promise<RouteResult>;
     }
   | {
       /**
@@ -112,7 +112,7 @@ export type Route = {
        * a failed call keeps the completed steps, so repeating it must be safe.
        */
       readonly mode: 'steps';
-      run(steps: WriteSteps, caller: Caller, input: Input): Promise<RouteResult>;
+      run(steps: WriteSteps, caller: Caller, input: RouteInput): Promise<RouteResult>;
     }
 );
 
@@ -123,25 +123,25 @@ export type WriteSteps = {
 };
 
 /** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
-export function prepared<T>(halves: {
+export function writeWithPreparation<T>(handlers: {
   /** @param source the caller's address */
-  prepare(caller: Caller, input: Input, view: AccountView, source: string): Promise<T>;
-  run(write: AccountWrite, caller: Caller, input: Input, found: T): Promise<RouteResult>;
+  prepare(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<T>;
+  run(write: AccountWrite, caller: Caller, input: RouteInput, found: T): Promise<RouteResult>;
 }): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
   return {
     mode: 'write',
-    prepare: halves.prepare,
-    run: (write, caller, input, found) => halves.run(write, caller, input, found as T),
+    prepare: handlers.prepare,
+    run: (write, caller, input, found) => handlers.run(write, caller, input, found as T),
   };
 }
 
 /** The ids in a path, by name: `/events/{event_id}` gives `{ event_id: number }`. */
-export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
-  ? { [K in Name]: number } & Ids<Rest>
+export type PathIds<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { [K in Name]: number } & PathIds<Rest>
   : unknown;
 
 /** Properties that every route definition has. */
-export type Head<Path extends string> = {
+export type RouteHead<Path extends string> = {
   path: Path;
   description: string;
   permission: Permission | undefined;
@@ -149,35 +149,41 @@ export type Head<Path extends string> = {
 };
 
 /** Defines a list: `{ paging, data }` in a total and stable order (C7). */
-export function list<Path extends string, P extends Parameters, F extends Fields>(
-  definition: Head<Path> & {
+export function list<Path extends string, P extends QueryParameters, F extends Fields>(
+  definition: RouteHead<Path> & {
     parameters: P;
     fields: F;
     call: (
       view: AccountView,
       caller: Caller,
-      given: Given<P>,
-      paging: Paging,
-      ids: Ids<Path>,
+      given: ParsedParameters<P>,
+      paging: PageRequest,
+      ids: PathIds<Path>,
     ) => Promise<Page<OutputOf<F>>>;
   },
 ): Route {
   const parameters = { ...definition.parameters, ...pagingParameters };
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'GET',
     parameters,
     body: undefined,
     status: 200,
-    answer: listSchema(responseSchema(definition.fields)),
+    responseSchema: listSchema(responseSchema(definition.fields)),
     records: [],
     conditional: false,
     mode: 'read',
     async run(view, caller, input) {
       const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
       const paging = { offset, limit, after };
-      const page = await definition.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
-      const listing = await beginPage(page, paging, (record) => serializeRecord(definition.fields, record));
+      const page = await definition.call(
+        view,
+        caller,
+        given as ParsedParameters<P>,
+        paging,
+        input.ids as PathIds<Path>,
+      );
+      const listing = await loadFirstSlice(page, paging, (record) => serializeRecord(definition.fields, record));
       return { body: undefined, listing };
     },
   };
@@ -185,30 +191,32 @@ export function list<Path extends string, P extends Parameters, F extends Fields
 
 /** Defines a read of one record: `{ data }` (C8). */
 export function get<Path extends string, F extends Fields>(
-  definition: Head<Path> & {
+  definition: RouteHead<Path> & {
     fields: F;
-    call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<OutputOf<F>>;
+    call: (view: AccountView, caller: Caller, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'GET',
     parameters: {},
     body: undefined,
     status: 200,
-    answer: recordSchema(responseSchema(definition.fields)),
+    responseSchema: recordSchema(responseSchema(definition.fields)),
     records: [],
     conditional: true,
     mode: 'read',
     run: async (view, caller, input) => ({
-      body: { data: serializeRecord(definition.fields, await definition.call(view, caller, input.ids as Ids<Path>)) },
+      body: {
+        data: serializeRecord(definition.fields, await definition.call(view, caller, input.ids as PathIds<Path>)),
+      },
     }),
   };
 }
 
 /** Defines a creation: 201, `{ data }` and `Location` (C8). */
 export function create<Path extends string, F extends Fields, K extends keyof F & string, T extends Fields = F>(
-  definition: Head<Path> & {
+  definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
     takes?: T;
@@ -217,17 +225,17 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     lockMode?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
     at: { collection: string; key: K };
-    call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<OutputOf<F>>;
+    call: (write: AccountWrite, caller: Caller, input: CreationInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = creation(definition.takes ?? definition.fields) as BodySpec<Created<T>>;
+  const spec = creationBodySpec(definition.takes ?? definition.fields) as BodySpec<CreationInput<T>>;
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
     body: spec.schema,
     status: 201,
-    answer: recordSchema(responseSchema(definition.fields)),
+    responseSchema: recordSchema(responseSchema(definition.fields)),
     records: definition.records,
     conditional: false,
     mode: 'write',
@@ -237,7 +245,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     async run(write, caller, input) {
       const record = serializeRecord(
         definition.fields,
-        await definition.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+        await definition.call(write, caller, spec.read(input.body), input.ids as PathIds<Path>),
       );
       return { body: { data: record }, created: `${definition.at.collection}/${record[definition.at.key]}` };
     },
@@ -246,22 +254,22 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
 
 /** Defines a change of the given fields: 200 and `{ data }` (C8). */
 export function update<Path extends string, F extends Fields, T extends Fields = F>(
-  definition: Head<Path> & {
+  definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
     takes?: T;
     records: readonly string[];
-    call: (write: AccountWrite, caller: Caller, input: Changed<T>, ids: Ids<Path>) => Promise<OutputOf<F>>;
+    call: (write: AccountWrite, caller: Caller, input: ChangeInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = change(definition.takes ?? definition.fields) as BodySpec<Changed<T>>;
+  const spec = changeBodySpec(definition.takes ?? definition.fields) as BodySpec<ChangeInput<T>>;
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'PUT',
     parameters: {},
     body: spec.schema,
     status: 200,
-    answer: recordSchema(responseSchema(definition.fields)),
+    responseSchema: recordSchema(responseSchema(definition.fields)),
     records: definition.records,
     conditional: true,
     mode: 'write',
@@ -271,7 +279,7 @@ export function update<Path extends string, F extends Fields, T extends Fields =
         body: {
           data: serializeRecord(
             definition.fields,
-            await definition.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+            await definition.call(write, caller, spec.read(input.body), input.ids as PathIds<Path>),
           ),
         },
       };
@@ -281,25 +289,25 @@ export function update<Path extends string, F extends Fields, T extends Fields =
 
 /** Defines a deletion: 200 and `[]` (C8). */
 export function remove<Path extends string>(
-  definition: Head<Path> & {
+  definition: RouteHead<Path> & {
     records: readonly string[];
-    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<void>;
+    call: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<void>;
   },
 ): Route {
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'DELETE',
     parameters: {},
     body: undefined,
     status: 200,
-    answer: { type: 'array', maxItems: 0, items: {} },
+    responseSchema: { type: 'array', maxItems: 0, items: {} },
     records: definition.records,
     // A sub-resource is part of its record's representation and has no ETag.
     conditional: definition.path.endsWith('}'),
     mode: 'write',
     lockMode: 'exclusive',
     async run(write, caller, input) {
-      await definition.call(write, caller, input.ids as Ids<Path>);
+      await definition.call(write, caller, input.ids as PathIds<Path>);
       return { body: [] };
     },
   };
@@ -307,30 +315,32 @@ export function remove<Path extends string>(
 
 /** Defines an action: a POST without a body, which returns a record. */
 export function action<Path extends string, F extends Fields>(
-  definition: Head<Path> & {
+  definition: RouteHead<Path> & {
     status: 200 | 202;
     fields: F;
-    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<OutputOf<F>>;
+    call: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   return {
-    ...head(definition),
+    ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
     body: undefined,
     status: definition.status,
-    answer: recordSchema(responseSchema(definition.fields)),
+    responseSchema: recordSchema(responseSchema(definition.fields)),
     records: [],
     conditional: false,
     mode: 'write',
     lockMode: 'exclusive',
     run: async (write, caller, input) => ({
-      body: { data: serializeRecord(definition.fields, await definition.call(write, caller, input.ids as Ids<Path>)) },
+      body: {
+        data: serializeRecord(definition.fields, await definition.call(write, caller, input.ids as PathIds<Path>)),
+      },
     }),
   };
 }
 
-function head(definition: Head<string>) {
+function routeHeadOf(definition: RouteHead<string>) {
   return {
     path: definition.path,
     description: definition.description,

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { FairScheduler } from '../../async/fair-scheduler.ts';
-import { AdmissionControl, type Claim } from './admission.ts';
+import { AdmissionControl, type RequestClass } from './admission.ts';
 import { connectionBurst } from './connection-burst.ts';
 
 /**
  * Creates an admission control whose requests each exceed the budget of an iteration, so that each iteration starts
  * one.
  */
-function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
+function createAdmission(hasRoom: (claim: RequestClass, waiting: number) => boolean = () => true) {
   let now = 0;
   const begun: string[] = [];
   const shed: string[] = [];
@@ -26,23 +26,23 @@ function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => t
   const enter = (name: string, headers: Record<string, string>, url = '/v2/events') => {
     const request: Pick<IncomingMessage, 'url' | 'headers'> = { url, headers: { ...headers, 'x-name': name } };
     const socket = { remoteAddress: '192.0.2.1' };
-    admission.enter({ ...request, socket } as IncomingMessage, { destroyed: false } as ServerResponse);
+    admission.admit({ ...request, socket } as IncomingMessage, { destroyed: false } as ServerResponse);
   };
   return { begun, shed, enter };
 }
 
 test('callers with different keys are served round-robin, regardless of how many requests each has queued', async () => {
-  const { begun, enter } = admission();
+  const { begun, enter } = createAdmission();
   for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name, { key: 'a' });
   enter('b1', { key: 'b' });
   enter('c1', { cookie: 'c' });
   for (const name of ['v1', 'v2']) enter(name, {});
-  while (begun.length < 8) await turn();
+  while (begun.length < 8) await nextIteration();
   assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'v1', 'a3', 'v2', 'a4']);
 });
 
 test('queued visitors take no room from callers, and probes are always admitted', () => {
-  const { shed, enter } = admission((claim, waiting) => claim === 'probe' || waiting < 2);
+  const { shed, enter } = createAdmission((claim, waiting) => claim === 'probe' || waiting < 2);
   for (let visitor = 0; visitor < 5; visitor += 1) enter(`v${visitor}`, {});
   for (let caller = 0; caller < 4; caller += 1) enter(`c${caller}`, { key: `${caller}` });
   for (const path of ['/healthz', '/readyz', '/metrics', '/healthz']) enter(path, { key: 'x' }, path);
@@ -50,14 +50,14 @@ test('queued visitors take no room from callers, and probes are always admitted'
 });
 
 test('while connections are being accepted, requests with a key start and visitors wait', async () => {
-  const { begun, enter } = admission();
+  const { begun, enter } = createAdmission();
   for (let accepted = 0; accepted < 10; accepted += 1) {
     connectionBurst.onAccepted();
     enter(`v${accepted}`, {});
     if (accepted === 5) enter('c', { key: 'c' });
-    await turn();
+    await nextIteration();
   }
   assert.deepEqual(begun, ['c']);
-  while (begun.length < 11) await turn();
+  while (begun.length < 11) await nextIteration();
   assert.deepEqual(begun.slice(1, 3), ['v0', 'v1']);
 });

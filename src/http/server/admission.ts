@@ -6,19 +6,19 @@ import { connectionBurst } from './connection-burst.ts';
  * The class of a request, judged only by its head: a `probe` asks for health or metrics, a `caller` has a key or a
  * cookie (valid or not), a `visitor` has neither.
  */
-export type Claim = 'probe' | 'caller' | 'visitor';
+export type RequestClass = 'probe' | 'caller' | 'visitor';
 
 /** Maximum time for which a burst of new connections delays the request of a visitor. */
-const MAX_POSTPONED_MS = 500;
+const MAX_BURST_DELAY_MS = 500;
 
 export type AdmissionPorts = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request and runs its synchronous part. */
   readonly begin: RequestListener;
   /** Whether one more request of this class fits within its limit, given how many requests of the class are queued. */
-  readonly hasRoom: (claim: Claim, waiting: number) => boolean;
+  readonly hasRoom: (requestClass: RequestClass, queued: number) => boolean;
   /** Rejects a request that does not fit. It runs synchronously, so it has to be cheap. */
-  readonly shed: (request: IncomingMessage, response: ServerResponse, claim: Claim) => void;
+  readonly shed: (request: IncomingMessage, response: ServerResponse, requestClass: RequestClass) => void;
 };
 
 /**
@@ -27,30 +27,30 @@ export type AdmissionPorts = {
  */
 export class AdmissionControl {
   readonly #ports: AdmissionPorts;
-  readonly #waiting: Record<Claim, number> = { probe: 0, caller: 0, visitor: 0 };
+  readonly #queuedByClass: Record<RequestClass, number> = { probe: 0, caller: 0, visitor: 0 };
 
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
   }
 
-  readonly enter = (request: IncomingMessage, response: ServerResponse): void => {
-    const claim = claimOf(request);
-    if (!this.#ports.hasRoom(claim, this.#waiting[claim])) {
-      this.#ports.shed(request, response, claim);
+  readonly admit = (request: IncomingMessage, response: ServerResponse): void => {
+    const requestClass = requestClassOf(request);
+    if (!this.#ports.hasRoom(requestClass, this.#queuedByClass[requestClass])) {
+      this.#ports.shed(request, response, requestClass);
       return;
     }
-    this.#waiting[claim] += 1;
+    this.#queuedByClass[requestClass] += 1;
     const start = () =>
-      this.#ports.scheduler.run(claimantOf(request), () => {
-        this.#waiting[claim] -= 1;
+      this.#ports.scheduler.run(claimedIdentityOf(request), () => {
+        this.#queuedByClass[requestClass] -= 1;
         if (!response.destroyed) this.#ports.begin(request, response);
       });
-    if (claim === 'visitor') connectionBurst.whenOver(MAX_POSTPONED_MS, start);
+    if (requestClass === 'visitor') connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, start);
     else start();
   };
 }
 
-function claimOf({ url, headers }: IncomingMessage): Claim {
+function requestClassOf({ url, headers }: IncomingMessage): RequestClass {
   if (isProbe(url)) return 'probe';
   return headers.key === undefined && headers.cookie === undefined ? 'visitor' : 'caller';
 }
@@ -64,6 +64,6 @@ export function isProbe(url: string | undefined): boolean {
 }
 
 /** The claimed, unverified identity of the sender, used for fair queueing: key, cookie or address. */
-export function claimantOf({ headers, socket }: IncomingMessage): string {
+export function claimedIdentityOf({ headers, socket }: IncomingMessage): string {
   return String(headers.key ?? headers.cookie ?? socket.remoteAddress);
 }

@@ -6,7 +6,7 @@ import { loadConfig } from '../../config/load.ts';
 
 for (const { test, testService } of stores) {
   /** All headers with which a request can name another host. */
-  const claims = [
+  const hostHeaders = [
     'x-forwarded-host: evil.test',
     'x-forwarded-proto: https',
     'x-forwarded-port: 444',
@@ -21,12 +21,12 @@ for (const { test, testService } of stores) {
     test(`C10 no request header changes a URL in a response, with ${JSON.stringify(options)}`, async (t) => {
       const carillon = await testService(t, { options });
       const base = options.baseUrl === undefined ? carillon.service.url : 'http://127.0.0.9:8080/calendar';
-      const owner = await carillon.account('acme.test');
+      const owner = await carillon.createAccount('acme.test');
       const target = await startTarget(t);
       const who = [`key: ${owner.key}`, `domain: ${owner.domain}`];
       const at = carillon.service.url;
       const post = (path: string, host: string, body: string) => {
-        const lines = [`POST ${path} HTTP/1.1`, host, ...claims, ...who, `content-length: ${body.length}`];
+        const lines = [`POST ${path} HTTP/1.1`, host, ...hostHeaders, ...who, `content-length: ${body.length}`];
         return rawRequest(at, lines, body);
       };
       const hook = await post('/v2/hooks', 'host: evil.test', `{"event":"new_client","target_url":"${target.url}"}`);
@@ -36,19 +36,19 @@ for (const { test, testService } of stores) {
         assert.equal(created.status, 201);
         const { client_id } = JSON.parse(created.body).data;
         assert.match(created.head, new RegExp(`^location: ${base}/v2/clients/${client_id}\\r$`, 'im'));
-        const problem = await rawRequest(at, ['GET /v2/clients/999 HTTP/1.1', host, ...claims, ...who]);
+        const problem = await rawRequest(at, ['GET /v2/clients/999 HTTP/1.1', host, ...hostHeaders, ...who]);
         assert.equal(JSON.parse(problem.body).type, `${base}/problems/not_found`);
         for (const response of [created, problem]) assert.doesNotMatch(response.head + response.body, /evil/);
       }
       for (const first of ['GET /v2/clients?limit=1 HTTP/1.1', 'GET http://evil.test/v2/clients?limit=1 HTTP/1.1']) {
-        const list = await rawRequest(at, [first, 'host: evil.test', ...claims, ...who]);
+        const list = await rawRequest(at, [first, 'host: evil.test', ...hostHeaders, ...who]);
         const link = /^link: <([^>]*)>; rel="next"\r$/im.exec(list.head);
         assert.match(link?.[1] ?? '', new RegExp(`^${base}/v2/clients\\?limit=1&offset=1&after=[\\w-]+$`), first);
       }
-      await target.arrived(3);
+      await target.waitForArrivals(3);
       for (const { resourceUrl } of target.received)
         assert.ok(resourceUrl.startsWith(`${base}/v2/clients/`), resourceUrl);
-      const document = await rawRequest(at, ['GET /openapi.json HTTP/1.1', 'host: evil.test', ...claims]);
+      const document = await rawRequest(at, ['GET /openapi.json HTTP/1.1', 'host: evil.test', ...hostHeaders]);
       assert.deepEqual(JSON.parse(document.body).servers, [{ url: base }]);
     });
   }

@@ -9,7 +9,7 @@ import { BatchedResponses } from './batched-responses.ts';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Opens connections to a new server, and collects the text received over each connection. */
-async function open(t: TestContext, handle: Handler, count: number, batched = new BatchedResponses()) {
+async function openConnections(t: TestContext, handle: Handler, count: number, batched = new BatchedResponses()) {
   const server = createServer({ ServerResponse: batched.responseClass }, handle).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
@@ -37,7 +37,7 @@ const responseCount = (text: string) => text.split('HTTP/1.1 200 OK').length - 1
 test('responses of one event-loop iteration are flushed together, after the last one is written', async (t) => {
   const waiting: ServerResponse[] = [];
   const written: number[] = [];
-  const callers = await open(
+  const callers = await openConnections(
     t,
     (_request, response) => {
       waiting.push(response);
@@ -57,7 +57,7 @@ test('responses of one event-loop iteration are flushed together, after the last
 
 test('pipelined requests are answered in order, a stream is sent in chunks, and the last response closes the connection', async (t) => {
   let requests = 0;
-  const [caller] = await open(
+  const [caller] = await openConnections(
     t,
     (request, response) => {
       requests += 1;
@@ -84,7 +84,7 @@ test('pipelined requests are answered in order, a stream is sent in chunks, and 
 test('a batch is flushed when it is full, before the iteration ends', async (t) => {
   const waiting: ServerResponse[] = [];
   let left = 0;
-  const callers = await open(
+  const callers = await openConnections(
     t,
     (_request, response) => {
       waiting.push(response);
@@ -102,7 +102,7 @@ test('a batch is flushed when it is full, before the iteration ends', async (t) 
 test('a stop flushes pending responses before idle connections are closed, and later responses are sent immediately', async (t) => {
   const batched = new BatchedResponses();
   const waiting: ServerResponse[] = [];
-  const callers = await open(
+  const callers = await openConnections(
     t,
     (request, response) => {
       waiting.push(response);

@@ -12,10 +12,10 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
  * Maximum number of responses per batch. A full batch is flushed early, so that clients can process it while the next
  * one is prepared.
  */
-const MAX_CORKED = 32;
+const MAX_BATCH_SIZE = 32;
 
 /** Maximum body size of a response in a batch. A longer response would occupy memory until the flush. */
-const MAX_HELD_BYTES = 64 * 1_024;
+const MAX_BATCHED_BYTES = 64 * 1_024;
 
 /**
  * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately would wake a
@@ -42,7 +42,7 @@ export class BatchedResponses {
     return class<R extends IncomingMessage> extends ServerResponse<R> {
       override writeHead(status: number, reasonOrHeaders?: string | Headers, headers?: Headers): this {
         if (!mayKeepAlive(this.req)) this.shouldKeepAlive = false;
-        cork(this.socket, contentLength(reasonOrHeaders) > MAX_HELD_BYTES);
+        cork(this.socket, contentLengthOf(reasonOrHeaders) > MAX_BATCHED_BYTES);
         return super.writeHead(status, reasonOrHeaders as string, headers);
       }
     };
@@ -61,7 +61,7 @@ export class BatchedResponses {
     if (socket === null || this.#corked.has(socket)) return;
     if (!this.#patched.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLong) return;
-    if (this.#batch.length === MAX_CORKED) this.#flush();
+    if (this.#batch.length === MAX_BATCH_SIZE) this.#flush();
     socket.cork();
     this.#corked.add(socket);
     this.#batch.push(socket);
@@ -93,6 +93,6 @@ export class BatchedResponses {
 }
 
 /** The `content-length` in these headers, or 0 if there is none. */
-function contentLength(headers: string | Headers | undefined): number {
+function contentLengthOf(headers: string | Headers | undefined): number {
   return typeof headers === 'object' && 'content-length' in headers ? Number(headers['content-length']) : 0;
 }

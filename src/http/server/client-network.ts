@@ -5,8 +5,8 @@ import ipaddr from 'ipaddr.js';
  * The network that identifies a client: its IPv4 address, or the /64 prefix of its IPv6 address, because a provider
  * assigns a whole /64 to one customer.
  */
-export function networkOf(forwarded: string): string {
-  const source = withoutPort(forwarded);
+export function clientNetworkOf(forwarded: string): string {
+  const source = stripPort(forwarded);
   if (!isIPv6(source)) return source;
   const address = ipaddr.IPv6.parse(source);
   if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString();
@@ -17,7 +17,7 @@ export function networkOf(forwarded: string): string {
 }
 
 /** Removes the client's port, which some proxies append to the address and which differs for each connection. */
-function withoutPort(source: string): string {
+function stripPort(source: string): string {
   const [, inBrackets, plain] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(source) ?? [];
   return inBrackets ?? plain ?? source;
 }
@@ -26,7 +26,7 @@ function withoutPort(source: string): string {
  * Returns a function that checks whether an address belongs to a trusted proxy. Proxies are configured by address or
  * CIDR.
  */
-export function proxiesOf(proxies: readonly string[]): (address: string) => boolean {
+export function trustedProxyMatcher(proxies: readonly string[]): (address: string) => boolean {
   if (proxies.length === 0) return () => false;
   const list = new BlockList();
   for (const proxy of proxies) {

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../clock.ts';
 
 /** A postponed job, and the monotonic time at which it runs even if the burst is not over. */
-type Postponed = { readonly job: () => void; readonly latestAt: number };
+type PostponedJob = { readonly job: () => void; readonly latestAt: number };
 
 /**
  * Detects bursts of new connections. Node accepts one connection per event-loop iteration. While many connections wait
@@ -9,9 +9,9 @@ type Postponed = { readonly job: () => void; readonly latestAt: number };
  */
 export class ConnectionBurst {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  #isRunning = false;
+  #isBurst = false;
   #hasAccepted = false;
-  readonly #postponed = new Set<Postponed>();
+  readonly #postponed = new Set<PostponedJob>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -20,8 +20,8 @@ export class ConnectionBurst {
   /** Records that a connection was accepted. */
   onAccepted(): void {
     this.#hasAccepted = true;
-    if (this.#isRunning) return;
-    this.#isRunning = true;
+    if (this.#isBurst) return;
+    this.#isBurst = true;
     setImmediate(this.#onIteration);
   }
 
@@ -29,8 +29,8 @@ export class ConnectionBurst {
    * Runs the job immediately if there is no burst, otherwise after the burst. The delay is at most `maxDelayMs`,
    * because a burst may never end.
    */
-  whenOver(maxDelayMs: number, job: () => void): void {
-    if (this.#isRunning) this.#postponed.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
+  runAfterBurst(maxDelayMs: number, job: () => void): void {
+    if (this.#isBurst) this.#postponed.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
     else job();
   }
 
@@ -38,10 +38,10 @@ export class ConnectionBurst {
    * Runs once per event-loop iteration during a burst. The burst is over when an iteration has accepted no connection.
    */
   readonly #onIteration = (): void => {
-    this.#isRunning = this.#hasAccepted;
+    this.#isBurst = this.#hasAccepted;
     this.#hasAccepted = false;
-    if (this.#isRunning) setImmediate(this.#onIteration);
-    const now = this.#isRunning ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
+    if (this.#isBurst) setImmediate(this.#onIteration);
+    const now = this.#isBurst ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
     for (const postponed of this.#postponed) {
       if (postponed.latestAt > now) continue;
       this.#postponed.delete(postponed);

@@ -11,7 +11,7 @@ import { defaultTimeouts } from './resource-limits.ts';
 const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
 
 /** Creates a connection whose socket has counters that a test can set. */
-function connection() {
+function createConnection() {
   const counts = { bytesRead: 0, writableLength: 0, _handle: { bytesWritten: 0, writeQueueSize: 0 } };
   const socket = Object.defineProperties(
     new Socket(),
@@ -20,21 +20,21 @@ function connection() {
     ),
   );
   const one = new Connection(socket, { group: 'visitors' }, 0);
-  return { one, counts, at: (now: number) => one.overdue(now, deadlines) };
+  return { one, counts, at: (now: number) => one.checkDeadlines(now, deadlines) };
 }
 
 test('the head timeout starts with the connection and is not extended by arriving bytes', () => {
-  const { counts, at } = connection();
+  const { counts, at } = createConnection();
   assert.equal(at(9), undefined);
   counts.bytesRead = 100;
   assert.equal(at(10), 'head_timeout');
 });
 
 test('an idle connection is closed after its timeout; the first byte of another request starts the head timeout', () => {
-  const idle = connection();
+  const idle = createConnection();
   idle.one.enter('idle', 0);
   assert.deepEqual([idle.at(0), idle.at(59), idle.at(60)], [undefined, undefined, 'idle']);
-  const begun = connection();
+  const begun = createConnection();
   begun.one.enter('idle', 0);
   begun.at(1);
   begun.counts.bytesRead = 1;
@@ -44,30 +44,30 @@ test('an idle connection is closed after its timeout; the first byte of another 
 
 test('an unneeded body is discarded for a limited time and up to 64 KiB; then the connection is idle', () => {
   const request = (complete: boolean) => ({ complete }) as IncomingMessage;
-  const slow = connection();
+  const slow = createConnection();
   slow.one.enter('dropping', 0);
   slow.one.request = request(false);
   assert.deepEqual([slow.at(4), slow.at(5)], [undefined, 'drop_timeout']);
-  const large = connection();
+  const large = createConnection();
   large.one.enter('dropping', 0);
   large.one.request = request(false);
   large.at(1);
   large.counts.bytesRead = 64 * 1_024 + 1;
   assert.equal(large.at(2), 'drop_timeout');
-  const whole = connection();
+  const whole = createConnection();
   whole.one.enter('dropping', 0);
   whole.one.request = request(true);
   assert.deepEqual([whole.at(10), whole.one.phase], [undefined, 'idle']);
 });
 
 test('a connection has no timeout while its request is processed', () => {
-  const { one, at } = connection();
+  const { one, at } = createConnection();
   one.enter('working', 0);
   assert.equal(at(1_000_000), undefined);
 });
 
 test('a client that reads nothing or very little is disconnected', () => {
-  const { one, counts, at } = connection();
+  const { one, counts, at } = createConnection();
   one.enter('working', 0);
   counts.writableLength = 1_000_000;
   counts._handle = { bytesWritten: 1_000_000, writeQueueSize: 900_000 };
@@ -80,7 +80,7 @@ test('a client that reads nothing or very little is disconnected', () => {
 });
 
 test('a client that reads the last few bytes of a response counts as reading', () => {
-  const { one, counts, at } = connection();
+  const { one, counts, at } = createConnection();
   one.enter('working', 0);
   counts.writableLength = 100;
   counts._handle = { bytesWritten: 100, writeQueueSize: 100 };
@@ -109,7 +109,7 @@ test('the rest of an unneeded body is discarded if it is short and its length is
   assert.equal(request(false, { 'transfer-encoding': 'chunked' }), false);
 });
 
-function burstAt() {
+function createBurst() {
   const time = { ms: 0 };
   const ran: string[] = [];
   const burst = new ConnectionBurst({ monotonic: () => time.ms });
@@ -117,12 +117,12 @@ function burstAt() {
     time,
     ran,
     burst,
-    postpone: (name: string, maxDelayMs = 500) => burst.whenOver(maxDelayMs, () => ran.push(name)),
+    postpone: (name: string, maxDelayMs = 500) => burst.runAfterBurst(maxDelayMs, () => ran.push(name)),
   };
 }
 
 test('a job runs immediately without a burst, and after an iteration without a new connection during one', async () => {
-  const { burst, ran, postpone } = burstAt();
+  const { burst, ran, postpone } = createBurst();
   postpone('before');
   assert.deepEqual(ran, ['before']);
   burst.onAccepted();
@@ -140,7 +140,7 @@ test('a job runs immediately without a burst, and after an iteration without a n
 });
 
 test('a burst without end delays each job by its maximum delay', async () => {
-  const { time, burst, ran, postpone } = burstAt();
+  const { time, burst, ran, postpone } = createBurst();
   const acceptAt = async (ms: number) => {
     time.ms = ms;
     burst.onAccepted();

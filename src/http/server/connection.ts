@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Owner } from '../../async/quota.ts';
+import type { QuotaOwner } from '../../async/quota.ts';
 
 /**
  * The phases of a connection, and the deadline of each phase:
@@ -15,7 +15,7 @@ import type { Owner } from '../../async/quota.ts';
  *
  * In every phase, a connection whose client reads nothing for `stallMs` while bytes are buffered is closed.
  */
-export type Phase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
+export type ConnectionPhase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
 
 /** The reason why a connection was closed, as it appears in metrics and log lines. */
 export type CloseReason = 'head_timeout' | 'body_timeout' | 'drop_timeout' | 'unread' | 'pipelined' | 'too_many';
@@ -25,7 +25,7 @@ export type PendingBody = {
   /** Whether the body is too slow, `ageMs` milliseconds after the request began to wait for it. */
   isLate(ageMs: number): boolean;
   /** Rejects the request, because its body is too slow. */
-  giveUp(): void;
+  rejectLate(): void;
 };
 
 /** Maximum size of an unneeded request body that is read and discarded, so that its connection can be kept alive. */
@@ -34,13 +34,13 @@ export const MAX_DROPPED_BYTES = 64 * 1_024;
 /** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
 const MIN_READ_BYTES = 32 * 1_024;
 
-export type Deadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 'dropMs' | 'stallMs', number>>;
+export type ConnectionDeadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 'dropMs' | 'stallMs', number>>;
 
 /** A client connection and its current request. Pipelined requests wait until the current one is answered. */
 export class Connection {
   readonly socket: Socket;
-  readonly network: Owner;
-  phase: Phase = 'head';
+  readonly network: QuotaOwner;
+  phase: ConnectionPhase = 'head';
   /** The time at which the phase began, in milliseconds of `RunningTime`. */
   since: number;
   request: IncomingMessage | undefined;
@@ -48,7 +48,7 @@ export class Connection {
   body: PendingBody | undefined;
   readonly pipelined: (readonly [IncomingMessage, ServerResponse])[] = [];
   /** Functions that run when the response is sent or the client has disconnected. */
-  readonly releases: (() => void)[] = [];
+  readonly cleanups: (() => void)[] = [];
   /** Called when every request that has arrived completely is answered. */
   onAnswered: (() => void) | undefined;
   /** Whether the connection is about to close: requests that arrive from now on are not processed. */
@@ -58,38 +58,41 @@ export class Connection {
    */
   isDelayed = false;
   /** The quota owner to which the bytes of the response are charged. */
-  owner: Owner;
+  owner: QuotaOwner;
   /** Response bytes that are buffered in memory, and the quota owner to which they are charged. */
-  unread: { readonly owner: Owner; readonly bytes: number } | undefined;
-  #bytesRead: number | undefined;
+  unread: { readonly owner: QuotaOwner; readonly bytes: number } | undefined;
+  #bytesReadAtFirstCheck: number | undefined;
   #stall: { since: number; delivered: number; bytes: number } | undefined;
 
-  constructor(socket: Socket, network: Owner, now: number) {
+  constructor(socket: Socket, network: QuotaOwner, now: number) {
     this.socket = socket;
     this.network = network;
     this.owner = network;
     this.since = now;
   }
 
-  enter(phase: Phase, now: number): void {
+  enter(phase: ConnectionPhase, now: number): void {
     this.phase = phase;
     this.since = now;
-    this.#bytesRead = undefined;
+    this.#bytesReadAtFirstCheck = undefined;
   }
 
   /**
    * Enters the next phase if bytes have arrived or a discarded body is complete. Returns the reason to close the
    * connection if a deadline has passed, otherwise undefined.
    */
-  overdue(now: number, { headersMs, keepAliveMs, dropMs, stallMs }: Deadlines): CloseReason | 'idle' | undefined {
+  checkDeadlines(
+    now: number,
+    { headersMs, keepAliveMs, dropMs, stallMs }: ConnectionDeadlines,
+  ): CloseReason | 'idle' | undefined {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
     const ageMs = now - this.since;
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
     if (this.phase === 'body') return this.body?.isLate(ageMs) === true ? 'body_timeout' : undefined;
     if (this.phase === 'working') return undefined;
     // Count bytes from the first check of the phase: reading the counter for each request would cost more.
-    this.#bytesRead ??= this.socket.bytesRead;
-    const bytes = this.socket.bytesRead - this.#bytesRead;
+    this.#bytesReadAtFirstCheck ??= this.socket.bytesRead;
+    const bytes = this.socket.bytesRead - this.#bytesReadAtFirstCheck;
     if (this.phase === 'dropping') {
       if (this.request?.complete !== true)
         return ageMs >= dropMs || bytes > MAX_DROPPED_BYTES ? 'drop_timeout' : undefined;
@@ -108,7 +111,7 @@ export class Connection {
       this.#stall = undefined;
       return 0;
     }
-    const delivered = deliveredBytes(this.socket);
+    const delivered = deliveredBytesOf(this.socket);
     const { since, ...before } = this.#stall ?? { since: now, delivered, bytes };
     const hasRead = delivered - before.delivered >= Math.min(before.bytes, MIN_READ_BYTES);
     this.#stall = hasRead ? { since: now, delivered, bytes } : { since, ...before };
@@ -120,11 +123,11 @@ export class Connection {
  * Counters of a socket's libuv handle, by which Node itself detects the progress of a write. There is no public API for
  * them.
  */
-type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number };
+type SocketHandle = { readonly bytesWritten: number; readonly writeQueueSize: number };
 
 /** Number of bytes that the kernel has accepted from a socket, including the accepted part of a write in progress. */
-function deliveredBytes(socket: Socket): number {
-  const handle: Handle | null | undefined = Reflect.get(socket, '_handle');
+function deliveredBytesOf(socket: Socket): number {
+  const handle: SocketHandle | null | undefined = Reflect.get(socket, '_handle');
   return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 

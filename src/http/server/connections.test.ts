@@ -5,9 +5,9 @@ import { connect, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { slowNames } from '../../../test/kit/network/nameserver.ts';
+import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
 import { requestText } from '../../../test/kit/network/raw-http.ts';
-import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { nextIteration } from '../routes/page-slices.ts';
 import { ConnectionTracker } from './connections.ts';
@@ -18,7 +18,7 @@ const { test, testService } = sqlite;
 const MIB = 2 ** 20;
 
 /** Opens a connection to the service, and collects the text received over it. */
-async function open(t: TestContext, { baseUrl }: TestService) {
+async function openConnection(t: TestContext, { baseUrl }: TestService) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
   t.after(() => socket.destroy());
@@ -34,16 +34,16 @@ async function open(t: TestContext, { baseUrl }: TestService) {
   return received;
 }
 
-function get(path: string, { headers }: Pick<Person, 'headers'>, ...more: readonly string[]): string {
+function getText(path: string, { headers }: Pick<ApiUser, 'headers'>, ...more: readonly string[]): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines, ...more]);
 }
 
 test('garbage behind a waiting request is not read, and a flood of requests behind a rejected one is disconnected', async (t) => {
   const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
-  const waiting = get('/v2/notifications?wait=30', owner);
-  const nonsense = await open(t, carillon);
+  const owner = await carillon.createAccount('acme.test');
+  const waiting = getText('/v2/notifications?wait=30', owner);
+  const nonsense = await openConnection(t, carillon);
   nonsense.socket.write(`${waiting}nonsense\r\n\r\n`);
   for (let count = 0; count < 32; count += 1) nonsense.socket.write(Buffer.alloc(MIB));
   // Wait until the buffers are full and the client can send nothing more.
@@ -58,8 +58,8 @@ test('garbage behind a waiting request is not read, and a flood of requests behi
   );
   assert.ok(left > 16 * MIB, `${left}`);
 
-  const refused = await open(t, carillon);
-  refused.socket.write(waiting + get('/v2/user', owner, 'host: y') + get('/v2/user', owner).repeat(200));
+  const refused = await openConnection(t, carillon);
+  refused.socket.write(waiting + getText('/v2/user', owner, 'host: y') + getText('/v2/user', owner).repeat(200));
   await eventually(
     () => refused.closed,
     (closed) => closed,
@@ -69,16 +69,16 @@ test('garbage behind a waiting request is not read, and a flood of requests behi
 
 test('a client that sends more while the response to a wrong key is delayed is disconnected', async (t) => {
   const carillon = await testService(t, { options: { wrongKeys: '1/h' } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
   assert.equal((await carillon.call(wrong, 'GET', '/v2/user')).status, 401);
   const held = () =>
     carillon.store.read.selectFrom('audit').select('action').where('action', 'like', 'denied%').execute();
-  for (const more of [get('/v2/user', owner), 'nonsense\r\n\r\n']) {
-    const atOnce = await open(t, carillon);
-    atOnce.socket.write(get('/v2/user', wrong) + more);
-    const later = await open(t, carillon);
-    later.socket.write(get('/v2/user', wrong));
+  for (const more of [getText('/v2/user', owner), 'nonsense\r\n\r\n']) {
+    const atOnce = await openConnection(t, carillon);
+    atOnce.socket.write(getText('/v2/user', wrong) + more);
+    const later = await openConnection(t, carillon);
+    later.socket.write(getText('/v2/user', wrong));
     await eventually(held, (rows) => rows.length > 0);
     await eventually(
       () => atOnce.closed,
@@ -92,20 +92,20 @@ test('a client that sends more while the response to a wrong key is delayed is d
     assert.deepEqual([atOnce.text, later.text], ['', '']);
   }
   // A client that waits for its response is not disconnected.
-  const patient = await open(t, carillon);
-  patient.socket.write(get('/v2/user', wrong));
+  const patient = await openConnection(t, carillon);
+  patient.socket.write(getText('/v2/user', wrong));
   await carillon.call(owner, 'GET', '/v2/user');
   await carillon.stop();
   assert.match(patient.text, /^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
 });
 
 test('a request that is shed during a shutdown closes its connection, and nothing is logged after the stop', async (t) => {
-  const names = slowNames();
+  const names = createSlowResolver();
   const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
-  const owner = await carillon.account('acme.test');
-  const user = get('/v2/user', owner);
+  const owner = await carillon.createAccount('acme.test');
+  const user = getText('/v2/user', owner);
   // Begin a request before the stop, so that the stop waits for it.
-  const late = await open(t, carillon);
+  const late = await openConnection(t, carillon);
   late.socket.write(user.slice(0, -2));
   const inTheWay = names.subscribe(carillon, owner);
   await eventually(names.waiting, (count) => count === 1);
@@ -138,8 +138,8 @@ test('connections that expire together are closed over several event-loop iterat
     networkOf: () => undefined,
     buffers: new ResponseBuffers(MIB, () => undefined),
     begin: () => undefined,
-    refuse: () => undefined,
-    end: (socket) => socket.destroy(),
+    rejectAmbiguous: () => undefined,
+    closeWithProblem: (socket) => socket.destroy(),
     onClosed: (reason) => closed.push(reason),
   });
   const server = new EventEmitter();

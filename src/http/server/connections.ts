@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Owner, Quota } from '../../async/quota.ts';
+import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
-import { type CloseReason, Connection, type Deadlines } from './connection.ts';
+import { type CloseReason, Connection, type ConnectionDeadlines } from './connection.ts';
 import { connectionBurst } from './connection-burst.ts';
 import { ambiguityOf } from './malformed-requests.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
@@ -18,34 +18,34 @@ const MAX_PIPELINED = 100;
  */
 const MAX_CLOSED_PER_ITERATION = 50;
 
-export type ConnectionsPorts = {
+export type ConnectionTrackerPorts = {
   readonly clock: Clock;
-  readonly deadlines: Deadlines & { readonly lookEveryMs: number };
+  readonly deadlines: ConnectionDeadlines & { readonly lookEveryMs: number };
   /** Maximum number of concurrent connections in total. A client network may have a quarter of them. */
   readonly maxConnections: number;
   /**
    * The client network to which a connection is charged; undefined for a trusted proxy, which forwards for many
    * networks.
    */
-  readonly networkOf: (address: string) => Owner | undefined;
+  readonly networkOf: (address: string) => QuotaOwner | undefined;
   readonly buffers: ResponseBuffers;
   /** Starts a request that is not ambiguous. */
   readonly begin: RequestListener;
   /** Rejects an ambiguous request, which another HTTP parser may read differently. */
-  readonly refuse: (request: IncomingMessage, response: ServerResponse, why: string) => void;
+  readonly rejectAmbiguous: (request: IncomingMessage, response: ServerResponse, detail: string) => void;
   /** Sends an error response over a connection that has no current request, and closes the connection. */
-  readonly end: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
+  readonly closeWithProblem: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
   readonly onClosed: (reason: CloseReason) => void;
 };
 
 /** Tracks all open connections. The requests of a connection are processed in order, one at a time. */
 export class ConnectionTracker {
-  readonly #ports: ConnectionsPorts;
-  readonly #all = new Map<Duplex, Connection>();
+  readonly #ports: ConnectionTrackerPorts;
+  readonly #connections = new Map<Duplex, Connection>();
   readonly #slots: Quota;
   readonly #time: RunningTime;
 
-  constructor(ports: ConnectionsPorts) {
+  constructor(ports: ConnectionTrackerPorts) {
     const { clock, deadlines, maxConnections } = ports;
     this.#ports = ports;
     this.#slots = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
@@ -53,7 +53,7 @@ export class ConnectionTracker {
   }
 
   watch(server: Server): void {
-    server.on('connection', (socket) => this.#open(socket));
+    server.on('connection', (socket) => this.#onConnection(socket));
     // The listener prevents Node from closing idle connections. Node would also close connections that were idle only
     // because the process was paused.
     server.on('timeout', () => undefined);
@@ -61,12 +61,12 @@ export class ConnectionTracker {
   }
 
   of(socket: Duplex): Connection | undefined {
-    return this.#all.get(socket);
+    return this.#connections.get(socket);
   }
 
-  readonly take = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    const connection = this.#all.get(socket);
+    const connection = this.#connections.get(socket);
     if (connection === undefined || connection.isEnding) {
       // After an ambiguous request, ignore all requests that were pipelined after it: another parser may have read them
       // as the body of that request (request smuggling). The pair is kept because Node expects a response for each
@@ -74,7 +74,7 @@ export class ConnectionTracker {
       if (connection !== undefined && connection.pipelined.push([request, response]) > MAX_PIPELINED) socket.destroy();
       return;
     }
-    if (connection.response === undefined) this.#begin(connection, request, response);
+    if (connection.response === undefined) this.#beginRequest(connection, request, response);
     else if (connection.isDelayed) socket.destroy();
     else if (connection.pipelined.push([request, response]) > MAX_PIPELINED) this.close(connection, 'pipelined');
   };
@@ -84,7 +84,7 @@ export class ConnectionTracker {
    * is sent, is disconnected: its requests would pile up.
    */
   pauseConnection({ socket }: ServerResponse): void {
-    const connection = socket === null ? undefined : this.#all.get(socket);
+    const connection = socket === null ? undefined : this.#connections.get(socket);
     if (connection === undefined) return;
     if (connection.pipelined.length > 0 || connection.isEnding) connection.socket.destroy();
     else connection.isDelayed = true;
@@ -96,7 +96,7 @@ export class ConnectionTracker {
    * request, and `respond` is called immediately.
    */
   afterResponses(socket: Duplex, respond: () => void): void {
-    const connection = this.#all.get(socket);
+    const connection = this.#connections.get(socket);
     if (connection === undefined) {
       respond();
       return;
@@ -114,15 +114,15 @@ export class ConnectionTracker {
 
   /** Calls `run` when the response is sent or the client has disconnected. */
   whenOver(response: ServerResponse, run: () => void): void {
-    const connection = this.#all.get(response.req.socket);
-    if (connection?.response === response) connection.releases.push(run);
+    const connection = this.#connections.get(response.req.socket);
+    if (connection?.response === response) connection.cleanups.push(run);
     else response.once('close', run);
   }
 
   /** Sets the body that the current request waits for; undefined when the body has arrived. */
   awaitBody(connection: Connection, body: Connection['body']): void {
     connection.body = body;
-    connection.enter(body === undefined ? 'working' : 'body', this.#time.nextMs);
+    connection.enter(body === undefined ? 'working' : 'body', this.#time.nextTickMs);
   }
 
   close(connection: Connection, reason: CloseReason): void {
@@ -131,31 +131,31 @@ export class ConnectionTracker {
     connection.socket.destroy();
   }
 
-  #open(socket: Socket): void {
+  #onConnection(socket: Socket): void {
     connectionBurst.onAccepted();
     const network = this.#ports.networkOf(socket.remoteAddress ?? '');
     const owner = network ?? { group: 'proxies' };
-    const connection = new Connection(socket, owner, this.#time.nextMs);
+    const connection = new Connection(socket, owner, this.#time.nextTickMs);
     this.#time.start();
-    this.#all.set(socket, connection);
+    this.#connections.set(socket, connection);
     const hasSlot = this.#slots.take(owner);
     socket.once('close', () => {
-      this.#all.delete(socket);
-      if (hasSlot) this.#slots.give(owner);
+      this.#connections.delete(socket);
+      if (hasSlot) this.#slots.giveBack(owner);
       this.#ports.buffers.forget(connection);
-      if (this.#all.size === 0) this.#time.stop();
+      if (this.#connections.size === 0) this.#time.stop();
     });
     if (hasSlot) return;
     connection.isEnding = true;
     this.#ports.onClosed('too_many');
-    this.#ports.end(socket, 'too_many');
+    this.#ports.closeWithProblem(socket, 'too_many');
   }
 
-  #begin(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+  #beginRequest(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
     connection.request = request;
     connection.response = response;
     connection.owner = connection.network;
-    connection.enter('working', this.#time.nextMs);
+    connection.enter('working', this.#time.nextTickMs);
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
@@ -165,7 +165,7 @@ export class ConnectionTracker {
     connection.isEnding = true;
     connection.onAnswered = undefined;
     connection.pipelined.length = 0;
-    this.#ports.refuse(request, response, ambiguity);
+    this.#ports.rejectAmbiguous(request, response, ambiguity);
   }
 
   #onResponseClosed(connection: Connection): void {
@@ -174,23 +174,23 @@ export class ConnectionTracker {
     connection.body = undefined;
     connection.isDelayed = false;
     this.#ports.buffers.forget(connection);
-    for (const release of connection.releases.splice(0)) release();
+    for (const release of connection.cleanups.splice(0)) release();
     if (socket.destroyed) return;
     const [next] = connection.pipelined;
     const hasNext = next !== undefined && (onAnswered === undefined || next[0].complete);
     if (hasNext && (!connection.isEnding || onAnswered !== undefined)) {
       connection.pipelined.shift();
-      this.#begin(connection, ...next);
+      this.#beginRequest(connection, ...next);
     } else if (onAnswered !== undefined) onAnswered();
-    else connection.enter(request?.complete === true ? 'idle' : 'dropping', this.#time.nextMs);
+    else connection.enter(request?.complete === true ? 'idle' : 'dropping', this.#time.nextTickMs);
   }
 
   #checkDeadlines(): void {
-    const now = this.#time.ms;
+    const now = this.#time.runningMs;
     let closed = 0;
-    for (const connection of this.#all.values()) {
+    for (const connection of this.#connections.values()) {
       if (connection.socket.destroyed) continue;
-      const reason = connection.overdue(now, this.#ports.deadlines);
+      const reason = connection.checkDeadlines(now, this.#ports.deadlines);
       if (reason === undefined) continue;
       closed += 1;
       if (closed > MAX_CLOSED_PER_ITERATION) {
@@ -200,12 +200,12 @@ export class ConnectionTracker {
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
         this.#ports.onClosed(reason);
-        connection.body?.giveUp();
+        connection.body?.rejectLate();
       } else if (reason === 'head_timeout') {
         this.#ports.onClosed(reason);
         connection.isEnding = true;
         connection.enter('idle', now);
-        this.#ports.end(connection.socket, reason);
+        this.#ports.closeWithProblem(connection.socket, reason);
       } else this.close(connection, reason);
     }
     this.#ports.buffers.refresh();

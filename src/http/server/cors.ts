@@ -18,35 +18,36 @@ export function isHeaderNamed(header: string | undefined, name: string): boolean
   return header !== undefined && header.length === name.length && header.toLowerCase() === name;
 }
 
-const PREFLIGHT = {
+const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
   'access-control-allow-headers': 'key, domain, content-type, idempotency-key, if-match, if-none-match, last-event-id',
   'access-control-max-age': '600',
 };
-const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
+const EXPOSED_HEADERS =
+  'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
 /** Returns the CORS headers for the response to a request; an empty object if no cross-origin access is allowed. */
-export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, string>>;
+export type CorsPolicy = (request: IncomingMessage) => Readonly<Record<string, string>>;
 
 /**
  * Matches paths that never use a cookie: the API and the public documents. All other paths, especially those of the
  * console, deny cross-origin access. The raw path is matched, so an unusual spelling of one of these paths is denied,
  * too.
  */
-const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
+const CROSS_ORIGIN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
 
 /**
  * Creates the CORS policy: pages of these origins may call the API and read its responses, including errors (X6). `*`
  * allows all origins.
  */
-export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
+export function corsPolicyFor(origins: readonly string[]): CorsPolicy {
   const allowed = new Set(origins);
   if (allowed.size === 0) return () => ({});
-  const exposed = { 'access-control-expose-headers': EXPOSED };
+  const exposed = { 'access-control-expose-headers': EXPOSED_HEADERS };
   // `vary` is also sent if a request has no origin: a cache must not serve the response for one origin to another.
   const vary = { vary: 'origin' };
   return ({ url = '', headers: { origin } }) => {
-    if (!OPEN_PATHS.test(url)) return {};
+    if (!CROSS_ORIGIN_PATHS.test(url)) return {};
     if (allowed.has('*')) return { 'access-control-allow-origin': '*', ...exposed };
     if (origin === undefined || !allowed.has(origin)) return vary;
     return { ...vary, 'access-control-allow-origin': origin, ...exposed };
@@ -54,12 +55,12 @@ export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
 }
 
 /** Adds the CORS headers to responses and answers preflights without a key. Credentials (cookies) are never allowed. */
-export function allowOrigins(app: FastifyInstance, readable: CorsHeaders): void {
+export function addCorsHeaders(app: FastifyInstance, corsPolicy: CorsPolicy): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const headers = readable(request.raw);
+    const headers = corsPolicy(request.raw);
     reply.headers(headers);
     const isAllowed = 'access-control-allow-origin' in headers;
-    if (isAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT).send();
+    if (isAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT_HEADERS).send();
     else done();
   });
 }

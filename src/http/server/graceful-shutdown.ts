@@ -7,7 +7,7 @@ import { nextIteration } from '../routes/page-slices.ts';
 const ACCEPT_TIMEOUT_MS = 1_000;
 
 /** If an event-loop iteration is shorter than this and accepts no connection, the kernel's accept queue was empty. */
-const IDLE_ITERATION_MS = 1;
+const MAX_IDLE_ITERATION_MS = 1;
 
 /** How long a shutdown waits for requests in flight before it closes their connections. */
 const DRAIN_TIMEOUT_MS = 6_000;
@@ -22,7 +22,7 @@ const DRAIN_TIMEOUT_MS = 6_000;
  */
 export async function closeServer(app: FastifyInstance, realClock: Clock, drainMs: number): Promise<void> {
   const { server } = app;
-  await untilAllAccepted(server, realClock);
+  await waitUntilAllAccepted(server, realClock);
   // `http.Server.close` would close idle connections immediately, even one over which a request is just arriving.
   Server.prototype.close.call(server);
   await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
@@ -35,7 +35,7 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
  * Resolves when the kernel's accept queue is empty: connections left in it would be reset, with their requests,
  * when the server stops listening. Node accepts one connection per event-loop iteration.
  */
-async function untilAllAccepted(server: Server, realClock: Clock): Promise<void> {
+async function waitUntilAllAccepted(server: Server, realClock: Clock): Promise<void> {
   let accepted = false;
   const onAccepted = () => {
     accepted = true;
@@ -48,7 +48,7 @@ async function untilAllAccepted(server: Server, realClock: Clock): Promise<void>
     accepted = false;
     const begun = realClock.monotonic();
     await nextIteration();
-    isEmpty = !accepted && realClock.monotonic() < begun + IDLE_ITERATION_MS;
+    isEmpty = !accepted && realClock.monotonic() < begun + MAX_IDLE_ITERATION_MS;
   }
   server.off('connection', onAccepted);
 }

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import { converse, requestText } from '../../../test/kit/network/raw-http.ts';
+import { requestText, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
 import { sqlite, stores } from '../../../test/kit/service/stores.ts';
-import { networkOf } from './client-network.ts';
+import { clientNetworkOf } from './client-network.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`];
 
   const CLIENT = '{"client_name":"Expected"}';
   const LENGTH = `content-length: ${CLIENT.length}`;
-  const once = (first: string, lines: readonly string[] = credentials, body = '') =>
-    converse(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
+  const exchange = (first: string, lines: readonly string[] = credentials, body = '') =>
+    sendRawBytes(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
 
   // Malformed and ambiguous requests are in `test/reliability/fuzz/corpus.ts`.
 
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
       [user + twoHosts + hidden, [200, 400]],
       [`${user}nonsense\r\n\r\n${hidden}`, [200, 400]],
     ] as const) {
-      const conversation = await converse(carillon.baseUrl, bytes);
+      const conversation = await sendRawBytes(carillon.baseUrl, bytes);
       assert.deepEqual([conversation.statuses, conversation.closed], [statuses, true]);
     }
     assert.equal((await carillon.call(owner, 'GET', `/v2/clients/${client_id}`)).status, 200);
@@ -36,34 +36,34 @@ for (const { test, testService } of stores) {
 
   test('C4 an unknown method is 404 with a key and 401 without', async () => {
     for (const method of ['PATCH', 'PROPFIND', 'PURGE', 'QUERY', 'TRACE', 'OPTIONS', 'RING', 'get', 'X-Y_Z']) {
-      const [known, unknown] = [await once(`${method} /v2/clients`), await once(`${method} /v2/clients`, [])];
+      const [known, unknown] = [await exchange(`${method} /v2/clients`), await exchange(`${method} /v2/clients`, [])];
       assert.deepEqual(known.statuses, [404], method);
       assert.match(known.text, /"code":"not_found"/);
       assert.deepEqual(unknown.statuses, [401], method);
       assert.match(unknown.text, /\r\nwww-authenticate: Key realm="carillon"\r\n/i);
       assert.match(unknown.text, /"code":"unauthorized"/);
       // Paths outside of the route groups need no key.
-      assert.deepEqual((await once(`${method} /nowhere`, [])).statuses, [404], method);
+      assert.deepEqual((await exchange(`${method} /nowhere`, [])).statuses, [404], method);
     }
   });
 
   test('C4 an unknown path is 404 before the body is read', async () => {
     const lines = [...credentials, 'content-type: text/plain', 'content-length: 3'];
     for (const first of ['POST /v2/nowhere', 'PUT /v2/clients', 'QUERY /v2/clients', 'PUT /v2/clients/1e3'])
-      assert.deepEqual((await once(first, lines, 'abc')).statuses, [404], first);
+      assert.deepEqual((await exchange(first, lines, 'abc')).statuses, [404], first);
   });
 
   test('C4 HEAD returns the response of GET without a body', async () => {
     const { client_id } = await owner.carillon.clients.create({ client_name: 'ACME' });
     for (const path of ['/v2/user', `/v2/clients/${client_id}`, '/v2/clients', '/v2/nowhere', '/healthz']) {
-      const [get, head] = [await once(`GET ${path}`), await once(`HEAD ${path}`)];
+      const [get, head] = [await exchange(`GET ${path}`), await exchange(`HEAD ${path}`)];
       assert.deepEqual(head.statuses, get.statuses, path);
       const [headers, body] = head.text.split('\r\n\r\n');
       assert.equal(body, '', path);
       const length = /content-length: (\d+)/i.exec(headers ?? '')?.[1];
       assert.equal(length, String(Buffer.byteLength(get.text.split('\r\n\r\n')[1] ?? '', 'latin1')), path);
     }
-    assert.deepEqual((await once('HEAD /v2/user', [])).statuses, [401]);
+    assert.deepEqual((await exchange('HEAD /v2/user', [])).statuses, [401]);
   });
 
   test('C10 the host header, an absolute request target and forwarded headers change no URL in a response', async () => {
@@ -71,7 +71,7 @@ for (const { test, testService } of stores) {
     const body = JSON.stringify({ client_name: 'Host' });
     const strange = ['x-forwarded-host: evil.example', 'x-forwarded-proto: https', 'forwarded: host=evil.example'];
     const lines = [...credentials, ...strange, `content-length: ${body.length}`];
-    const created = await once('POST http://evil.example/v2/clients', lines, body);
+    const created = await exchange('POST http://evil.example/v2/clients', lines, body);
     assert.deepEqual(created.statuses, [201]);
     assert.match(
       created.text,
@@ -82,17 +82,20 @@ for (const { test, testService } of stores) {
 
   test('C4 100-continue is honored, other expectations are ignored, and upgrades are not accepted', async () => {
     const lines = [...credentials, LENGTH];
-    assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: 100-continue'], CLIENT)).statuses, [100, 201]);
-    assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: miracles'], CLIENT)).statuses, [201]);
+    assert.deepEqual(
+      (await exchange('POST /v2/clients', [...lines, 'expect: 100-continue'], CLIENT)).statuses,
+      [100, 201],
+    );
+    assert.deepEqual((await exchange('POST /v2/clients', [...lines, 'expect: miracles'], CLIENT)).statuses, [201]);
     const upgrade = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-key: x'];
-    assert.deepEqual((await once('GET /v2/user', [...credentials, ...upgrade])).statuses, [200]);
+    assert.deepEqual((await exchange('GET /v2/user', [...credentials, ...upgrade])).statuses, [200]);
   });
 }
 
 const CONNECTIONS = 200;
 
 /** First bytes of connections that the service handles outside of its HTTP framework. */
-const beginnings: Readonly<Record<string, string>> = {
+const firstBytes: Readonly<Record<string, string>> = {
   'a tunnel': requestText(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443']),
   'an upgrade': requestText(['GET / HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: websocket']),
   'no HTTP at all': 'hello there\r\n\r\n',
@@ -113,7 +116,7 @@ async function sendAndReset(baseUrl: string, bytes: string): Promise<void> {
 
 test('C6 C22 a client that sends something and resets the connection does not affect the service', async (t) => {
   const service = await sqlite.serviceProcess(t);
-  for (const [what, bytes] of Object.entries(beginnings)) {
+  for (const [what, bytes] of Object.entries(firstBytes)) {
     for (let round = 0; round < CONNECTIONS / 20; round += 1)
       await Promise.all(Array.from({ length: 20 }, () => sendAndReset(service.baseUrl, bytes)));
     const alive = await fetch(`${service.baseUrl}/healthz`).catch(() => undefined);
@@ -133,6 +136,6 @@ test('a client is identified by its IPv4 address or IPv6 /64, without the port t
     ['[2001:db8:1:2::7]:443', '2001:db8:1:2'],
     ['unknown', 'unknown'],
   ] as const) {
-    assert.equal(networkOf(source), network, source);
+    assert.equal(clientNetworkOf(source), network, source);
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { createApp } from '../../app.ts';
 import { createMetrics } from '../../metrics.ts';
@@ -12,16 +12,22 @@ import { defaultTimeouts } from './resource-limits.ts';
 
 for (const { test, database } of stores) {
   test('X6 /readyz is 503 while the database cannot write and 200 when it can again, with one probe per second', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     t.after(() => store.close());
     const clock = testClock();
-    const metrics = createMetrics({ store, clock, inFlight: () => 0, queuesHeld: () => 0, mails: false });
+    const metrics = createMetrics({
+      store,
+      clock,
+      inFlight: () => 0,
+      leasedQueueCount: () => 0,
+      isMailConfigured: false,
+    });
     let probes = 0;
     let result: Promise<void> = Promise.resolve();
     const { server } = await createApp({
       store,
       clock,
-      beats: clock,
+      realClock: clock,
       random: systemRandom,
       log: pino({ level: 'silent' }),
       metrics,

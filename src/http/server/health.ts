@@ -28,34 +28,34 @@ export type HealthPorts = {
   readonly pages?: ConsoleFiles | undefined;
 };
 
-const READY = '/readyz';
+const READINESS_PATH = '/readyz';
 
 /** Adds the routes that need no key: probes, metrics, documents and problems (X6). */
-export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
+export function addHealthRoutes(app: FastifyInstance, ports: HealthPorts): void {
   const { pages } = ports;
   pages?.serve(app);
   app.get('/', async (request, reply) => {
-    const isPerson = /\btext\/html\b/.test(request.headers.accept ?? '');
-    return pages !== undefined && isPerson ? pages.index(request, reply) : ports.greeting();
+    const acceptsHtml = /\btext\/html\b/.test(request.headers.accept ?? '');
+    return pages !== undefined && acceptsHtml ? pages.sendIndex(request, reply) : ports.greeting();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
   const probe = cachedProbe(ports);
   app.addHook('onResponse', (request, _reply, done) => {
     // The database has just failed, so the cached result of the probe is outdated.
-    if (request.problem === 'storage_unavailable' && request.routeOptions.url !== READY) probe.forget();
+    if (request.problemCode === 'storage_unavailable' && request.routeOptions.url !== READINESS_PATH) probe.forget();
     done();
   });
-  app.get(READY, async () => {
+  app.get(READINESS_PATH, async () => {
     if (ports.isEnding?.()) throw new Problem('storage_unavailable');
     await probe.run();
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
   for (const [path, document] of Object.entries(ports.documents)) {
-    app.get(path, async (request, reply) => document().answer(request, reply));
+    app.get(path, async (request, reply) => document().send(request, reply));
   }
   app.get('/metrics', async (request, reply) => {
-    if (!mayRead(request, ports)) throw notFound();
+    if (!mayReadMetrics(request, ports)) throw notFound();
     return reply.type(ports.registry.contentType).send(await ports.registry.metrics());
   });
   app.get('/problems/:code', async (request) => {
@@ -86,7 +86,7 @@ const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'
  * Whether a request may read the metrics. If a metrics token is configured, only the token grants access; otherwise
  * only direct requests over loopback are allowed.
  */
-function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
+function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
   if (token !== '') {
     const given = request.headers.authorization ?? '';
     return timingSafeEqual(Buffer.from(hashApiKey(given)), Buffer.from(hashApiKey(`Bearer ${token}`)));

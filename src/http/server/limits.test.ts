@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { slowNames } from '../../../test/kit/network/nameserver.ts';
-import { converse, requestText } from '../../../test/kit/network/raw-http.ts';
+import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
+import { requestText, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { defaultTimeouts } from './resource-limits.ts';
-import { MIN_LARGE_BYTES, ResponseSizes } from './response-sizes.ts';
+import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './response-sizes.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`];
 
   const KIB = 1_024;
-  const statusesOf = async (bytes: string) => (await converse(carillon.baseUrl, bytes, 2_000)).statuses;
+  const statusesOf = async (bytes: string) => (await sendRawBytes(carillon.baseUrl, bytes, 2_000)).statuses;
   const head = (first: string, ...lines: string[]) =>
     requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...credentials, ...lines]);
 
   test('headers of more than 16 KiB are 431, and the connection ends', async () => {
     assert.deepEqual(await statusesOf(head('GET /v2/user', `x: ${'x'.repeat(15 * KIB)}`)), [200]);
-    const { statuses, closed, text } = await converse(
+    const { statuses, closed, text } = await sendRawBytes(
       carillon.baseUrl,
       head('GET /v2/user', `x: ${'x'.repeat(17 * KIB)}`),
     );
@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
   test('a URL of more than 8 KiB is 414', async () => {
     const address = (length: number) => `/v2/user?x=${'x'.repeat(length - '/v2/user?x='.length)}`;
     assert.deepEqual(await statusesOf(head(`GET ${address(8 * KIB)}`)), [200]);
-    const { statuses, text } = await converse(carillon.baseUrl, head(`GET ${address(8 * KIB + 1)}`));
+    const { statuses, text } = await sendRawBytes(carillon.baseUrl, head(`GET ${address(8 * KIB + 1)}`));
     assert.deepEqual(statuses, [414]);
     assert.match(text, /"code":"uri_too_long"/);
   });
@@ -56,7 +56,7 @@ for (const { test, testService } of stores) {
   test('a client that stops sending within its headers or a required body gets 408', async (t) => {
     const hasty = { ...defaultTimeouts, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
     const service = await testService(t, { ports: { timeouts: hasty } });
-    const person = await service.account('acme.test');
+    const person = await service.createAccount('acme.test');
     const known = [`key: ${person.key}`, `domain: ${person.domain}`];
     const own = `origin: ${service.baseUrl}`;
     const slow = {
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
       ),
     };
     for (const [where, bytes] of Object.entries(slow)) {
-      const { statuses, closed, text } = await converse(service.baseUrl, bytes);
+      const { statuses, closed, text } = await sendRawBytes(service.baseUrl, bytes);
       assert.deepEqual([statuses, closed], [[408], true], where);
       assert.match(text, /"code":"request_timeout"/);
     }
@@ -97,10 +97,10 @@ for (const { test, testService } of stores) {
 
   test('beyond --max-requests callers are shed with 503 and Retry-After until there is room; probes and visitors are not', async (t) => {
     const origin = 'https://app.example';
-    const names = slowNames();
+    const names = createSlowResolver();
     const options = { maxRequests: '1', corsOrigins: origin };
     const small = await testService(t, { options, ports: { resolve: names.resolve } });
-    const caller = await small.account('acme.test');
+    const caller = await small.createAccount('acme.test');
     const waiting = names.subscribe(small, caller);
     await eventually(names.waiting, (count) => count === 1);
     const shed = await small.call(caller, 'GET', '/v2/user', undefined, { origin });
@@ -120,9 +120,9 @@ for (const { test, testService } of stores) {
   });
 
   test('a caller that disconnects in the middle of a request holds no slot', async (t) => {
-    const names = slowNames();
+    const names = createSlowResolver();
     const small = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
-    const caller = await small.account('acme.test');
+    const caller = await small.createAccount('acme.test');
     const { hostname, port } = new URL(small.baseUrl);
     const socket = connect(Number(port), hostname);
     t.after(() => socket.destroy());
@@ -142,18 +142,21 @@ for (const { test, testService } of stores) {
 
 test('a route that sent a user a large response is expected to send as much again, until it sends less', () => {
   const sizes = new ResponseSizes();
-  sizes.note(1, '/tasks', 10);
-  assert.equal(sizes.expected(1, '/tasks'), 0);
-  sizes.note(1, '/tasks', 1_000_000);
-  assert.deepEqual([sizes.expected(1, '/tasks'), sizes.expected(2, '/tasks'), sizes.expected(1, '/a')], [1e6, 0, 0]);
-  sizes.note(1, '/tasks', MIN_LARGE_BYTES);
-  assert.equal(sizes.expected(1, '/tasks'), MIN_LARGE_BYTES);
-  sizes.note(1, '/tasks', MIN_LARGE_BYTES - 1);
-  assert.equal(sizes.expected(1, '/tasks'), 0);
+  sizes.record(1, '/tasks', 10);
+  assert.equal(sizes.expectedBytes(1, '/tasks'), 0);
+  sizes.record(1, '/tasks', 1_000_000);
+  assert.deepEqual(
+    [sizes.expectedBytes(1, '/tasks'), sizes.expectedBytes(2, '/tasks'), sizes.expectedBytes(1, '/a')],
+    [1e6, 0, 0],
+  );
+  sizes.record(1, '/tasks', MIN_LARGE_RESPONSE_BYTES);
+  assert.equal(sizes.expectedBytes(1, '/tasks'), MIN_LARGE_RESPONSE_BYTES);
+  sizes.record(1, '/tasks', MIN_LARGE_RESPONSE_BYTES - 1);
+  assert.equal(sizes.expectedBytes(1, '/tasks'), 0);
 });
 
 test('beyond ten thousand entries the oldest is evicted', () => {
   const sizes = new ResponseSizes();
-  for (let user = 0; user <= 10_000; user += 1) sizes.note(user, '/tasks', 1_000_000);
-  assert.deepEqual([sizes.expected(0, '/tasks'), sizes.expected(1, '/tasks')], [0, 1_000_000]);
+  for (let user = 0; user <= 10_000; user += 1) sizes.record(user, '/tasks', 1_000_000);
+  assert.deepEqual([sizes.expectedBytes(0, '/tasks'), sizes.expectedBytes(1, '/tasks')], [0, 1_000_000]);
 });

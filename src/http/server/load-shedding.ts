@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
-import { problemBody, RETRY_AFTER_S } from '../errors/problem-response.ts';
-import type { CorsHeaders } from './cors.ts';
+import { DEFAULT_RETRY_AFTER_S, problemBody } from '../errors/problem-response.ts';
+import type { CorsPolicy } from './cors.ts';
 
 /** The limit because of which a request was shed, as it appears in metrics. */
 export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
@@ -12,13 +12,13 @@ export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_b
 declare module 'fastify' {
   interface FastifyRequest {
     /** The reason if the request was shed. Such a request is counted, and has no log line of its own. */
-    shed?: ShedReason;
+    shedReason?: ShedReason;
   }
 }
 
 /** Marks a request as shed, and returns the problem to throw. */
-export function overloaded(request: FastifyRequest, reason: ShedReason): Problem {
-  request.shed = reason;
+export function markAsShed(request: FastifyRequest, reason: ShedReason): Problem {
+  request.shedReason = reason;
   return new Problem('overloaded');
 }
 
@@ -27,19 +27,19 @@ export type LoadSheddingPorts = {
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly onShed: (reason: ShedReason) => void;
-  readonly readable: CorsHeaders;
+  readonly corsPolicy: CorsPolicy;
 };
 
 /** Load shedding: responds 503 as cheaply as possible, with one cached body and one log line per second. */
 export class LoadShedding {
   readonly #ports: LoadSheddingPorts;
-  readonly #tally: ReasonCounter<ShedReason>;
+  readonly #shedCounter: ReasonCounter<ShedReason>;
   #body = '';
-  #bodyFor = '';
+  #bodyBaseUrl = '';
 
   constructor(ports: LoadSheddingPorts) {
     this.#ports = ports;
-    this.#tally = new ReasonCounter(ports.clock, (reasons) => {
+    this.#shedCounter = new ReasonCounter(ports.clock, (reasons) => {
       const count = Object.values(reasons).reduce((sum, one) => sum + one, 0);
       ports.log.warn({ event: 'requests.shed', count, reasons });
     });
@@ -53,8 +53,8 @@ export class LoadShedding {
     response.writeHead(503, {
       'content-type': 'application/problem+json',
       'content-length': body.length,
-      'retry-after': String(RETRY_AFTER_S),
-      ...this.#ports.readable(request),
+      'retry-after': String(DEFAULT_RETRY_AFTER_S),
+      ...this.#ports.corsPolicy(request),
     });
     response.end(body);
     this.count(reason);
@@ -62,26 +62,26 @@ export class LoadShedding {
 
   count(reason: ShedReason): void {
     this.#ports.onShed(reason);
-    this.#tally.count(reason);
+    this.#shedCounter.count(reason);
   }
 
   /** Logs the pending counts and cancels the timer. */
   logShed(): void {
-    this.#tally.flush();
+    this.#shedCounter.flush();
   }
 
   #cachedBody(): string {
     // The body is not built earlier, because the base URL is unknown until the service listens.
     const baseUrl = this.#ports.baseUrl();
-    if (this.#bodyFor !== baseUrl || this.#body === '') {
-      this.#bodyFor = baseUrl;
+    if (this.#bodyBaseUrl !== baseUrl || this.#body === '') {
+      this.#bodyBaseUrl = baseUrl;
       this.#body = JSON.stringify(problemBody(new Problem('overloaded'), baseUrl));
     }
     return this.#body;
   }
 }
 
-const INTERVAL_MS = 1_000;
+const REPORT_INTERVAL_MS = 1_000;
 
 /** Counts frequent events by reason, and reports the counts at most once a second instead of one log line per event. */
 export class ReasonCounter<Reason extends string> {
@@ -97,7 +97,7 @@ export class ReasonCounter<Reason extends string> {
 
   count(reason: Reason): void {
     this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
-    this.#cancel ??= this.#clock.after(INTERVAL_MS, () => this.flush());
+    this.#cancel ??= this.#clock.after(REPORT_INTERVAL_MS, () => this.flush());
   }
 
   /** Reports the pending counts and cancels the timer. */

@@ -41,8 +41,8 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
     }
     if (isHeaderNamed(name, 'content-type')) types += 1;
     // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
-    const isCoded = isHeaderNamed(name, 'transfer-encoding');
-    if (isCoded && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
+    const isTransferEncoding = isHeaderNamed(name, 'transfer-encoding');
+    if (isTransferEncoding && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body needs a content-length, or the transfer-encoding chunked alone.';
   }
   if (hosts > 1) return 'The host header is sent more than once.';
@@ -58,23 +58,23 @@ export async function respondToMalformed(
   error: MalformedRequestError,
   socket: Duplex,
   {
-    doors: routeGroups,
+    routeGroups,
     baseUrl,
     failed,
-  }: { doors: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
+  }: { routeGroups: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const unknown = error.code === 'HPE_INVALID_METHOD' ? await classifyUnknownMethod(error, routeGroups) : undefined;
+  const unknown = error.code === 'HPE_INVALID_METHOD' ? await problemForUnknownMethod(error, routeGroups) : undefined;
   const problem = unknown?.problem ?? new Problem(problemCodeOf(error.code));
   if (problem.cause !== undefined) failed(problem.cause);
-  endWith(socket, problem, baseUrl, unknown?.challenge);
+  closeWithProblem(socket, problem, baseUrl, unknown?.challenge);
 }
 
 /** Writes a problem response directly to a socket, without the framework, and closes the socket. */
-export function endWith(socket: Duplex, problem: Problem, baseUrl: string, challenge = KEY_CHALLENGE): void {
+export function closeWithProblem(socket: Duplex, problem: Problem, baseUrl: string, challenge = KEY_CHALLENGE): void {
   // The socket has no other error listener, and an unhandled error after a reset would end the process.
   socket.on('error', () => socket.destroy());
   const body = JSON.stringify(problemBody(problem, baseUrl));
@@ -92,7 +92,7 @@ const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
  * Returns the problem for a well-formed request with a method that Node does not know. It is handled like an unknown
  * route: 404 (C4), or 401 without a valid key (C1). Undefined if the bytes are not a request.
  */
-async function classifyUnknownMethod(
+async function problemForUnknownMethod(
   error: MalformedRequestError,
   routeGroups: readonly RouteGroup[],
 ): Promise<{ problem: Problem; challenge: string | undefined } | undefined> {

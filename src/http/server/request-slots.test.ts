@@ -25,7 +25,7 @@ test('C20 a stopped service has no pending timers, so its process can exit immed
     },
   };
   const carillon = await sqlite.testService(t, { ports: { clock } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   await owner.carillon.events.list();
   await carillon.stop();
   assert.deepEqual([...waiting], []);
@@ -34,22 +34,22 @@ test('C20 a stopped service has no pending timers, so its process can exit immed
 test('a request holds a slot until it leaves, and times out unless its response was sent', async () => {
   const clock = testClock();
   const givenUp: FastifyReply[] = [];
-  const underWay = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
-  const places = new Quota({ total: 2 });
+  const activeRequests = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
+  const slots = new Quota({ total: 2 });
   const reply = (sent = false) => ({ sent }) as FastifyReply;
   const [first, second, third] = [reply(), reply(true), reply()];
   const owner = { group: 1 };
   assert.deepEqual(
-    [first, second, third].map((one) => underWay.enter(one, places, owner)),
+    [first, second, third].map((one) => activeRequests.acquire(one, slots, owner)),
     [true, true, false],
   );
   await clock.advance(30_000);
-  assert.deepEqual([givenUp, places.used], [[], 2]);
+  assert.deepEqual([givenUp, slots.used], [[], 2]);
   await clock.advance(1_000);
-  assert.deepEqual([givenUp, places.used, clock.pending], [[first], 0, []]);
-  assert.equal(underWay.enter(third, places, owner), true);
-  underWay.exclude(third);
-  underWay.exclude(third);
+  assert.deepEqual([givenUp, slots.used, clock.pending], [[first], 0, []]);
+  assert.equal(activeRequests.acquire(third, slots, owner), true);
+  activeRequests.release(third);
+  activeRequests.release(third);
   await clock.advance(60_000);
-  assert.deepEqual([givenUp.length, places.used], [1, 0]);
+  assert.deepEqual([givenUp.length, slots.used], [1, 0]);
 });

@@ -1,31 +1,31 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Owner, Quota } from '../../async/quota.ts';
+import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
-import { type Claim, claimantOf } from './admission.ts';
-import { networkOf } from './client-network.ts';
+import { claimedIdentityOf, type RequestClass } from './admission.ts';
+import { clientNetworkOf } from './client-network.ts';
 import type { ConnectionTracker } from './connections.ts';
-import { overloaded } from './load-shedding.ts';
+import { markAsShed } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
 /** Minimum number of slots for unauthenticated requests. A client network gets a quarter of these slots. */
-const MIN_VISITORS = 16;
+const MIN_VISITOR_SLOTS = 16;
 /**
  * Minimum number of slots for requests whose callers are being looked up. A client network gets a quarter of these
  * slots.
  */
-const MIN_LOOKUPS = 1_000;
+const MIN_LOOKUP_SLOTS = 1_000;
 /** Maximum number of calendars that are streamed concurrently. An account gets a quarter of these slots. */
-const MAX_CALENDARS = 128;
+const MAX_CALENDAR_STREAMS = 128;
 
-export type WorkPorts = {
+export type RequestSlotsPorts = {
   readonly clock: Clock;
-  readonly answerMs: number;
+  readonly requestTimeoutMs: number;
   readonly maxRequests: number;
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
-  readonly giveUp: (reply: FastifyReply) => void;
+  readonly onRequestTimeout: (reply: FastifyReply) => void;
   readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'whenOver'>;
 };
@@ -35,39 +35,39 @@ export type WorkPorts = {
  * have a pool of their own. A request that waits for its body or for new feed entries holds no slot.
  */
 export class RequestSlots {
-  readonly #ports: WorkPorts;
+  readonly #ports: RequestSlotsPorts;
   readonly #active: ActiveRequests;
   readonly #requests: Quota;
   readonly #lookups: Quota;
   /** Slots of requests that join a lookup of the same key that another request has started. */
   readonly #joinedLookups: Quota;
   /** Number of requests that wait for the lookup of a caller, by claimed identity. */
-  readonly #lookingUp = new Map<string, number>();
+  readonly #lookupCounts = new Map<string, number>();
   readonly #visitors: Quota;
   readonly sizes = new ResponseSizes();
-  readonly #calendars = new Quota({ total: MAX_CALENDARS, member: MAX_CALENDARS / 4 });
+  readonly #calendars = new Quota({ total: MAX_CALENDAR_STREAMS, member: MAX_CALENDAR_STREAMS / 4 });
 
-  constructor(ports: WorkPorts) {
+  constructor(ports: RequestSlotsPorts) {
     const { maxRequests } = ports;
-    const maxVisitors = Math.max(MIN_VISITORS, Math.ceil(maxRequests / 4));
+    const maxVisitors = Math.max(MIN_VISITOR_SLOTS, Math.ceil(maxRequests / 4));
     this.#ports = ports;
-    this.#active = new ActiveRequests(ports.clock, ports.answerMs, ports.giveUp);
+    this.#active = new ActiveRequests(ports.clock, ports.requestTimeoutMs, ports.onRequestTimeout);
     this.#requests = new Quota({ total: maxRequests });
-    const maxLookups = Math.max(MIN_LOOKUPS, maxRequests);
+    const maxLookups = Math.max(MIN_LOOKUP_SLOTS, maxRequests);
     this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
     this.#joinedLookups = new Quota({ total: 4 * maxLookups, member: maxLookups });
     this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
   }
 
   /** Whether a request of this class may get a slot, given how many requests of the class are queued. */
-  hasRoom(claim: Claim, waiting: number): boolean {
-    if (claim === 'probe') return true;
-    return (claim === 'caller' ? this.#requests : this.#visitors).hasRoom(ANY_OWNER, waiting + 1);
+  hasRoom(requestClass: RequestClass, waiting: number): boolean {
+    if (requestClass === 'probe') return true;
+    return (requestClass === 'caller' ? this.#requests : this.#visitors).hasRoom(ANY_OWNER, waiting + 1);
   }
 
   /** Takes a slot for a request to a public route. */
   beginVisit(request: FastifyRequest, reply: FastifyReply): void {
-    const owner = visitorOf(request);
+    const owner = visitorQuotaOwnerOf(request);
     this.#enter(request, reply, this.#visitors, owner, 'visitors');
     this.mustHaveRoom(request, owner);
   }
@@ -79,22 +79,22 @@ export class RequestSlots {
    * @returns a function that releases the slot
    */
   beginLookup(request: FastifyRequest, reply: FastifyReply): () => void {
-    const claimant = claimantOf(request.raw);
-    const count = this.#lookingUp.get(claimant) ?? 0;
-    if (count === 0) this.#enter(request, reply, this.#lookups, visitorOf(request), 'visitors');
+    const claimant = claimedIdentityOf(request.raw);
+    const count = this.#lookupCounts.get(claimant) ?? 0;
+    if (count === 0) this.#enter(request, reply, this.#lookups, visitorQuotaOwnerOf(request), 'visitors');
     else this.#enter(request, reply, this.#joinedLookups, { group: 'lookups', member: claimant }, 'visitors');
-    this.#lookingUp.set(claimant, count + 1);
+    this.#lookupCounts.set(claimant, count + 1);
     return () => {
       this.leave(reply);
-      const left = (this.#lookingUp.get(claimant) ?? 0) - 1;
-      if (left > 0) this.#lookingUp.set(claimant, left);
-      else this.#lookingUp.delete(claimant);
+      const left = (this.#lookupCounts.get(claimant) ?? 0) - 1;
+      if (left > 0) this.#lookupCounts.set(claimant, left);
+      else this.#lookupCounts.delete(claimant);
     };
   }
 
   /** Takes a slot for a request of an authenticated caller whose body is complete. */
   begin(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
-    const owner = ownerOf(caller);
+    const owner = quotaOwnerOf(caller);
     this.#enter(request, reply, this.#requests, owner, 'requests');
     this.mustHaveRoom(request, owner);
   }
@@ -103,15 +103,15 @@ export class RequestSlots {
   beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.leave(reply);
-    if (!this.#calendars.take(owner)) throw overloaded(request, 'visitors');
-    this.#ports.connections().whenOver(reply.raw, () => this.#calendars.give(owner));
+    if (!this.#calendars.take(owner)) throw markAsShed(request, 'visitors');
+    this.#ports.connections().whenOver(reply.raw, () => this.#calendars.giveBack(owner));
     this.#charge(request, owner);
     this.mustHaveRoom(request, owner);
   }
 
   /** Releases the slot of a request that is answered, or that waits for its body or for feed entries. */
   leave(reply: FastifyReply): void {
-    this.#active.exclude(reply);
+    this.#active.release(reply);
   }
 
   close(): void {
@@ -119,49 +119,49 @@ export class RequestSlots {
   }
 
   /** Whether the unread responses of an owner leave room for this many more bytes. */
-  hasRoomToRead(owner: Owner, bytes: number): boolean {
+  hasRoomForResponse(owner: QuotaOwner, bytes: number): boolean {
     return this.#ports.buffers.hasRoom(owner, bytes);
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
-  mustHaveRoom(request: FastifyRequest, owner: Owner, bytes = 0): void {
-    if (!this.hasRoomToRead(owner, bytes)) throw overloaded(request, 'response_bytes');
+  mustHaveRoom(request: FastifyRequest, owner: QuotaOwner, bytes = 0): void {
+    if (!this.hasRoomForResponse(owner, bytes)) throw markAsShed(request, 'response_bytes');
   }
 
   #enter(
     request: FastifyRequest,
     reply: FastifyReply,
     slots: Quota,
-    owner: Owner,
+    owner: QuotaOwner,
     reason: 'requests' | 'visitors',
   ): void {
     this.#charge(request, owner);
     this.#ports.connections().whenOver(reply.raw, () => this.leave(reply));
-    if (!this.#active.enter(reply, slots, owner)) throw overloaded(request, reason);
+    if (!this.#active.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
-  #charge(request: FastifyRequest, owner: Owner): void {
+  #charge(request: FastifyRequest, owner: QuotaOwner): void {
     const connection = this.#ports.connections().of(request.raw.socket);
     if (connection !== undefined) connection.owner = owner;
   }
 }
 
-const ANY_OWNER: Owner = { group: '' };
+const ANY_OWNER: QuotaOwner = { group: '' };
 
 /** The quota owner of a caller: account and user. */
-export function ownerOf({ accountId, userId }: Caller): Owner {
+export function quotaOwnerOf({ accountId, userId }: Caller): QuotaOwner {
   return { group: accountId, member: userId };
 }
 
 /** The quota owner of an unauthenticated caller: all of them share one group, limited per network. */
-export function visitorOf({ ip }: Pick<FastifyRequest, 'ip'>): Owner {
-  return { group: 'visitors', member: networkOf(ip) };
+export function visitorQuotaOwnerOf({ ip }: Pick<FastifyRequest, 'ip'>): QuotaOwner {
+  return { group: 'visitors', member: clientNetworkOf(ip) };
 }
 
-const CHECK_INTERVAL_MS = 1_000;
+const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 
-type ActiveRequest = { readonly since: number; readonly slots: Quota; readonly owner: Owner };
+type ActiveRequest = { readonly since: number; readonly slots: Quota; readonly owner: QuotaOwner };
 
 /**
  * Tracks requests in progress with their slots and timeouts. All timeouts are checked once a second: a timer and an
@@ -176,7 +176,7 @@ export class ActiveRequests {
 
   /** @param onTimeout responds to a request that has been in progress for more than `timeoutMs` */
   constructor(clock: Clock, timeoutMs: number, onTimeout: (reply: FastifyReply) => void) {
-    this.#time = new RunningTime(clock, CHECK_INTERVAL_MS, () => this.#checkTimeouts());
+    this.#time = new RunningTime(clock, TIMEOUT_CHECK_INTERVAL_MS, () => this.#checkTimeouts());
     this.#timeoutMs = timeoutMs;
     this.#onTimeout = onTimeout;
   }
@@ -186,11 +186,11 @@ export class ActiveRequests {
    *
    * @returns whether a slot was free
    */
-  enter(reply: FastifyReply, slots: Quota, owner: Owner): boolean {
-    this.exclude(reply);
+  acquire(reply: FastifyReply, slots: Quota, owner: QuotaOwner): boolean {
+    this.release(reply);
     if (!slots.take(owner)) return false;
     this.#time.start();
-    this.#requests.set(reply, { since: this.#time.nextMs, slots, owner });
+    this.#requests.set(reply, { since: this.#time.nextTickMs, slots, owner });
     return true;
   }
 
@@ -198,11 +198,11 @@ export class ActiveRequests {
    * Releases the slot of a request and ends its timeout: the request is answered, or it waits for its body or for new
    * feed entries.
    */
-  exclude(reply: FastifyReply): void {
+  release(reply: FastifyReply): void {
     const request = this.#requests.get(reply);
     if (request === undefined) return;
     this.#requests.delete(reply);
-    request.slots.give(request.owner);
+    request.slots.giveBack(request.owner);
   }
 
   close(): void {
@@ -211,8 +211,8 @@ export class ActiveRequests {
 
   #checkTimeouts(): void {
     for (const [reply, { since }] of this.#requests) {
-      if (this.#time.ms - since < this.#timeoutMs) break;
-      this.exclude(reply);
+      if (this.#time.runningMs - since < this.#timeoutMs) break;
+      this.release(reply);
       if (!reply.sent) this.#onTimeout(reply);
     }
     if (this.#requests.size === 0) this.#time.stop();

@@ -5,16 +5,16 @@ import { Quota } from '../../async/quota.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
-import { Bodies, type BodyDeadlines } from '../body/read-body.ts';
+import { type BodyDeadlines, BodyReader } from '../body/read-body.ts';
 import { problemBody } from '../errors/problem-response.ts';
 import { AdmissionControl } from './admission.ts';
 import { BatchedResponses } from './batched-responses.ts';
-import { networkOf, proxiesOf } from './client-network.ts';
-import type { CloseReason, Deadlines } from './connection.ts';
+import { clientNetworkOf, trustedProxyMatcher } from './client-network.ts';
+import type { CloseReason, ConnectionDeadlines } from './connection.ts';
 import { ConnectionTracker } from './connections.ts';
-import type { CorsHeaders } from './cors.ts';
+import type { CorsPolicy } from './cors.ts';
 import { LoadShedding, ReasonCounter } from './load-shedding.ts';
-import { endWith } from './malformed-requests.ts';
+import { closeWithProblem } from './malformed-requests.ts';
 import { RequestSlots } from './request-slots.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
@@ -57,27 +57,27 @@ export const defaultTimeouts = {
   lookEveryMs: 1_000,
   /** How long idle connections may still send a request while the service stops. */
   drainMs: 250,
-} as const satisfies Deadlines & BodyDeadlines & Record<string, number>;
+} as const satisfies ConnectionDeadlines & BodyDeadlines & Record<string, number>;
 
 export type Timeouts = Readonly<Record<keyof typeof defaultTimeouts, number>>;
 
-type ByReason = { inc(labels: { reason: string }): void };
+type ReasonMetric = { inc(labels: { reason: string }): void };
 
-export type GatePorts = {
+export type HttpLimitsPorts = {
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
-  readonly beats: Clock;
+  readonly realClock: Clock;
   readonly log: Log;
-  readonly metrics: { readonly shed: ByReason; readonly closed: ByReason };
+  readonly metrics: { readonly shed: ReasonMetric; readonly closed: ReasonMetric };
   readonly baseUrl: () => string;
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   readonly maxConnections: number;
   readonly maxUnread: number;
-  readonly readable: CorsHeaders;
+  readonly corsPolicy: CorsPolicy;
   readonly timeouts: Timeouts;
   /** Responds to a request that has exceeded `answerMs`. */
-  readonly giveUp: (reply: FastifyReply) => void;
+  readonly onRequestTimeout: (reply: FastifyReply) => void;
 };
 
 /**
@@ -85,31 +85,31 @@ export type GatePorts = {
  * responses.
  */
 export class HttpLimits {
-  readonly #ports: GatePorts;
+  readonly #ports: HttpLimitsPorts;
   readonly #closed: ReasonCounter<CloseReason>;
   readonly batchedResponses: BatchedResponses;
   readonly connections: ConnectionTracker;
-  readonly bodies: Bodies;
-  readonly work: RequestSlots;
+  readonly bodies: BodyReader;
+  readonly requestSlots: RequestSlots;
   readonly shedding: LoadShedding;
   #begin: RequestListener = () => undefined;
 
-  constructor(ports: GatePorts) {
-    const { clock, beats, log, baseUrl, trustProxy, timeouts } = ports;
+  constructor(ports: HttpLimitsPorts) {
+    const { clock, realClock, log, baseUrl, trustProxy, timeouts } = ports;
     this.#ports = ports;
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
-    this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, readable: ports.readable });
+    this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: ports.corsPolicy });
     this.#closed = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
     const buffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
     this.batchedResponses = new BatchedResponses((socket) => {
       const connection = this.connections.of(socket);
-      if (connection !== undefined) buffers.note(connection);
+      if (connection !== undefined) buffers.updateBufferedBytes(connection);
     });
-    const isProxy = proxiesOf(trustProxy);
+    const isProxy = trustedProxyMatcher(trustProxy);
     const connections = () => this.connections;
-    this.work = new RequestSlots({ ...ports, answerMs: timeouts.answerMs, buffers, connections });
+    this.requestSlots = new RequestSlots({ ...ports, requestTimeoutMs: timeouts.answerMs, buffers, connections });
     const quota = new Quota({
       total: MAX_BODY_BYTES_IN_FLIGHT,
       group: MAX_BODY_BYTES_IN_FLIGHT / 4,
@@ -121,24 +121,24 @@ export class HttpLimits {
       member: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
     const scheduler = new FairScheduler({ clock, budgetMs: ITERATION_BUDGET_MS });
-    this.bodies = new Bodies({ quota, fileQuota, deadlines: timeouts, connections, scheduler });
+    this.bodies = new BodyReader({ quota, fileQuota, deadlines: timeouts, connections, scheduler });
     const admission = new AdmissionControl({
       scheduler,
       begin: (request, response) => this.#begin(request, response),
-      hasRoom: (claim, waiting) => this.work.hasRoom(claim, waiting),
+      hasRoom: (claim, waiting) => this.requestSlots.hasRoom(claim, waiting),
       shed: (request, response, claim) =>
         this.shedding.shed(request, response, claim === 'caller' ? 'requests' : 'visitors'),
     });
     this.connections = new ConnectionTracker({
-      clock: beats,
+      clock: realClock,
       deadlines: timeouts,
       maxConnections: ports.maxConnections,
-      networkOf: (address) => (isProxy(address) ? undefined : { group: 'visitors', member: networkOf(address) }),
+      networkOf: (address) => (isProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) }),
       buffers,
-      begin: admission.enter,
-      refuse: (request, response, detail) => this.#refuse(request, response, detail),
-      end: (socket, reason) =>
-        endWith(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
+      begin: admission.admit,
+      rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
+      closeWithProblem: (socket, reason) =>
+        closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
       onClosed: (reason) => {
         ports.metrics.closed.inc({ reason });
         this.#closed.count(reason);
@@ -151,26 +151,26 @@ export class HttpLimits {
     const [begin] = server.listeners('request') as RequestListener[];
     if (begin === undefined) throw new Error('the server has no request listener');
     this.#begin = begin;
-    const { take } = this.connections;
-    server.removeListener('request', begin).on('request', take);
+    const { onRequest } = this.connections;
+    server.removeListener('request', begin).on('request', onRequest);
     // Do not send `100 Continue` yet: the route sends it when it reads the body.
-    server.on('checkContinue', take);
+    server.on('checkContinue', onRequest);
     // Ignore unknown expectations, which RFC 9110, 10.1.1 permits.
-    server.on('checkExpectation', take);
+    server.on('checkExpectation', onRequest);
     // Reject CONNECT with a problem document. By default, Node closes the connection without one.
     server.on('connect', (_request, socket) =>
-      endWith(socket, new Problem('malformed_request'), this.#ports.baseUrl()),
+      closeWithProblem(socket, new Problem('malformed_request'), this.#ports.baseUrl()),
     );
     this.connections.watch(server as Server);
     server.once('close', () => {
       this.shedding.logShed();
       this.#closed.flush();
-      this.work.close();
+      this.requestSlots.close();
     });
   }
 
   /** Responds 400 to an ambiguous request, which never reaches the routes. */
-  #refuse(request: IncomingMessage, response: ServerResponse, detail: string): void {
+  #rejectAmbiguous(request: IncomingMessage, response: ServerResponse, detail: string): void {
     const problem = new Problem('malformed_request', { detail });
     const body = Buffer.from(JSON.stringify(problemBody(problem, this.#ports.baseUrl())));
     const headers = { 'content-type': 'application/problem+json', 'content-length': body.length, connection: 'close' };

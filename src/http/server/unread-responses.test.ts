@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import type { Owner } from '../../async/quota.ts';
+import type { QuotaOwner } from '../../async/quota.ts';
 import { Connection } from './connection.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
-const A1: Owner = { group: 1, member: 11 };
-const A2: Owner = { group: 1, member: 12 };
-const A3: Owner = { group: 1, member: 13 };
-const B1: Owner = { group: 2, member: 21 };
+const A1: QuotaOwner = { group: 1, member: 11 };
+const A2: QuotaOwner = { group: 1, member: 12 };
+const A3: QuotaOwner = { group: 1, member: 13 };
+const B1: QuotaOwner = { group: 2, member: 21 };
 
 /** Creates a quota of 80 bytes: 20 for an account, 10 for a user. */
-function buffers() {
+function createBuffers() {
   const cut: Connection[] = [];
   const all = new ResponseBuffers(80, (connection) => cut.push(connection));
-  const connection = (owner: Owner, isEnded = true) => {
+  const connection = (owner: QuotaOwner, isEnded = true) => {
     const waiting = { bytes: 0 };
     const socket = Object.defineProperty(new Socket(), 'writableLength', { get: () => waiting.bytes });
     const one = new Connection(socket, { group: 'visitors' }, 0);
@@ -23,7 +23,7 @@ function buffers() {
     one.response = { writableEnded: isEnded } as ServerResponse;
     const wait = (bytes: number) => {
       waiting.bytes = bytes;
-      all.note(one);
+      all.updateBufferedBytes(one);
     };
     return { one, waiting, wait };
   };
@@ -31,7 +31,7 @@ function buffers() {
 }
 
 test('unread bytes count for a user and its account until they are read or the connection closes', () => {
-  const { all, connection } = buffers();
+  const { all, connection } = createBuffers();
   const first = connection(A1);
   first.wait(8);
   assert.deepEqual([all.hasRoom(A1, 2), all.hasRoom(A1, 3), all.hasRoom(A2, 10)], [true, false, true]);
@@ -48,7 +48,7 @@ test('unread bytes count for a user and its account until they are read or the c
 });
 
 test('a streamed response is cut beyond the limit, and a complete one is kept', () => {
-  const { all, cut, connection } = buffers();
+  const { all, cut, connection } = createBuffers();
   connection(A1).wait(11);
   assert.deepEqual([cut, all.hasRoom(A1)], [[], false]);
   const stream = connection(A2, false);
@@ -59,7 +59,7 @@ test('a streamed response is cut beyond the limit, and a complete one is kept', 
 });
 
 test('unread bytes stay charged to their owner when another user sends the next request over the connection', () => {
-  const { all, connection } = buffers();
+  const { all, connection } = createBuffers();
   const proxied = connection(A1);
   proxied.wait(10);
   proxied.one.owner = B1;

@@ -1,4 +1,4 @@
-import { type Owner, Quota } from '../../async/quota.ts';
+import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import type { Connection } from './connection.ts';
 
 /**
@@ -7,37 +7,37 @@ import type { Connection } from './connection.ts';
  */
 export class ResponseBuffers {
   readonly #quota: Quota;
-  readonly #waiting = new Set<Connection>();
-  readonly #cut: (connection: Connection) => void;
+  readonly #connections = new Set<Connection>();
+  readonly #closeConnection: (connection: Connection) => void;
 
-  /** @param cut closes a connection in the middle of its response */
-  constructor(maxBytes: number, cut: (connection: Connection) => void) {
+  /** @param closeConnection closes a connection in the middle of its response */
+  constructor(maxBytes: number, closeConnection: (connection: Connection) => void) {
     this.#quota = new Quota({ total: maxBytes, group: Math.ceil(maxBytes / 4), member: Math.ceil(maxBytes / 8) });
-    this.#cut = cut;
+    this.#closeConnection = closeConnection;
   }
 
-  hasRoom(owner: Owner, bytes = 0): boolean {
+  hasRoom(owner: QuotaOwner, bytes = 0): boolean {
     return this.#quota.hasRoom(owner, bytes);
   }
 
   /** Records the bytes that a connection buffers after a write. */
-  note(connection: Connection): void {
+  updateBufferedBytes(connection: Connection): void {
     this.#charge(connection);
     const { response, unread } = connection;
     // Close the connection of a streamed response that exceeds the quota: its size was unknown at its start.
     const isStreaming = response !== undefined && !response.writableEnded;
-    if (isStreaming && unread !== undefined && !this.#quota.hasRoom(unread.owner, 0)) this.#cut(connection);
+    if (isStreaming && unread !== undefined && !this.#quota.hasRoom(unread.owner, 0)) this.#closeConnection(connection);
   }
 
   /** Updates the number of buffered bytes of all connections that have any. */
   refresh(): void {
-    for (const connection of this.#waiting) this.#charge(connection);
+    for (const connection of this.#connections) this.#charge(connection);
   }
 
   forget(connection: Connection): void {
-    if (connection.unread !== undefined) this.#quota.give(connection.unread.owner, connection.unread.bytes);
+    if (connection.unread !== undefined) this.#quota.giveBack(connection.unread.owner, connection.unread.bytes);
     connection.unread = undefined;
-    this.#waiting.delete(connection);
+    this.#connections.delete(connection);
   }
 
   #charge(connection: Connection): void {
@@ -49,6 +49,6 @@ export class ResponseBuffers {
     const { owner, bytes: before } = connection.unread ?? { owner: connection.owner, bytes: 0 };
     this.#quota.add(owner, bytes - before);
     connection.unread = { owner, bytes };
-    this.#waiting.add(connection);
+    this.#connections.add(connection);
   }
 }

@@ -5,26 +5,26 @@ import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { fastify } from 'fastify';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { shared, sqlite } from '../../../test/kit/service/stores.ts';
+import { sharedStores, sqlite } from '../../../test/kit/service/stores.ts';
 import { ConsoleFiles } from './console-files.ts';
 
 const carillon = await sqlite.testService({ after });
 const html = { accept: 'text/html,application/xhtml+xml' };
-const ask = (path: string, headers: Record<string, string> = {}) =>
+const sendRequest = (path: string, headers: Record<string, string> = {}) =>
   carillon.call(undefined, 'GET', path, undefined, headers);
 
 test('a browser that opens the service gets the console, a program gets JSON', async () => {
-  const page = await ask('/', html);
+  const page = await sendRequest('/', html);
   assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'text/html; charset=utf-8']);
   assert.match(page.text, /<div id="app">/);
   for (const accept of ['application/json', '*/*']) {
-    const { json } = await ask('/', { accept });
+    const { json } = await sendRequest('/', { accept });
     assert.equal(json.service, 'Carillon', accept);
   }
 });
 
 test('the page may only load files from this service and call it, and cannot be framed', async () => {
-  const { headers, text } = await ask('/', html);
+  const { headers, text } = await sendRequest('/', html);
   const policy = String(headers.get('content-security-policy'));
   const said = Object.fromEntries(
     policy.split('; ').map((part) => [part.split(' ')[0], part.split(' ').slice(1).join(' ')]),
@@ -55,12 +55,12 @@ test('the page may only load files from this service and call it, and cannot be 
 });
 
 test('files with a hash in their name are cached forever, and the page is revalidated each time', async () => {
-  const page = await ask('/', html);
+  const page = await sendRequest('/', html);
   assert.equal(page.headers.get('cache-control'), 'no-cache');
-  const same = await ask('/', { ...html, 'if-none-match': String(page.headers.get('etag')) });
+  const same = await sendRequest('/', { ...html, 'if-none-match': String(page.headers.get('etag')) });
   assert.deepEqual([same.status, same.text], [304, '']);
   const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page.text) ?? [];
-  const answer = await ask(String(script));
+  const answer = await sendRequest(String(script));
   assert.deepEqual(
     [answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')],
     [200, 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
@@ -96,7 +96,7 @@ test('only built files are served: no other name, and no path traversal', async 
   assert.equal(ConsoleFiles.read(join(folder, 'elsewhere')), undefined);
 });
 
-for (const store of shared) {
+for (const store of sharedStores) {
   store.test('a node that only notifies has no console', async (t) => {
     const service = await store.testService(t, { options: { role: 'delivery' } });
     const answer = await service.call(undefined, 'GET', '/', undefined, html);

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-const TYPES: Readonly<Record<string, string>> = {
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -36,7 +36,7 @@ const PAGE_HEADERS = {
 };
 
 /** Matches files whose name contains a hash of their content, so that they can be cached forever. */
-const IMMUTABLE = /^assets\/.*-[\w-]{8}\.\w+$/;
+const HASHED_FILE = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The built console, held in memory. Files are served by exact name, so path traversal is impossible. */
 export class ConsoleFiles {
@@ -50,29 +50,31 @@ export class ConsoleFiles {
   static read(folder: string): ConsoleFiles | undefined {
     if (!existsSync(join(folder, 'index.html'))) return undefined;
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
-    const known = names.filter((name) => TYPES[extname(name)] !== undefined);
-    return new ConsoleFiles(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
+    const known = names.filter((name) => MEDIA_TYPES[extname(name)] !== undefined);
+    return new ConsoleFiles(
+      new Map(known.map((name) => [name, staticResponseFor(name, readFileSync(join(folder, name)))])),
+    );
   }
 
   /** Adds a route for each file except the index, which `addHealthRoutes` serves at `/`. */
   serve(app: FastifyInstance): void {
     for (const [name, file] of this.#files) {
-      if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.answer(request, reply));
+      if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.send(request, reply));
     }
   }
 
-  index(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  sendIndex(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const file = this.#files.get('index.html');
     if (file === undefined) throw new Error('index.html is missing');
-    return file.answer(request, reply);
+    return file.send(request, reply);
   }
 }
 
-function fileOf(name: string, bytes: Buffer): StaticResponse {
+function staticResponseFor(name: string, bytes: Buffer): StaticResponse {
   return new StaticResponse(bytes, {
     ...PAGE_HEADERS,
-    'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-    'cache-control': IMMUTABLE.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'content-type': MEDIA_TYPES[extname(name)] ?? 'application/octet-stream',
+    'cache-control': HASHED_FILE.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
   });
 }
 
@@ -89,7 +91,7 @@ export class StaticResponse {
     this.#headers = { 'x-content-type-options': 'nosniff', ...headers, etag: this.#etag, vary: 'accept-encoding' };
   }
 
-  answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  send(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     reply.headers(this.#headers);
     if (request.headers['if-none-match'] === this.#etag) return reply.code(304).send();
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(this.#bytes);

@@ -1,6 +1,6 @@
-import { note } from '../../audit/actions.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
 import { isZone } from '../../ical/zone.ts';
-import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../permissions.ts';
+import { type Actor, COMMAND_LINE_ACTOR, FIRST_START_ACTOR, permissions } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Random } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
@@ -37,7 +37,7 @@ export async function createAccount(
   now: number,
   random: Random,
 ): Promise<NewAccount> {
-  return (await insertAccount(tx, account, now, random, COMMAND_LINE)).account;
+  return (await insertAccount(tx, account, now, random, COMMAND_LINE_ACTOR)).account;
 }
 
 async function insertAccount(
@@ -56,7 +56,7 @@ async function insertAccount(
   if (created === undefined) throw new Problem('domain_taken');
   const write = new AccountWrite(tx, created.account_id, now, 'exclusive', by);
   await write.insertInto('positions', { position: 0 }).execute();
-  note(write, { action: 'account.created', subject: `account ${domain}` });
+  writeAuditEntries(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
   const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, random);
   return { account: { domain, user_id, key: key ?? '' }, write };
@@ -78,12 +78,12 @@ export async function changeAccount(
     time_zone: time_zone ?? before.time_zone,
   };
   await write.updateTable('accounts').set(after).execute();
-  note(write, { action: 'account.changed', subject: `account ${domain}`, detail: after });
+  writeAuditEntries(write, { action: 'account.changed', subject: `account ${domain}`, detail: after });
   return { domain, ...after };
 }
 
 /** Finds the id of the account with this domain, ignoring case; undefined if there is no such account. */
-export async function findAccount(read: Queries, domain: string): Promise<number | undefined> {
+export async function findAccountId(read: Queries, domain: string): Promise<number | undefined> {
   const row = await read
     .selectFrom('accounts')
     .select('account_id')
@@ -103,7 +103,7 @@ export async function createFirstAccount(tx: Tx, now: number, random: Random): P
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const owner = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
-  const { account: created, write } = await insertAccount(tx, owner, now, random, FIRST_START);
+  const { account: created, write } = await insertAccount(tx, owner, now, random, FIRST_START_ACTOR);
   const { token } = await insertInvitation(write, created.user_id, random);
   return { ...created, token };
 }

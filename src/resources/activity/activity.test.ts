@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ActivityFilters, HookDelivery } from '../../../packages/sdk/src/activity.ts';
 import { testClock } from '../../../test/kit/clock.ts';
-import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
+import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
-import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { MAX_PAGE_BYTES } from '../../http/routes/list-response.ts';
 
@@ -14,12 +14,12 @@ for (const { test, testService } of stores) {
   const day = { start_date: '20270101', due_date: '20270102' };
 
   /** Starts a service with a test clock, and creates an account and a target that responds with 200. */
-  async function stage(t: TestContext) {
+  async function setUp(t: TestContext) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
-    const consoleOf = async (who: Person) => (await carillon.signIn(who)).console;
+    const consoleOf = async (who: ApiUser) => (await carillon.signIn(who)).console;
     const watch = await consoleOf(owner);
     const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
     /** Waits until the single delivery of the newest entry matches, and returns it. */
@@ -39,7 +39,7 @@ for (const { test, testService } of stores) {
   const isFetched = ({ fetched_at }: HookDelivery) => fetched_at !== NEVER;
 
   test('a delivery that was never read shows its outcome and no fetch', async (t) => {
-    const { owner, target, list, told, carillon } = await stage(t);
+    const { owner, target, list, told, carillon } = await setUp(t);
     const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     const delivery = await told(isDelivered);
@@ -71,10 +71,10 @@ for (const { test, testService } of stores) {
   });
 
   test('a delivery shows the fetch of its record, also one before the 200 and one of a record fetched earlier', async (t) => {
-    const { clock, owner, target, told, carillon, written } = await stage(t);
+    const { clock, owner, target, told, carillon, written } = await setUp(t);
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     let tag = '';
-    target.answers((response, { resourceUrl }) => {
+    target.setReplies((response, { resourceUrl }) => {
       const answer = async () => {
         const { status, headers } = await carillon.call(owner, 'GET', new URL(resourceUrl).pathname);
         assert.equal(status, 200);
@@ -95,15 +95,15 @@ for (const { test, testService } of stores) {
   });
 
   test('fetches by another user, by the console or in a list do not count', async (t) => {
-    const { carillon, clock, owner, target, told, written, watch, list } = await stage(t);
-    const admin = await carillon.user(owner, 'admin');
+    const { carillon, clock, owner, target, told, written, watch, list } = await setUp(t);
+    const admin = await carillon.createUser(owner, 'admin');
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
     // The admin is notified too, but of another event.
     await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
     await admin.carillon.events.create({ event_name: 'Other', ...day });
-    await target.arrived(2);
+    await target.waitForArrivals(2);
     await admin.carillon.events.get(event_id);
     await watch.events.get(event_id);
     await owner.carillon.events.list();
@@ -131,7 +131,7 @@ for (const { test, testService } of stores) {
   });
 
   test('a fetch before the delivery became pending does not count', async (t) => {
-    const { carillon, clock, owner, target, told, written } = await stage(t);
+    const { carillon, clock, owner, target, told, written } = await setUp(t);
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'completed_task' });
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
@@ -150,7 +150,7 @@ for (const { test, testService } of stores) {
   });
 
   test('the last fetches are stored at shutdown', async (t) => {
-    const { carillon, owner } = await stage(t);
+    const { carillon, owner } = await setUp(t);
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await owner.carillon.events.get(event_id);
     await carillon.service.stop();
@@ -158,13 +158,13 @@ for (const { test, testService } of stores) {
   });
 
   test('pending, failing and undelivered deliveries show their number of attempts', async (t) => {
-    const { clock, owner, target, told, watch } = await stage(t);
-    target.answers(500);
+    const { clock, owner, target, told, watch } = await setUp(t);
+    target.setReplies(500);
     const { id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const failing = await told(({ attempts }) => attempts === '1');
     assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_finalized], ['pending', '500', NEVER]);
-    await stepByStep(
+    await eventuallyAfterSteps(
       () => clock.advance(1_000),
       async () => (await watch.hooks.get(id)).state,
       (state) => state === 'ended',
@@ -174,7 +174,7 @@ for (const { test, testService } of stores) {
   });
 
   test('pages have no gaps and no repeats, and are in order, while others write', async (t) => {
-    const { owner, watch } = await stage(t);
+    const { owner, watch } = await setUp(t);
     const { clients } = owner.carillon;
     for (let made = 0; made < 25; made += 1) await clients.create({ client_name: `${made}` });
     const seen: number[] = [];
@@ -196,8 +196,8 @@ for (const { test, testService } of stores) {
   });
 
   test('a member sees own occurrences, an admin those of the account; filtered by kind and by hook', async (t) => {
-    const { carillon, owner, target, consoleOf, list } = await stage(t);
-    const member = await carillon.user(owner, 'member');
+    const { carillon, owner, target, consoleOf, list } = await setUp(t);
+    const member = await carillon.createUser(owner, 'member');
     const theirs = await consoleOf(member);
     const { id: hook_id } = await member.carillon.hooks.create({ target_url: target.at('/m'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'By the owner' });
@@ -215,14 +215,14 @@ for (const { test, testService } of stores) {
     await assert.rejects(theirs.activity.list({ hook_id: owners }), { code: 'not_permitted' });
     await assert.rejects(list({ hook_id: '999999' }), { code: 'not_found' });
     await assert.rejects(list({ before: 'x' }), { code: 'invalid_input' });
-    const stranger = await consoleOf(await carillon.account('other.test'));
+    const stranger = await consoleOf(await carillon.createAccount('other.test'));
     await assert.rejects(stranger.activity.list({ hook_id }), { code: 'not_found' });
     assert.deepEqual((await stranger.activity.list({ scope: 'account' })).data, []);
     assert.deepEqual((await list())[0]?.deliveries, [], 'nobody was told of what the owner did');
   });
 
   test('activity of a hook is not searched before its creation or after its end', async (t) => {
-    const { clock, owner, target, watch, told } = await stage(t);
+    const { clock, owner, target, watch, told } = await setUp(t);
     const { clients } = owner.carillon;
     const some = async () => {
       for (let made = 0; made < 5; made += 1) await clients.create({ client_name: `${made}` });
@@ -241,13 +241,13 @@ for (const { test, testService } of stores) {
   });
 
   test('a page ends before its maximum number of deliveries is exceeded, and the next page continues there', async (t) => {
-    const { carillon, owner, watch } = await stage(t);
+    const { carillon, owner, watch } = await setUp(t);
     await owner.carillon.clients.create({ client_name: 'One' });
     await owner.carillon.clients.create({ client_name: 'Two' });
     await owner.carillon.clients.create({ client_name: 'Three' });
-    await toldBy(carillon, owner, { position: 3, hooks: 300 });
-    await toldBy(carillon, owner, { position: 2, hooks: 300 });
-    await toldBy(carillon, owner, { position: 1, hooks: 1_200 });
+    await insertDeliveries(carillon, owner, { position: 3, hooks: 300 });
+    await insertDeliveries(carillon, owner, { position: 2, hooks: 300 });
+    await insertDeliveries(carillon, owner, { position: 1, hooks: 1_200 });
     const pages = [];
     for (let before: string | undefined; before !== ''; ) {
       const { data, next } = await watch.activity.list({ before });
@@ -258,7 +258,7 @@ for (const { test, testService } of stores) {
   });
 
   test('a page of deliveries to the longest target URLs is within the size limit of a list page', async (t) => {
-    const { carillon, owner, watch } = await stage(t);
+    const { carillon, owner, watch } = await setUp(t);
     await owner.carillon.clients.create({ client_name: 'One' });
     const { account_id } = await carillon.store.read
       .selectFrom('occurrences')
@@ -270,7 +270,7 @@ for (const { test, testService } of stores) {
       ...{ account_id, user_id: userId, hook_id: 10 + index, kind: 'new_client', target, date_created: 0 },
     }));
     await insertRows(carillon.store, 'hooks', hooks);
-    await toldBy(carillon, owner, { position: 1, hooks: 600 });
+    await insertDeliveries(carillon, owner, { position: 1, hooks: 600 });
     const pending = hooks.map(({ hook_id }) => ({
       ...{ account_id, user_id: userId, hook_id, delivery_id: 50_000 + hook_id, position: 1, created_at: 0 },
       ...{ kind: 'new_client', record_id: 1 },
@@ -282,7 +282,11 @@ for (const { test, testService } of stores) {
   });
 
   /** Inserts finalized deliveries of an occurrence to a number of hooks. */
-  async function toldBy({ store }: TestService, { userId }: Person, wanted: { position: number; hooks: number }) {
+  async function insertDeliveries(
+    { store }: TestService,
+    { userId }: ApiUser,
+    wanted: { position: number; hooks: number },
+  ) {
     await store.write(async ({ queries }) => {
       const { account_id, record_id, kind } = await queries
         .selectFrom('occurrences')

@@ -1,36 +1,42 @@
-import { type DeliveryKind, type Kind, kinds, resourceTypeOf, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import {
+  type DeliveryKind,
+  kinds,
+  type OccurrenceKind,
+  resourceTypeOf,
+  resourceUrl,
+} from '../../delivery/outbox/event-kinds.ts';
 import { type OutputOf, parseId, responseSchema, serializeRecord } from '../../http/fields/field.ts';
 import {
-  key,
+  ownId,
+  readOnlyEnum,
   readOnlyId,
   readOnlyNumber,
   readOnlyRecords,
   readOnlyText,
   readOnlyTimestamp,
-  readOnlyWord,
 } from '../../http/fields/field-types.ts';
 import { pagingParameters } from '../../http/routes/pagination.ts';
 import {
-  type Given,
+  enumParameter,
   idParameter,
-  type Parameter,
+  type ParsedParameters,
+  type QueryParameter,
   readQuery,
-  wordParameter,
 } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { deliveryStates, finalizedDeliveries, lastAttempts, pending } from '../deliveries/deliveries.ts';
+import { deliveryStates, finalizedDeliveries, findLastAttempts, pendingDeliveries } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
-import { type Occurrence, occurrencesOf, type Visibility, visibilityOf } from '../notifications/notifications.ts';
+import { type Occurrence, selectOccurrences, type Visibility, visibilityOf } from '../notifications/notifications.ts';
 
 /** Response fields of one delivery of an occurrence: its hook and its outcome. */
-const outcomeFields = {
-  id: key('Identifier of the delivery.'),
+const deliveryOutcomeFields = {
+  id: ownId('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook.'),
   target_url: readOnlyText('The target of the hook; empty if the hook is no longer stored.'),
   user_id: readOnlyId('The user of the hook.'),
-  state: readOnlyWord('The state of the delivery.', deliveryStates),
+  state: readOnlyEnum('The state of the delivery.', deliveryStates),
   last_outcome: readOnlyText('Outcome of the last attempt; empty before the first.'),
   attempts: readOnlyNumber('Number of attempts.'),
   milliseconds: readOnlyNumber('Duration of the last attempt in milliseconds.'),
@@ -41,23 +47,23 @@ const outcomeFields = {
   ),
 };
 
-type OutcomeRow = OutputOf<typeof outcomeFields>;
+type OutcomeRow = OutputOf<typeof deliveryOutcomeFields>;
 
 /** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
-  cursor: key('Its position in the feed.'),
-  kind: readOnlyWord('What happened.', Object.keys(kinds)),
+  cursor: ownId('Its position in the feed.'),
+  kind: readOnlyEnum('What happened.', Object.keys(kinds)),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
   user_id: readOnlyId('The user who caused it.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
-  deliveries: readOnlyRecords('Its deliveries; at most 500.', outcomeFields),
+  deliveries: readOnlyRecords('Its deliveries; at most 500.', deliveryOutcomeFields),
 };
 
 /** Maximum number of entries on a page. */
 const MAX_PAGE_SIZE = 200;
 /** Default number of entries on a page. */
-const USUAL_ENTRIES = 50;
+const DEFAULT_PAGE_SIZE = 50;
 
 const activityParameters = {
   before: {
@@ -65,19 +71,19 @@ const activityParameters = {
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
     errorMessage: 'must be a cursor from a response',
     read: parseId,
-  } as Parameter<number>,
+  } as QueryParameter<number>,
   limit: {
     ...pagingParameters.limit,
     description: `Number of entries; more than ${MAX_PAGE_SIZE} is taken as ${MAX_PAGE_SIZE}.`,
-    schema: { type: 'integer', minimum: 1, default: USUAL_ENTRIES },
+    schema: { type: 'integer', minimum: 1, default: DEFAULT_PAGE_SIZE },
     read(text: string) {
       const limit = pagingParameters.limit.read(text);
       return limit === undefined ? undefined : Math.min(limit, MAX_PAGE_SIZE);
     },
-  } as Parameter<number>,
-  kind: wordParameter('Only this kind.', Object.keys(kinds) as Kind[]),
+  } as QueryParameter<number>,
+  kind: enumParameter('Only this kind.', Object.keys(kinds) as OccurrenceKind[]),
   hook_id: idParameter('Only occurrences with a delivery to this hook; needs access to the hook.'),
-  scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
+  scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
 /** Maximum number of feed positions that one call scans for entries that the caller may see. */
@@ -93,10 +99,10 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  * that would exceed it. A page with this number of target URLs of maximum length is below the size limit of a list
  * page.
  */
-const MAX_DELIVERIES = 500;
+const MAX_DELIVERIES_PER_PAGE = 500;
 
 type ActivityRow = OutputOf<typeof activityFields>;
-type Query = Given<typeof activityParameters>;
+type ActivityQuery = ParsedParameters<typeof activityParameters>;
 
 /** A page of activity. `next` is the value of `before` for the next page; undefined on the last page. */
 export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
@@ -105,14 +111,19 @@ export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nex
  * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit
  * order, so concurrent writes add no entry between two pages. The caller sees the same occurrences as in the feed (X2).
  */
-async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<ActivityPage> {
-  const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
+async function listActivity(
+  view: AccountView,
+  caller: Caller,
+  query: ActivityQuery,
+  baseUrl: string,
+): Promise<ActivityPage> {
+  const { hook_id: hookId, limit = DEFAULT_PAGE_SIZE } = query;
   const visibility =
-    hookId === undefined ? visibilityOf(caller, query) : await visibilityOfHook(view, caller, query, hookId);
+    hookId === undefined ? visibilityOf(caller, query) : await hookVisibility(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const before = Math.min(query.before ?? position + 1, position + 1);
   const found = await occurrencesBefore(view, visibility, before, limit);
-  const { deliveries, completeFrom } = await deliveriesOf(view, found.occurrences, hookId);
+  const { deliveries, completeFrom } = await loadDeliveries(view, found.occurrences, hookId);
   const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
   const rows = complete
     .map((one) => toRow(one, deliveries.get(one.position) ?? [], baseUrl))
@@ -128,10 +139,10 @@ type TimedVisibility = Visibility & { readonly since?: number; readonly until?: 
  * Limits the occurrences to those that a hook may have delivered: caused by the user of the hook, of its kind, and
  * during its lifetime. A caller who may see the hook may see these occurrences.
  */
-async function visibilityOfHook(
+async function hookVisibility(
   view: AccountView,
   caller: Caller,
-  query: Query,
+  query: ActivityQuery,
   hookId: number,
 ): Promise<TimedVisibility> {
   const { kinds } = visibilityOf(caller, query);
@@ -146,14 +157,14 @@ async function visibilityOfHook(
 
 async function occurrencesBefore(
   view: AccountView,
-  reach: TimedVisibility,
+  visibility: TimedVisibility,
   before: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
   const lowest = before - MAX_POSITIONS_PER_CALL;
-  const occurrences = await occurrencesBetween(view, reach, lowest, before, limit);
+  const occurrences = await occurrencesBetween(view, visibility, lowest, before, limit);
   const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
-  return { occurrences, next: (await isEnd(view, reach, reached)) ? undefined : reached };
+  return { occurrences, next: (await isEnd(view, visibility, reached)) ? undefined : reached };
 }
 
 async function occurrencesBetween(
@@ -164,7 +175,7 @@ async function occurrencesBetween(
   limit: number,
 ): Promise<Occurrence[]> {
   if (kinds.size === 0) return [];
-  let query = occurrencesOf(view)
+  let query = selectOccurrences(view)
     .where('occurrences.position', '<', before)
     .where('occurrences.position', '>=', lowest)
     .where('occurrences.kind', 'in', [...kinds]);
@@ -177,30 +188,30 @@ async function occurrencesBetween(
 /** Whether no visible occurrence is stored before a position. */
 async function isEnd(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
   if (kinds.size === 0) return true;
-  const oldest = await occurrencesOf(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
+  const oldest = await selectOccurrences(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
   if (oldest === undefined || oldest.position >= position) return true;
   if (since === undefined) return false;
-  const reached = await occurrencesOf(view).where('occurrences.position', '=', position).executeTakeFirst();
+  const reached = await selectOccurrences(view).where('occurrences.position', '=', position).executeTakeFirst();
   return reached !== undefined && reached.occurred_at < since;
 }
 
-type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;
+type DeliveriesByPosition = ReadonlyMap<number, readonly OutcomeRow[]>;
 
 /** Loads the deliveries of occurrences, by position. They are complete for all positions from `completeFrom` on. */
-async function deliveriesOf(
+async function loadDeliveries(
   view: AccountView,
   occurrences: readonly Occurrence[],
   hookId: number | undefined,
-): Promise<{ deliveries: Deliveries; completeFrom: number }> {
+): Promise<{ deliveries: DeliveriesByPosition; completeFrom: number }> {
   if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
   const positions = occurrences.map(({ position }) => position);
   const [open, done] = [await pendingAt(view, positions, hookId), await finalizedAt(view, positions, hookId)];
-  const completeFrom = Math.max(...[open, done].map(completeAbove));
+  const completeFrom = Math.max(...[open, done].map(firstCompletePosition));
   const found = [...open, ...done].sort((one, other) => one.id - other.id);
   const ids = found.map(({ id }) => id);
-  const [last, fetches] = [await lastAttempts(view, ids), await lastFetchesOf(view, found)];
+  const [last, fetches] = [await findLastAttempts(view, ids), await loadLastFetches(view, found)];
   const rows = found.map((row) => {
-    const fetchedAt = fetches.get(fetchKeyOf(row)) ?? 0;
+    const fetchedAt = fetches.get(receiptKeyOf(row)) ?? 0;
     return {
       position: row.position ?? 0,
       outcome: {
@@ -227,16 +238,16 @@ async function deliveriesOf(
  * Returns the lowest position whose rows are complete. If the query has reached its limit, rows of its last position
  * may be missing.
  */
-function completeAbove(rows: readonly { readonly position: number | null }[]): number {
-  return rows.length < MAX_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
+function firstCompletePosition(rows: readonly { readonly position: number | null }[]): number {
+  return rows.length < MAX_DELIVERIES_PER_PAGE ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
 
 function pendingAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
-  let query = pending(view)
+  let query = pendingDeliveries(view)
     .select(['pending_deliveries.position', 'hooks.target as target_url'])
     .where('pending_deliveries.position', 'in', positions);
   if (hookId !== undefined) query = query.where('pending_deliveries.hook_id', '=', hookId);
-  return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES).execute();
+  return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
 function finalizedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
@@ -245,21 +256,30 @@ function finalizedAt(view: AccountView, positions: readonly number[], hookId: nu
     .select(['finalized_deliveries.position', 'hooks.target as target_url'])
     .where('finalized_deliveries.position', 'in', positions);
   if (hookId !== undefined) query = query.where('finalized_deliveries.hook_id', '=', hookId);
-  return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES).execute();
+  return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
-type Found = { readonly id: number; readonly user_id: number; readonly kind: string; readonly record_id: number };
+type FoundDelivery = {
+  readonly id: number;
+  readonly user_id: number;
+  readonly kind: string;
+  readonly record_id: number;
+};
 
-type Fetch = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
+type ReceiptColumns = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const receiptKey = ({ user_id, resource_type, record_id }: Fetch) => `${user_id} ${resource_type} ${record_id}`;
+const receiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
+  `${user_id} ${resource_type} ${record_id}`;
 
-function fetchKeyOf({ user_id, kind, record_id }: Found): string {
+function receiptKeyOf({ user_id, kind, record_id }: FoundDelivery): string {
   return receiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
 /** Loads when each notified user last fetched the record, from the read receipts. */
-async function lastFetchesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<string, number>> {
+async function loadLastFetches(
+  view: AccountView,
+  found: readonly FoundDelivery[],
+): Promise<ReadonlyMap<string, number>> {
   if (found.length === 0) return new Map();
   const distinct = <T>(values: readonly T[]) => [...new Set(values)];
   const rows = await view
@@ -279,7 +299,7 @@ async function lastFetchesOf(view: AccountView, found: readonly Found[]): Promis
 
 function toRow(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUrl: string): ActivityRow {
   const { position, ...rest } = occurrence;
-  const resource_url = resourceUrl(baseUrl, rest.kind as Kind, rest.record_id);
+  const resource_url = resourceUrl(baseUrl, rest.kind as OccurrenceKind, rest.record_id);
   return { ...rest, cursor: position, resource_url, deliveries };
 }
 
@@ -294,7 +314,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
       parameters: activityParameters,
       body: undefined,
       status: 200,
-      answer: {
+      responseSchema: {
         type: 'object',
         required: ['data', 'next'],
         properties: {

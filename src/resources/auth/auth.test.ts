@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared, sqlite, stores } from '../../../test/kit/service/stores.ts';
+import { sharedStores, sqlite, stores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
@@ -15,10 +15,10 @@ import { LastUsedTracker } from './last-used.ts';
 
 const { test, database } = sqlite;
 
-const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
+const cachedCaller = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
 
 /** Creates a lookup function. The test counts its calls and resolves its results through `answers`. */
-function asked() {
+function controlledLookup() {
   const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
   const ask = () => {
     const answer = Promise.withResolvers<CachedCaller | undefined>();
@@ -29,22 +29,22 @@ function asked() {
 }
 
 test('concurrent lookups of the same credentials share one query, and later ones need none', async (t) => {
-  const known = new CallerCache(await openAt(t, await database(t)));
-  const { answers, ask } = asked();
+  const known = new CallerCache(await openStoreAt(t, await database(t)));
+  const { answers, ask } = controlledLookup();
   const all = [known.find('shown', ask), known.find('shown', ask), known.find('other', ask)];
   assert.equal(answers.length, 2);
-  const [one, two] = [visitor(1), visitor(2)];
+  const [one, two] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(one);
   answers[1]?.resolve(two);
   assert.deepEqual(await Promise.all(all), [one, one, two]);
   assert.equal(known.find('shown', ask), one);
-  assert.equal(known.of(one.caller), one);
+  assert.equal(known.entryOf(one.caller), one);
   assert.equal(answers.length, 2);
 });
 
 test('unknown callers and failed lookups are queried again', async (t) => {
-  const known = new CallerCache(await openAt(t, await database(t)));
-  const { answers, ask } = asked();
+  const known = new CallerCache(await openStoreAt(t, await database(t)));
+  const { answers, ask } = controlledLookup();
   const nobody = known.find('shown', ask);
   answers[0]?.resolve(undefined);
   assert.equal(await nobody, undefined);
@@ -56,18 +56,18 @@ test('unknown callers and failed lookups are queried again', async (t) => {
 });
 
 test('C1 a lookup after an access change queries again, even if an earlier one is in flight', async (t) => {
-  const store = await openAt(t, await database(t));
+  const store = await openStoreAt(t, await database(t));
   const known = new CallerCache(store);
-  const { answers, ask } = asked();
+  const { answers, ask } = controlledLookup();
   const before = known.find('shown', ask);
   await store.write(async (tx) => tx.events.addAccessChange());
   const after = known.find('shown', ask);
   assert.equal(answers.length, 2);
-  const [old, fresh] = [visitor(1), visitor(2)];
+  const [old, fresh] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(old);
   assert.equal(await before, old);
   // A lookup after the change does not use the result of the earlier lookup.
-  assert.equal(known.of(old.caller), undefined);
+  assert.equal(known.entryOf(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);
   assert.equal(known.find('shown', ask), fresh);
@@ -79,7 +79,7 @@ const KEYS = 40;
 async function keysAndNodes(t: TestContext, address: string, nodeCount: number) {
   const clock = testClock();
   const opened: Store[] = [];
-  while (opened.length < nodeCount) opened.push(await openAt(t, address));
+  while (opened.length < nodeCount) opened.push(await openStoreAt(t, address));
   const [store] = opened as [Store, ...Store[]];
   const keys: { key: string; domain: string }[] = [];
   for (let number = 1; number <= KEYS; number += 1) {
@@ -99,7 +99,7 @@ for (const { test, database } of stores) {
   test('uses within a second are one write, and a key is written at most once a minute', async (t) => {
     const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 1);
     const commits: number[] = [];
-    store.onGroup((writes) => void commits.push(writes));
+    store.onGroupCommit((writes) => void commits.push(writes));
     const began = clock.now();
     const use = async () => {
       for (const { key, domain } of [...keys, ...keys]) assert.ok(await nodes[0].authenticate(key, domain));
@@ -125,7 +125,7 @@ for (const { test, database } of stores) {
   });
 }
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   test('nodes that write the same uses in any order do not block each other', async (t) => {
     const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 2);
     for (const [index, node] of nodes.entries()) {
@@ -142,7 +142,7 @@ for (const { test, database } of shared) {
   test('a row locked by another transaction is skipped without delaying the others', async (t) => {
     const address = await database(t);
     const { clock, keys, store, nodes } = await keysAndNodes(t, address, 1);
-    const other = await openAt(t, address);
+    const other = await openStoreAt(t, address);
     for (const { key, domain } of keys) assert.ok(await nodes[0].authenticate(key, domain));
     const { promise: through, resolve: end } = Promise.withResolvers<void>();
     const { promise: held, resolve: hold } = Promise.withResolvers<void>();
@@ -163,15 +163,15 @@ for (const { test, database } of shared) {
     const writes: { ids: readonly number[]; at: number; end: () => void }[] = [];
     const write = (_: unknown, ids: readonly number[], at: number) =>
       new Promise<void>((end) => writes.push({ ids, at, end }));
-    const store = await openAt(t, await database(t));
-    const uses = new LastUsedTracker({ store, clock, write, failed: (error) => assert.fail(String(error)) });
+    const store = await openStoreAt(t, await database(t));
+    const uses = new LastUsedTracker({ store, clock, write, onWriteFailed: (error) => assert.fail(String(error)) });
     const visitor = () => ({ lastUsed: 0 }) as CachedCaller;
     const began = clock.now();
-    uses.note(visitor(), 1);
+    uses.recordUse(visitor(), 1);
     await clock.advance(500);
-    uses.note(visitor(), 2);
+    uses.recordUse(visitor(), 2);
     await clock.advance(500);
-    uses.note(visitor(), 3);
+    uses.recordUse(visitor(), 3);
     while (writes.length < 1) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(5_000);
     // If two writes could run at a time, the second would have begun by now.

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 export type CachedCaller = { readonly caller: Caller; lastUsed: number };
 
 /** Maximum number of cached callers per route group. A full cache is cleared. */
-const MAX_CACHED = 10_000;
+const MAX_CACHED_CALLERS = 10_000;
 
 /**
  * Caches authenticated callers by the hash of their credentials. The cache is cleared when this process commits an
@@ -24,7 +24,7 @@ export class CallerCache<V extends CachedCaller> {
     this.#store = store;
     this.#externalVersion = store.externalVersion();
     store.onCommitted((events) => {
-      if (events.access) this.#clear();
+      if (events.accessChanged) this.#clear();
     });
   }
 
@@ -41,7 +41,7 @@ export class CallerCache<V extends CachedCaller> {
   }
 
   /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
-  of(caller: Caller): V | undefined {
+  entryOf(caller: Caller): V | undefined {
     this.#invalidateIfChanged();
     return this.#byCaller.get(caller);
   }
@@ -63,7 +63,7 @@ export class CallerCache<V extends CachedCaller> {
   }
 
   #add(credentials: string, entry: V): void {
-    if (this.#byCredentials.size >= MAX_CACHED) this.#clear();
+    if (this.#byCredentials.size >= MAX_CACHED_CALLERS) this.#clear();
     this.#byCredentials.set(credentials, entry);
     this.#byCaller.set(entry.caller, entry);
   }

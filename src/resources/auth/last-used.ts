@@ -7,7 +7,7 @@ const WRITE_DELAY_MS = 1_000;
 /** A stored `last_used` is not written again until it is older than this. */
 const REFRESH_INTERVAL_MS = 60_000;
 
-type Ports = {
+type LastUsedPorts = {
   readonly store: Store;
   readonly clock: Clock;
   /**
@@ -16,24 +16,24 @@ type Ports = {
    */
   readonly write: (queries: Queries, ids: readonly number[], at: number) => Promise<unknown>;
   /** Called when a write has failed. */
-  readonly failed: (error: unknown) => void;
+  readonly onWriteFailed: (error: unknown) => void;
 };
 
 /** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
-  readonly #ports: Ports;
+  readonly #ports: LastUsedPorts;
   readonly #pending = new Set<number>();
   /** Time of the first use in `#pending`, in milliseconds since the epoch. */
   #firstUseAt = 0;
   #cancel: (() => void) | undefined;
   #writing: Promise<unknown> | undefined;
 
-  constructor(ports: Ports) {
+  constructor(ports: LastUsedPorts) {
     this.#ports = ports;
   }
 
   /** Records a use. `id` is the id of the key or session. */
-  note(entry: CachedCaller, id: number): void {
+  recordUse(entry: CachedCaller, id: number): void {
     const now = this.#ports.clock.now();
     if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
     entry.lastUsed = now;
@@ -60,12 +60,12 @@ export class LastUsedTracker {
   }
 
   async #write(): Promise<void> {
-    const { store, write, failed } = this.#ports;
+    const { store, write, onWriteFailed } = this.#ports;
     if (this.#pending.size === 0) return;
     const [ids, at] = [[...this.#pending], this.#firstUseAt];
     this.#pending.clear();
     // A failed write must not fail a request. A later use is written again.
-    const written = store.write(({ queries }) => write(queries, ids, at)).catch(failed);
+    const written = store.write(({ queries }) => write(queries, ids, at)).catch(onWriteFailed);
     this.#writing = written;
     await written;
     this.#writing = undefined;

@@ -1,9 +1,9 @@
-import { type Entry, note } from '../../audit/actions.ts';
+import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 
 /** The reason why access was revoked, as the audit log shows it. */
-type Because =
+type RevocationReason =
   | 'signed out'
   | 'signed in anew'
   | 'ended by hand'
@@ -20,18 +20,20 @@ type Because =
 export async function endSessions(
   write: AccountWrite,
   which: { readonly userId: number; readonly except?: number; readonly only?: number },
-  because: Because,
+  because: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('sessions').where('sessions.user_id', '=', which.userId);
   if (which.except !== undefined) query = query.where('sessions.session_id', '!=', which.except);
   if (which.only !== undefined) query = query.where('sessions.session_id', '=', which.only);
   const ended = await query.returning('session_id').execute();
   if (ended.length === 0) return 0;
-  write.accessChanges();
+  write.markAccessChange();
   const detail = { user_id: String(which.userId), because };
-  note(
+  writeAuditEntries(
     write,
-    ...ended.map(({ session_id }): Entry => ({ action: 'login.closed', subject: `session ${session_id}`, detail })),
+    ...ended.map(
+      ({ session_id }): AuditEntry => ({ action: 'login.closed', subject: `session ${session_id}`, detail }),
+    ),
   );
   return ended.length;
 }
@@ -42,17 +44,17 @@ export async function endSessions(
 export async function revokeInvitations(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
-  because: Because,
+  because: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('invitations').where('invitations.used_at', 'is', null);
   if ('only' in which) query = query.where('invitations.invitation_id', '=', which.only);
   else if ('userId' in which) query = query.where('invitations.user_id', '=', which.userId);
   else query = query.where('invitations.made_by', '=', which.madeBy);
   const withdrawn = await query.returning(['invitation_id', 'user_id']).execute();
-  note(
+  writeAuditEntries(
     write,
     ...withdrawn.map(
-      ({ invitation_id, user_id }): Entry => ({
+      ({ invitation_id, user_id }): AuditEntry => ({
         action: 'invitation.withdrawn',
         subject: `invitation ${invitation_id}`,
         detail: { user_id: String(user_id), because },
@@ -66,17 +68,17 @@ export async function revokeInvitations(
 export async function revokeCalendars(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
-  because: Because,
+  because: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('calendars');
   if ('only' in which) query = query.where('calendars.calendar_id', '=', which.only);
   else if ('userId' in which) query = query.where('calendars.user_id', '=', which.userId);
   else query = query.where('calendars.project_id', '=', which.projectId);
   const revoked = await query.returning(['calendar_id', 'user_id']).execute();
-  note(
+  writeAuditEntries(
     write,
     ...revoked.map(
-      ({ calendar_id, user_id }): Entry => ({
+      ({ calendar_id, user_id }): AuditEntry => ({
         action: 'calendar.revoked',
         subject: `calendar ${calendar_id}`,
         detail: { user_id: String(user_id), because },
@@ -109,7 +111,7 @@ export async function revokeInvitationsOf(write: AccountWrite, userId: number): 
  * Ends all sessions and revokes all invitations after a restore. Otherwise, sessions that were ended since the backup
  * would be open again. All users must sign in again.
  */
-export async function revokeEverything(queries: Queries): Promise<void> {
+export async function revokeAllSessionsAndInvitations(queries: Queries): Promise<void> {
   await queries.deleteFrom('sessions').execute();
   await queries.deleteFrom('invitations').execute();
 }

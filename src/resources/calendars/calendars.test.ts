@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { ICAL } from '../../../test/kit/ical.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import { plusDays } from '../../ical/days.ts';
+import { addDays } from '../../ical/days.ts';
 import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
 import { grantedPermissions } from './calendars.ts';
-import { calendarAddress } from './ics-route.ts';
+import { createCalendarUrl } from './ics-route.ts';
 
 const today = formatTimestamp(systemClock.now()).slice(0, 10);
-const inDays = (count: number) => plusDays(today, count).replaceAll('-', '');
+const inDays = (count: number) => addDays(today, count).replaceAll('-', '');
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
 
-  type Read = { readonly status: number; readonly headers: Headers; readonly text: string };
+  type CalendarResponse = { readonly status: number; readonly headers: Headers; readonly text: string };
 
-  async function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Read> {
+  async function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<CalendarResponse> {
     const answer = await fetch(url, { method, headers });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
   /** Parses the entries of a calendar; returns their names by UID. */
-  function namesIn({ text }: Read): Record<string, string> {
+  function namesIn({ text }: CalendarResponse): Record<string, string> {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
     const found = events.map((event) => ['uid', 'summary'].map((name) => String(event.getFirstPropertyValue(name))));
     return Object.fromEntries(found.map(([uid = '', name = '']) => [uid.replace(/@.*/, ''), name]));
@@ -39,13 +39,13 @@ for (const { test, testService } of stores) {
   const names = async (url: string) => Object.values(namesIn(await get(url))).sort();
 
   /** Creates an account with entries of an admin, of a member, and of neither. */
-  async function furnished(domain: string) {
-    const admin = await carillon.account(domain);
-    const member = await carillon.user(admin, 'member');
+  async function createEntries(domain: string) {
+    const admin = await carillon.createAccount(domain);
+    const member = await carillon.createUser(admin, 'member');
     const { projects, tasks, subtasks } = admin.carillon;
     const bells = await projects.create({ project_name: 'Bells', users: [member.userId] });
     const other = await projects.create({ project_name: 'Other' });
-    const event = (who: Person, event_name: string, project_id: string) =>
+    const event = (who: ApiUser, event_name: string, project_id: string) =>
       who.carillon.events.create({ event_name, start_date: inDays(1), due_date: inDays(2), project_id });
     await event(admin, 'Casting', bells.project_id);
     await event(admin, 'Board', other.project_id);
@@ -64,7 +64,7 @@ for (const { test, testService } of stores) {
   }
 
   test('X9 a calendar shows the events and the open due tasks of its user, of a project, or of the account', async () => {
-    const { admin, member, bells } = await furnished('scopes.test');
+    const { admin, member, bells } = await createEntries('scopes.test');
     const { calendars } = member.carillon;
     const own = await calendars.create({ label: 'telephone' });
     const project = await calendars.create({ scope: 'project', project_id: bells.project_id });
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 an unchanged calendar is 304 without reading its entries; any change changes its ETag', async () => {
-    const { admin } = await furnished('tags.test');
+    const { admin } = await createEntries('tags.test');
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
     const first = await get(url);
     const tag = String(first.headers.get('etag'));
@@ -119,9 +119,9 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 concurrent fetches share one lookup and one write, and none gets a lookup from before a commit', async (t) => {
-    const admin = await carillon.account('shared.test');
+    const admin = await carillon.createAccount('shared.test');
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
-    const store = await openAt(t, carillon.database, { as: 'command' });
+    const store = await openStoreAt(t, carillon.database, { as: 'command' });
     let writes = 0;
     const write: typeof store.write = (...args) => {
       writes += 1;
@@ -131,7 +131,7 @@ for (const { test, testService } of stores) {
     const read = interceptor.over(store.read);
     const onCommitted: typeof store.onCommitted = (listener) => store.onCommitted(listener);
     const counted = { write, onCommitted } as typeof store;
-    const { find } = calendarAddress({ store: counted, log: createLog('silent'), baseUrl: () => '' });
+    const { find } = createCalendarUrl({ store: counted, log: createLog('silent'), baseUrl: () => '' });
     const file = new URL(url).pathname.split('/').at(-1) ?? '';
     const fetchNow = () => find(read, file, systemClock.now());
 
@@ -144,10 +144,10 @@ for (const { test, testService } of stores) {
     await renamed;
     const late = fetchNow();
     interceptor.release();
-    const tags = new Set((await Promise.all(early)).map((document) => document?.tag));
+    const tags = new Set((await Promise.all(early)).map((document) => document?.etag));
     assert.deepEqual([tags.size, writes], [1, 1]);
-    assert.notEqual((await late)?.tag, [...tags][0]);
-    assert.equal(interceptor.selects('calendars'), 2);
+    assert.notEqual((await late)?.etag, [...tags][0]);
+    assert.equal(interceptor.countReads('calendars'), 2);
   });
 
   test('X9 every invalid address gets the same response; addresses are in no log and in no list', async () => {
@@ -185,13 +185,13 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 a calendar shows only what its creator may read, and ends with its user, project and key', async () => {
-    const { admin, member, bells } = await furnished('narrow.test');
-    const only = await carillon.key(member, { permissions: ['events:read'] });
+    const { admin, member, bells } = await createEntries('narrow.test');
+    const only = await carillon.createKey(member, { permissions: ['events:read'] });
     const events = await only.carillon.calendars.create({ scope: 'account' });
     const read = await get(events.url);
     assert.deepEqual(Object.values(namesIn(read)).sort(), ['Board', 'Casting', 'Mine']);
     assert.ok(!/Bells|Created by/.test(read.text), 'neither projects nor people are named');
-    const none = await carillon.key(member, { permissions: permissions.filter((one) => one !== 'events:read') });
+    const none = await carillon.createKey(member, { permissions: permissions.filter((one) => one !== 'events:read') });
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
     // A permission that a role has lost is also lost in the calendars of its users.
@@ -201,7 +201,7 @@ for (const { test, testService } of stores) {
       ['events:read', 'users:write'],
     );
 
-    const passing = await carillon.key(member, { expiresAt: systemClock.now() + 3_600_000 });
+    const passing = await carillon.createKey(member, { expiresAt: systemClock.now() + 3_600_000 });
     const made = await passing.carillon.calendars.create({});
     assert.notEqual(made.expires, '0000-00-00 00:00:00');
     await carillon.store.write(({ queries }) =>
@@ -220,7 +220,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 calendars are listed and revoked by their user and by admins, and show when they were last fetched', async () => {
-    const { admin, member } = await furnished('lists.test');
+    const { admin, member } = await createEntries('lists.test');
     const mine = await member.carillon.calendars.create({ label: 'mine', time_zone: 'Europe/Zurich' });
     const theirs = await admin.carillon.calendars.create({ label: 'theirs' });
     const { url: _, ...kept } = mine;
@@ -228,7 +228,7 @@ for (const { test, testService } of stores) {
     assert.equal(kept.last_fetched, '0000-00-00 00:00:00');
     await get(mine.url);
     assert.notEqual((await member.carillon.calendars.get(mine.id)).last_fetched, '0000-00-00 00:00:00');
-    const labels = async ({ carillon: own }: Person) => (await own.calendars.list()).data.map(({ label }) => label);
+    const labels = async ({ carillon: own }: ApiUser) => (await own.calendars.list()).data.map(({ label }) => label);
     assert.deepEqual([await labels(member), await labels(admin)], [['mine'], ['mine', 'theirs']]);
     await assert.rejects(member.carillon.calendars.get(theirs.id), { code: 'not_found' });
     await assert.rejects(member.carillon.calendars.revoke(theirs.id), { code: 'not_found' });
@@ -248,11 +248,11 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 times are in the zone of the calendar, else of the account, else floating', async () => {
-    const { admin } = await furnished('zones.test');
+    const { admin } = await createEntries('zones.test');
     await admin.carillon.events.create({
       event_name: 'At ten',
-      start_date: `${plusDays(today, 1)} 10:00:00`,
-      due_date: `${plusDays(today, 1)} 11:00:00`,
+      start_date: `${addDays(today, 1)} 10:00:00`,
+      due_date: `${addDays(today, 1)} 11:00:00`,
     });
     const start = async (url: string) =>
       /DTSTART([;:].*)\r\nDTEND.*\r\nSUMMARY:At ten/.exec((await get(url)).text)?.[1];
@@ -269,7 +269,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 a calendar covers one year back and three ahead, with events in progress; of too many, it has the nearest', async () => {
-    const admin = await carillon.account('window.test');
+    const admin = await carillon.createAccount('window.test');
     const at = (from: number, to: number) => ({ start_date: inDays(from), due_date: inDays(to) });
     const spans: [string, number, number][] = [
       ['long ago', -500, -400],
@@ -289,7 +289,7 @@ for (const { test, testService } of stores) {
       .executeTakeFirstOrThrow();
     const row = (day: number) => ({
       ...{ account_id, event_name: `day ${day}`, user_id: Number(admin.userId), project_id: 0 },
-      ...{ start_date: `${plusDays(today, day)} 00:00:00`, due_date: `${plusDays(today, day)} 00:00:00` },
+      ...{ start_date: `${addDays(today, day)} 00:00:00`, due_date: `${addDays(today, day)} 00:00:00` },
       ...{ date_created: 0, date_modified: null },
     });
     for (let count = 0; count < 5_500; count += 500) {
@@ -308,7 +308,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 a calendar has all of many events that began before its range', async () => {
-    const admin = await carillon.account('many-begun.test');
+    const admin = await carillon.createAccount('many-begun.test');
     const expected = Array.from({ length: 250 }, (_, index) => `event ${String(index).padStart(3, '0')}`);
     for (const event_name of expected) {
       // All of these events begin on the same day.
@@ -319,24 +319,26 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 a calendar imported into another account shows the same there', async () => {
-    const { admin } = await furnished('from.test');
+    const { admin } = await createEntries('from.test');
     const nasty = 'a;b,c\\n "d" \n 予定 😀 END:VEVENT';
     const spans = [
-      [`${plusDays(today, 1)} 00:00:00`, `${plusDays(today, 3)} 00:00:00`],
-      [`${plusDays(today, 1)} 10:00:00`, `${plusDays(today, 1)} 11:30:00`],
-      [`${plusDays(today, 1)} 22:00:00`, `${plusDays(today, 1)} 23:59:59`],
-      [`${plusDays(today, 1)} 10:00:00`, `${plusDays(today, 1)} 00:00:00`],
+      [`${addDays(today, 1)} 00:00:00`, `${addDays(today, 3)} 00:00:00`],
+      [`${addDays(today, 1)} 10:00:00`, `${addDays(today, 1)} 11:30:00`],
+      [`${addDays(today, 1)} 22:00:00`, `${addDays(today, 1)} 23:59:59`],
+      [`${addDays(today, 1)} 10:00:00`, `${addDays(today, 1)} 00:00:00`],
     ];
     for (const [start_date = '', due_date = ''] of spans)
       await admin.carillon.events.create({ event_name: nasty, start_date, due_date });
-    const { url } = await (await carillon.key(admin, { permissions: ['events:read'] })).carillon.calendars.create({
-      scope: 'account',
-      time_zone: 'Europe/Zurich',
-    });
+    const { url } = await (await carillon.createKey(admin, { permissions: ['events:read'] })).carillon.calendars.create(
+      {
+        scope: 'account',
+        time_zone: 'Europe/Zurich',
+      },
+    );
     const { text } = await get(url);
-    const other = await carillon.account('to.test');
+    const other = await carillon.createAccount('to.test');
     assert.equal((await other.carillon.events.import({ ics: text })).created, '7');
-    const shown = async ({ carillon: own }: Person) =>
+    const shown = async ({ carillon: own }: ApiUser) =>
       (await own.events.list()).data
         .map(({ event_name, start_date, due_date }) => [event_name, start_date, due_date])
         .sort();
@@ -348,7 +350,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X9 an entry names the first twenty assigned users, for any number of tasks and assignments', async () => {
-    const admin = await carillon.account('crowd.test');
+    const admin = await carillon.createAccount('crowd.test');
     const { projects, tasks, calendars } = admin.carillon;
     const { project_id } = await projects.create({ project_name: 'Crowded' });
     const { account_id } = await carillon.store.read

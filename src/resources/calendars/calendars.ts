@@ -1,18 +1,18 @@
-import { note } from '../../audit/actions.ts';
-import type { Created, Field, OutputOf } from '../../http/fields/field.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
+import type { CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
 import {
-  key,
   label,
+  oneTimeSecret,
+  ownId,
   readOnlyId,
   readOnlyText,
   readOnlyTimestamp,
   resourceIdOrNone,
-  secretOnce,
   shortText,
 } from '../../http/fields/field-types.ts';
-import { mapRows, nextSlice } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import { mapRows, waitForNextSlice } from '../../http/routes/page-slices.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { create, get, list, type Route, remove } from '../../http/routes/route.ts';
 import { isZone } from '../../ical/zone.ts';
 import {
@@ -28,25 +28,25 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
-import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, usersOf } from '../core/assignments.ts';
-import { conditionsOf, idFilter } from '../core/filters.ts';
-import { pageOf } from '../core/pagination.ts';
+import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, assignedUsersOf } from '../core/assignments.ts';
+import { filterConditions, idFilter } from '../core/filters.ts';
+import { loadPage } from '../core/pagination.ts';
 import { requireExists } from '../core/references.ts';
-import { ascending, number } from '../core/sorting.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
 
 /** The scopes of a calendar: entries that concern its user, entries of one project, or all entries of the account. */
-export const scopes = ['own', 'project', 'account'] as const;
+export const calendarScopes = ['own', 'project', 'account'] as const;
 
-export type Scope = (typeof scopes)[number];
+export type CalendarScope = (typeof calendarScopes)[number];
 
 const readOnlyScope = (description: string): Field<string | null, 'readOnly'> => ({
   ...readOnlyText(description),
-  outputSchema: { type: 'string', enum: scopes },
+  outputSchema: { type: 'string', enum: calendarScopes },
 });
 
 /** Response fields of a calendar; they never include its address (X9). */
 export const calendarFields = {
-  id: key('Identifier of the calendar.'),
+  id: ownId('Identifier of the calendar.'),
   user_id: readOnlyId('Its user: the calendar shows only what this user may read.'),
   label: readOnlyText('Its label.'),
   scope: readOnlyScope('Its contents.'),
@@ -57,12 +57,12 @@ export const calendarFields = {
   expires: readOnlyTimestamp('When it expires, UTC: with the key that created it.'),
 };
 
-const scope: Field<Scope, 'writable'> = {
+const scope: Field<CalendarScope, 'writable'> = {
   mode: 'writable',
   description:
     'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
-  inputSchema: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
-  parse: (value) => scopes.find((one) => one === value) ?? 'own',
+  inputSchema: { type: 'string', enum: calendarScopes, 'x-must': `must be one of ${calendarScopes.join(', ')}` },
+  parse: (value) => calendarScopes.find((one) => one === value) ?? 'own',
   default: 'own',
   outputSchema: {},
   serialize: (stored) => stored,
@@ -71,7 +71,7 @@ const scope: Field<Scope, 'writable'> = {
 const ZONE_REQUIREMENT = 'must be the name of a time zone, such as Europe/Zurich, or empty';
 
 /** Declares a field for a time zone: its IANA name, or an empty text for the zone of the account. */
-export function zone(description: string): Field<string, 'writable'> {
+export function timeZoneField(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
     inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_REQUIREMENT },
@@ -85,13 +85,13 @@ export const calendarInputFields = {
   label: label('Its label.'),
   scope,
   project_id: resourceIdOrNone('The project, with scope project.'),
-  time_zone: zone("Time zone of its times. Default: the account's."),
+  time_zone: timeZoneField("Time zone of its times. Default: the account's."),
 };
 
 /** Response fields of a new calendar, including its address, which is returned only once. */
 export const createdCalendarFields = {
   ...calendarFields,
-  url: secretOnce('The address to subscribe to. It is returned only once and stored as a hash.'),
+  url: oneTimeSecret('The address to subscribe to. It is returned only once and stored as a hash.'),
 };
 
 export const calendarFilters = {
@@ -103,7 +103,7 @@ export const calendarFilters = {
 
 type CalendarRow = OutputOf<typeof calendarFields>;
 
-type Stored = {
+type StoredCalendar = {
   calendar_id: number;
   user_id: number;
   label: string;
@@ -115,32 +115,34 @@ type Stored = {
   expires_at: number | null;
 };
 
-function toRow({ calendar_id: id, expires_at: expires, ...rest }: Stored): CalendarRow {
+function toRow({ calendar_id: id, expires_at: expires, ...rest }: StoredCalendar): CalendarRow {
   return { ...rest, id, expires };
 }
 
 /** Selects the calendars that have not expired. */
-function live(view: AccountView) {
+function liveCalendars(view: AccountView) {
   return view
     .selectFrom('calendars')
     .where(({ or, eb }) => or([eb('calendars.expires_at', 'is', null), eb('calendars.expires_at', '>', view.now)]));
 }
 
-const byId = ascending('id', number('calendars.calendar_id'));
+const byId = ascendingOrder('id', numberKey('calendars.calendar_id'));
 
 /** Lists the calendars of the caller. Admins see the calendars of all users of the account. */
 export async function listCalendars(
   view: AccountView,
   caller: Caller,
-  given: Given<typeof calendarFilters>,
-  paging: Paging,
+  given: ParsedParameters<typeof calendarFilters>,
+  paging: PageRequest,
 ): Promise<Page<CalendarRow>> {
-  const visible = isAdmin(caller) ? live(view) : live(view).where('calendars.user_id', '=', caller.userId);
-  const page = await pageOf(
+  const visible = isAdmin(caller)
+    ? liveCalendars(view)
+    : liveCalendars(view).where('calendars.user_id', '=', caller.userId);
+  const page = await loadPage(
     visible,
     visible.selectAll('calendars'),
     byId,
-    conditionsOf(calendarFilters, given),
+    filterConditions(calendarFilters, given),
     paging,
   );
   return mapRows(page, toRow);
@@ -148,7 +150,7 @@ export async function listCalendars(
 
 /** Returns a calendar that the caller may see; otherwise throws 404. */
 export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
-  const row = await live(view)
+  const row = await liveCalendars(view)
     .selectAll('calendars')
     .where('calendars.calendar_id', '=', calendarId)
     .executeTakeFirst();
@@ -159,10 +161,10 @@ export async function getCalendar(view: AccountView, caller: Caller, calendarId:
 /**
  * Creates a calendar for the caller (X9). It has at most the caller's permissions and expires with the caller's key.
  */
-export async function makeCalendar(
+export async function createCalendar(
   write: AccountWrite,
   caller: Caller,
-  input: Created<typeof calendarInputFields>,
+  input: CreationInput<typeof calendarInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<OutputOf<typeof createdCalendarFields>> {
   requireMatchingScope(input.scope, input.project_id);
@@ -178,11 +180,11 @@ export async function makeCalendar(
     expires_at: caller.expiresAt,
   });
   const detail = { user_id: String(row.user_id), scope: row.scope, project_id: String(row.project_id) };
-  note(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
+  writeAuditEntries(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
   return { ...toRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
 }
 
-function requireMatchingScope(scope: Scope, projectId: number): void {
+function requireMatchingScope(scope: CalendarScope, projectId: number): void {
   if (scope === 'project' && projectId === 0)
     throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   if (scope !== 'project' && projectId !== 0)
@@ -191,7 +193,7 @@ function requireMatchingScope(scope: Scope, projectId: number): void {
 
 /** Revokes a calendar of the caller. Admins can also revoke calendars of users whose role is not above their own. */
 export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
-  const row = await live(write)
+  const row = await liveCalendars(write)
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
     .select(['calendars.user_id', 'users.role'])
     .where('calendars.calendar_id', '=', calendarId)
@@ -229,7 +231,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       takes: calendarInputFields,
       records: [],
       at: { collection: '/calendars', key: 'id' },
-      call: (write, caller, input) => makeCalendar(write, caller, input, ports),
+      call: (write, caller, input) => createCalendar(write, caller, input, ports),
     }),
     get({
       path: '/calendars/{calendar_id}',
@@ -263,30 +265,30 @@ export function grantedPermissions(permissions: string, role: Role): ReadonlySet
 }
 
 /** Maximum number of assigned users that an entry names. */
-const MAX_NAMES = 20;
+const MAX_ASSIGNED_NAMES = 20;
 
 /** Number of records that are looked up before the loop yields to other requests. */
 const RECORDS_PER_TICK = 50;
 
 /** Loads the names of the users assigned to each record, joined by commas. */
-export async function assignedNames(
+export async function loadAssignedNames(
   view: AccountView,
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  let users = await usersOf(view, resourceType, recordIds);
+  let users = await assignedUsersOf(view, resourceType, recordIds);
   if (users.length > ASSIGNMENT_BATCH_SIZE) {
     users = [];
     for (const [index, id] of recordIds.entries()) {
-      users.push(...(await usersOf(view, resourceType, [id], MAX_NAMES + 1)));
-      if (index % RECORDS_PER_TICK === 0) await nextSlice();
+      users.push(...(await assignedUsersOf(view, resourceType, [id], MAX_ASSIGNED_NAMES + 1)));
+      if (index % RECORDS_PER_TICK === 0) await waitForNextSlice();
     }
   }
   const byRecord = Map.groupBy(users, ({ record_id }) => record_id);
-  return new Map([...byRecord].map(([id, some]) => [id, textOf(some.map(({ user_name }) => user_name))]));
+  return new Map([...byRecord].map(([id, some]) => [id, joinNames(some.map(({ user_name }) => user_name))]));
 }
 
-function textOf(names: readonly string[]): string {
-  if (names.length <= MAX_NAMES) return names.join(', ');
-  return `${names.slice(0, MAX_NAMES).join(', ')} and others`;
+function joinNames(names: readonly string[]): string {
+  if (names.length <= MAX_ASSIGNED_NAMES) return names.join(', ');
+  return `${names.slice(0, MAX_ASSIGNED_NAMES).join(', ')} and others`;
 }

@@ -1,17 +1,17 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { nextSlice } from '../../http/routes/page-slices.ts';
-import { plusDays } from '../../ical/days.ts';
-import { type Entry, entryText } from '../../ical/write.ts';
-import type { Zone } from '../../ical/zone.ts';
+import { waitForNextSlice } from '../../http/routes/page-slices.ts';
+import { addDays } from '../../ical/days.ts';
+import { type CalendarEntry, writeEntry } from '../../ical/write.ts';
+import type { CalendarZone } from '../../ical/zone.ts';
 import type { Permission } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { overlapping } from '../events/overlapping.ts';
-import { userName } from '../users/lookup.ts';
-import { assignedNames, type Scope } from './calendars.ts';
+import { selectOverlapping } from '../events/overlapping.ts';
+import { fullNameOf } from '../users/lookup.ts';
+import { type CalendarScope, loadAssignedNames } from './calendars.ts';
 
 /** Selects the entries of a calendar, and defines how they are written. */
 export type CalendarQuery = {
-  readonly scope: Scope;
+  readonly scope: CalendarScope;
   readonly userId: number;
   readonly projectId: number;
   readonly permissions: ReadonlySet<Permission>;
@@ -23,7 +23,7 @@ export type CalendarQuery = {
   readonly domain: string;
   readonly baseUrl: string;
   /** Zone of the written times; undefined for floating times. */
-  readonly zone: Zone | undefined;
+  readonly zone: CalendarZone | undefined;
 };
 
 /** Maximum number of entries of each type in a calendar: events, tasks and subtasks. */
@@ -48,38 +48,38 @@ const RECENT_DAYS = 31;
  */
 export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today: string): AsyncGenerator<Buffer> {
   const { permissions } = wanted;
-  const ranges = rangesAround(wanted, today);
-  if (permissions.has('events:read')) yield* piecesOf(eventReads(view, wanted, ranges));
+  const ranges = dayRanges(wanted, today);
+  if (permissions.has('events:read')) yield* readLists(eventReaders(view, wanted, ranges));
   if (!permissions.has('tasks:read')) return;
-  yield* piecesOf(ranges.map((range) => (batch) => tasks(view, wanted, range, batch)));
-  yield* piecesOf(ranges.map((range) => (batch) => subtasks(view, wanted, range, batch)));
+  yield* readLists(ranges.map((range) => (batch) => readTasks(view, wanted, range, batch)));
+  yield* readLists(ranges.map((range) => (batch) => readSubtasks(view, wanted, range, batch)));
 }
 
 /** A range of days, both included. */
 type DayRange = { readonly first: string; readonly last: string };
 /** Sort key of the last row that was read; undefined before the first row and after the last one. */
-type SortKey = { readonly day: string; readonly id: number } | undefined;
+type EntrySortKey = { readonly day: string; readonly id: number } | undefined;
 /** Limits a read to at most `limit` rows after a sort key. */
-type Batch = { readonly after: SortKey; readonly limit: number };
+type BatchRequest = { readonly after: EntrySortKey; readonly limit: number };
 /**
  * A batch of entries as bytes, so that its rows and strings can be garbage-collected immediately. With strings, V8's
  * heap grew to 190 MiB while 32 programs read a calendar of 3,000 events; with bytes, to 70 MiB.
  */
-type Piece = { readonly text: Buffer; readonly count: number; readonly last: SortKey };
-type Read = (batch: Batch) => Promise<Piece>;
+type EntryBatch = { readonly text: Buffer; readonly count: number; readonly last: EntrySortKey };
+type ReadBatch = (batch: BatchRequest) => Promise<EntryBatch>;
 
 /** Reads the lists one after the other, each to its end, up to MAX_ENTRIES entries in total. */
-async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
+async function* readLists(lists: readonly ReadBatch[]): AsyncGenerator<Buffer> {
   let left = MAX_ENTRIES;
   for (const read of lists) {
-    let after: SortKey;
+    let after: EntrySortKey;
     do {
       const { text, count, last } = await read({ after, limit: Math.min(ROWS_PER_QUERY, left) });
       if (count > 0) yield text;
       left -= count;
       if (left === 0) return;
       after = last;
-      await nextSlice();
+      await waitForNextSlice();
     } while (after !== undefined);
   }
 }
@@ -88,67 +88,71 @@ async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
  * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
  * first.
  */
-function rangesAround({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
-  const recent = plusDays(today, -RECENT_DAYS);
-  return [...rangesBetween(recent, to), ...rangesBetween(from, plusDays(recent, -1)).reverse()];
+function dayRanges({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
+  const recent = addDays(today, -RECENT_DAYS);
+  return [...splitIntoRanges(recent, to), ...splitIntoRanges(from, addDays(recent, -1)).reverse()];
 }
 
-function rangesBetween(from: string, to: string): DayRange[] {
+function splitIntoRanges(from: string, to: string): DayRange[] {
   const all: DayRange[] = [];
-  for (let first = from; first <= to; first = plusDays(first, DAYS_PER_QUERY)) {
-    const last = plusDays(first, DAYS_PER_QUERY - 1);
+  for (let first = from; first <= to; first = addDays(first, DAYS_PER_QUERY)) {
+    const last = addDays(first, DAYS_PER_QUERY - 1);
     all.push({ first, last: last < to ? last : to });
   }
   return all;
 }
 
 /** Builds the condition for rows in a range of days and after a sort key. */
-function within(day: string, id: string, { first, last }: DayRange, after: SortKey): Expression<SqlBool> {
+function rangeCondition(day: string, id: string, { first, last }: DayRange, after: EntrySortKey): Expression<SqlBool> {
   const days = sql.ref(day);
   const all = sql<SqlBool>`${days} >= ${`${first} 00:00:00`} and ${days} <= ${`${last} 23:59:59`}`;
-  return after === undefined ? all : sql<SqlBool>`${all} and ${afterKey(day, id, after)}`;
+  return after === undefined ? all : sql<SqlBool>`${all} and ${afterKeyCondition(day, id, after)}`;
 }
 
-function afterKey(day: string, id: string, after: NonNullable<SortKey>): Expression<SqlBool> {
+function afterKeyCondition(day: string, id: string, after: NonNullable<EntrySortKey>): Expression<SqlBool> {
   const [days, ids] = [sql.ref(day), sql.ref(id)];
   return sql<SqlBool>`${days} >= ${after.day} and (${days} > ${after.day} or ${ids} > ${after.id})`;
 }
 
-function eventReads(view: AccountView, wanted: CalendarQuery, ranges: readonly DayRange[]): readonly Read[] {
+function eventReaders(view: AccountView, wanted: CalendarQuery, ranges: readonly DayRange[]): readonly ReadBatch[] {
   const { from } = wanted;
-  const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
+  const begun = selectOverlapping(view, { startTo: addDays(from, -1), dueFrom: from }).as('under_way');
   // Few events are already in progress on the first day, so the query joins them. A filter in list order would scan all
   // events.
-  const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
-  const begunRead: Read = ({ after, limit }) => {
-    if (after === undefined) return eventPiece(begunRows, limit, wanted);
-    return eventPiece(begunRows.where(afterKey('events.start_date', 'events.event_id', after)), limit, wanted);
+  const begunRows = selectEvents(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
+  const begunRead: ReadBatch = ({ after, limit }) => {
+    if (after === undefined) return readEvents(begunRows, limit, wanted);
+    return readEvents(begunRows.where(afterKeyCondition('events.start_date', 'events.event_id', after)), limit, wanted);
   };
   const reads = ranges.map(
-    (range): Read =>
+    (range): ReadBatch =>
       ({ after, limit }) => {
-        const isWithin = within('events.start_date', 'events.event_id', range, after);
-        return eventPiece(eventRows(view, wanted).where(isWithin), limit, wanted);
+        const isWithin = rangeCondition('events.start_date', 'events.event_id', range, after);
+        return readEvents(selectEvents(view, wanted).where(isWithin), limit, wanted);
       },
   );
   return [begunRead, ...reads];
 }
 
-async function eventPiece(query: ReturnType<typeof eventRows>, limit: number, wanted: CalendarQuery): Promise<Piece> {
+async function readEvents(
+  query: ReturnType<typeof selectEvents>,
+  limit: number,
+  wanted: CalendarQuery,
+): Promise<EntryBatch> {
   const rows = await query.orderBy('events.start_date').orderBy('events.event_id').limit(limit).execute();
-  const entries = rows.map((row) => eventEntry(row, wanted));
+  const entries = rows.map((row) => toEventEntry(row, wanted));
   const last = rows.length === limit ? rows.at(-1) : undefined;
-  return pieceOf(entries, last && { day: last.start_date, id: last.event_id }, wanted);
+  return toBatch(entries, last && { day: last.start_date, id: last.event_id }, wanted);
 }
 
-function pieceOf(entries: readonly Entry[], last: SortKey, { zone }: CalendarQuery): Piece {
-  const text = Buffer.from(entries.map((entry) => entryText(entry, zone)).join(''));
+function toBatch(entries: readonly CalendarEntry[], last: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
+  const text = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
   return { text, count: entries.length, last };
 }
 
-type EventRow = Awaited<ReturnType<ReturnType<typeof eventRows>['execute']>>[number];
+type EventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
 
-function eventRows(view: AccountView, { scope, userId, projectId }: CalendarQuery) {
+function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarQuery) {
   const rows = view
     .selectFrom('events')
     .leftJoin('projects', (join) =>
@@ -171,9 +175,9 @@ function eventRows(view: AccountView, { scope, userId, projectId }: CalendarQuer
   );
 }
 
-function eventEntry(row: EventRow, { permissions, domain, baseUrl }: CalendarQuery): Entry {
+function toEventEntry(row: EventRow, { permissions, domain, baseUrl }: CalendarQuery): CalendarEntry {
   const project = permissions.has('projects:read') ? (row.project_name ?? '') : '';
-  const creator = permissions.has('users:read') ? nameOf(row) : '';
+  const creator = permissions.has('users:read') ? creatorNameOf(row) : '';
   return {
     uid: `event-${row.event_id}@${domain}`,
     name: row.event_name,
@@ -188,8 +192,8 @@ function eventEntry(row: EventRow, { permissions, domain, baseUrl }: CalendarQue
   };
 }
 
-function nameOf({ first_name, last_name }: { first_name: string | null; last_name: string | null }): string {
-  return userName({ first_name: first_name ?? '', last_name: last_name ?? '' });
+function creatorNameOf({ first_name, last_name }: { first_name: string | null; last_name: string | null }): string {
+  return fullNameOf({ first_name: first_name ?? '', last_name: last_name ?? '' });
 }
 
 /** Formats a line `label: text` for each text that is not empty. */
@@ -197,12 +201,12 @@ function labelledLines(...facts: readonly (readonly [label: string, text: string
   return facts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
 
-async function tasks(
+async function readTasks(
   view: AccountView,
   wanted: CalendarQuery,
   range: DayRange,
-  { after, limit }: Batch,
-): Promise<Piece> {
+  { after, limit }: BatchRequest,
+): Promise<EntryBatch> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('tasks')
@@ -211,28 +215,32 @@ async function tasks(
     .select('projects.project_name')
     .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(within('tasks.due_date', 'tasks.task_id', range, after));
+    .where(rangeCondition('tasks.due_date', 'tasks.task_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(concerns('task', 'tasks', 'task_id', wanted.userId));
+  if (scope === 'own') query = query.where(concernsUser('task', 'tasks', 'task_id', wanted.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
-  const assigned = await assignedNames(
+  const assigned = await loadAssignedNames(
     view,
     'task',
     rows.map(({ task_id }) => task_id),
   );
   const entries = rows.map((row) =>
-    dueEntry({ ...row, resourceType: 'task', id: row.task_id, name: row.task_name }, assigned.get(row.task_id), wanted),
+    toDueEntry(
+      { ...row, resourceType: 'task', id: row.task_id, name: row.task_name },
+      assigned.get(row.task_id),
+      wanted,
+    ),
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
-  return pieceOf(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
+  return toBatch(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
 }
 
-async function subtasks(
+async function readSubtasks(
   view: AccountView,
   wanted: CalendarQuery,
   range: DayRange,
-  { after, limit }: Batch,
-): Promise<Piece> {
+  { after, limit }: BatchRequest,
+): Promise<EntryBatch> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('subtasks')
@@ -242,31 +250,31 @@ async function subtasks(
     .select(['tasks.task_name', 'projects.project_name'])
     .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(within('subtasks.due_date', 'subtasks.subtask_id', range, after));
+    .where(rangeCondition('subtasks.due_date', 'subtasks.subtask_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(concerns('subtask', 'subtasks', 'subtask_id', wanted.userId));
+  if (scope === 'own') query = query.where(concernsUser('subtask', 'subtasks', 'subtask_id', wanted.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
-  const assigned = await assignedNames(
+  const assigned = await loadAssignedNames(
     view,
     'subtask',
     rows.map(({ subtask_id }) => subtask_id),
   );
   const entries = rows.map((row) =>
-    dueEntry(
+    toDueEntry(
       { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
       assigned.get(row.subtask_id),
       wanted,
     ),
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
-  return pieceOf(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
+  return toBatch(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
 }
 
 /**
  * Builds the condition for records that are assigned to the user. Records that the user created are included if no
  * existing user is assigned to them.
  */
-function concerns(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
+function concernsUser(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
     and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
@@ -274,7 +282,7 @@ function concerns(resourceType: string, table: string, key: string, userId: numb
     or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
 }
 
-type Due = {
+type DueRecord = {
   readonly resourceType: 'task' | 'subtask';
   readonly id: number;
   readonly name: string;
@@ -290,7 +298,7 @@ type Due = {
  * Converts a task or subtask to an entry at its due date. The time from start to due date is not shown, because it is
  * no appointment.
  */
-function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: CalendarQuery): Entry {
+function toDueEntry(row: DueRecord, assigned: string | undefined, { domain, baseUrl }: CalendarQuery): CalendarEntry {
   const due = row.due_date ?? '';
   return {
     uid: `${row.resourceType}-${row.id}@${domain}`,

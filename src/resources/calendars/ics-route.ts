@@ -1,54 +1,54 @@
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CapabilityDocument, CapabilityUrl } from '../../http/routes/capability-urls.ts';
 import { etagOf } from '../../http/routes/etag.ts';
-import { plusDays } from '../../ical/days.ts';
-import { beginning, ENDING } from '../../ical/write.ts';
-import { zoneAround } from '../../ical/zone.ts';
+import { addDays } from '../../ical/days.ts';
+import { CALENDAR_END, writeCalendarStart } from '../../ical/write.ts';
+import { createCalendarZone } from '../../ical/zone.ts';
 import type { Log } from '../../log.ts';
 import type { Permission, Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
-import { userName } from '../users/lookup.ts';
-import { grantedPermissions, type Scope } from './calendars.ts';
+import { fullNameOf } from '../users/lookup.ts';
+import { type CalendarScope, grantedPermissions } from './calendars.ts';
 import { type CalendarQuery, entriesOf, MAX_ENTRIES } from './collect-entries.ts';
 
 /** Number of past days in a calendar: one year. */
-const BACK_DAYS = 366;
+const PAST_DAYS = 366;
 /** Number of future days in a calendar: three years. */
-const AHEAD_DAYS = 3 * 366;
+const FUTURE_DAYS = 3 * 366;
 
 /**
  * Minimum time between two writes of `last_fetched`. Calendar programs poll often, and not every poll may cause a
  * write.
  */
-const FETCHED_RESOLUTION_MS = 3_600_000;
+const LAST_FETCHED_INTERVAL_MS = 3_600_000;
 
 /** Maximum number of calendars whose last fetch this process remembers. A full map is cleared. */
-const MAX_REMEMBERED = 10_000;
+const MAX_REMEMBERED_FETCHES = 10_000;
 
 const DAY_MS = 86_400_000;
 const TOKEN = /^([\w-]{43})\.ics$/;
 
-export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
+export type CalendarUrlPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
 /** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
-export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
-  const fetches = new FetchTimes(ports);
-  const lookups = new Lookups(ports.store);
+export function createCalendarUrl(ports: CalendarUrlPorts): CapabilityUrl {
+  const fetches = new LastFetchedTracker(ports);
+  const lookups = new SharedLookups(ports.store);
   return {
-    folder: '/calendar',
+    pathPrefix: '/calendar',
     type: 'text/calendar; charset=utf-8',
     fileName: 'carillon.ics',
-    find: (read, file, now) => find(read, file, now, { ...ports, fetches, lookups }),
+    find: (read, file, now) => findDocument(read, file, now, { ...ports, fetches, lookups }),
   };
 }
 
-type Found = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
+type FoundCalendar = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
 
 /** Finds the document of a calendar URL. Returns undefined if the URL is unknown, expired or revoked. */
-async function find(
+async function findDocument(
   read: Queries,
   file: string,
   now: number,
@@ -56,7 +56,7 @@ async function find(
     fetches,
     lookups,
     baseUrl,
-  }: Pick<OpenCalendarPorts, 'baseUrl'> & Readonly<{ fetches: FetchTimes; lookups: Lookups }>,
+  }: Pick<CalendarUrlPorts, 'baseUrl'> & Readonly<{ fetches: LastFetchedTracker; lookups: SharedLookups }>,
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = TOKEN.exec(file) ?? [];
   if (token === undefined) return undefined;
@@ -65,22 +65,25 @@ async function find(
   const role = found.role as Role;
   const reach = grantedPermissions(found.permissions, role);
   if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
-  await fetches.note(found, now);
-  return documentOf(found, reach, now, baseUrl());
+  await fetches.recordFetch(found, now);
+  return toDocument(found, reach, now, baseUrl());
 }
 
 /**
  * Shares one query between concurrent fetches of a calendar URL. A query that was sent before a commit is not shared
  * after the commit.
  */
-class Lookups {
-  readonly #running = new Map<string, Promise<Found | undefined>>();
+class SharedLookups {
+  readonly #running = new Map<string, Promise<FoundCalendar | undefined>>();
 
   constructor(store: Pick<Store, 'onCommitted'>) {
     store.onCommitted(() => this.#running.clear());
   }
 
-  find(tokenHash: string, query: (tokenHash: string) => Promise<Found | undefined>): Promise<Found | undefined> {
+  find(
+    tokenHash: string,
+    query: (tokenHash: string) => Promise<FoundCalendar | undefined>,
+  ): Promise<FoundCalendar | undefined> {
     const running = this.#running.get(tokenHash);
     if (running !== undefined) return running;
     const started = query(tokenHash).finally(() => {
@@ -118,19 +121,19 @@ async function findCalendar(read: Queries, tokenHash: string, now: number) {
  * Stores when each calendar was last fetched, at most once an hour. Concurrent fetches of one calendar write its row
  * once.
  */
-class FetchTimes {
-  readonly #ports: Pick<OpenCalendarPorts, 'store' | 'log'>;
+class LastFetchedTracker {
+  readonly #ports: Pick<CalendarUrlPorts, 'store' | 'log'>;
   readonly #lastStored = new Map<number, number>();
 
-  constructor(ports: Pick<OpenCalendarPorts, 'store' | 'log'>) {
+  constructor(ports: Pick<CalendarUrlPorts, 'store' | 'log'>) {
     this.#ports = ports;
   }
 
   /** Records a fetch. A failed write is only logged, because it must not fail the fetch. */
-  async note({ calendar_id, last_fetched }: Found, now: number): Promise<void> {
+  async recordFetch({ calendar_id, last_fetched }: FoundCalendar, now: number): Promise<void> {
     const last = Math.max(last_fetched ?? 0, this.#lastStored.get(calendar_id) ?? 0);
-    if (now - last < FETCHED_RESOLUTION_MS) return;
-    if (this.#lastStored.size >= MAX_REMEMBERED) this.#lastStored.clear();
+    if (now - last < LAST_FETCHED_INTERVAL_MS) return;
+    if (this.#lastStored.size >= MAX_REMEMBERED_FETCHES) this.#lastStored.clear();
     this.#lastStored.set(calendar_id, now);
     const { store, log } = this.#ports;
     try {
@@ -144,11 +147,16 @@ class FetchTimes {
   }
 }
 
-function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
+function toDocument(
+  found: FoundCalendar,
+  reach: ReadonlySet<Permission>,
+  now: number,
+  baseUrl: string,
+): CapabilityDocument {
   const today = formatTimestamp(now).slice(0, 10);
-  const zone = zoneOf(found);
-  const name = nameOf(found);
-  const facts = [
+  const zone = writtenZoneOf(found);
+  const name = calendarNameOf(found);
+  const etagParts = [
     version,
     found.calendar_id,
     found.position,
@@ -163,8 +171,8 @@ function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, b
     accountId: found.account_id,
     // Every change of the contents advances the feed position of the account, so the ETag is computed without the
     // entries.
-    tag: etagOf(JSON.stringify(facts)),
-    body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
+    etag: etagOf(JSON.stringify(etagParts)),
+    body: (view) => writeCalendar(view, toCalendarQuery(found, reach, today, baseUrl), { today, name, zone }),
   };
 }
 
@@ -172,45 +180,50 @@ function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, b
  * Returns the zone of the written times. Without a configured zone it is undefined: the times are floating, and are the
  * same in every reader's zone.
  */
-function zoneOf({ time_zone, account_zone }: Found): string | undefined {
+function writtenZoneOf({ time_zone, account_zone }: FoundCalendar): string | undefined {
   if (time_zone !== '') return time_zone;
   return account_zone === 'UTC' ? undefined : account_zone;
 }
 
-function nameOf(found: Found): string {
+function calendarNameOf(found: FoundCalendar): string {
   const { company_name, domain, project_name } = found;
   const company = company_name === '' ? domain : company_name;
-  const own = { own: userName(found) || found.email, project: project_name ?? '', account: '' };
-  const first = own[found.scope as Scope];
+  const own = { own: fullNameOf(found) || found.email, project: project_name ?? '', account: '' };
+  const first = own[found.scope as CalendarScope];
   return first === '' ? company : `${first} · ${company}`;
 }
 
-type Unzoned = Omit<CalendarQuery, 'zone'>;
+type UnzonedQuery = Omit<CalendarQuery, 'zone'>;
 
-function wantedOf(found: Found, permissions: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
+function toCalendarQuery(
+  found: FoundCalendar,
+  permissions: ReadonlySet<Permission>,
+  today: string,
+  baseUrl: string,
+): UnzonedQuery {
   return {
-    scope: found.scope as Scope,
+    scope: found.scope as CalendarScope,
     userId: found.user_id,
     projectId: found.project_id,
     permissions,
-    from: plusDays(today, -BACK_DAYS),
-    to: plusDays(today, AHEAD_DAYS),
+    from: addDays(today, -PAST_DAYS),
+    to: addDays(today, FUTURE_DAYS),
     domain: found.domain,
     baseUrl,
   };
 }
 
-type Header = { readonly today: string; readonly name: string; readonly zone: string | undefined };
+type CalendarHeader = { readonly today: string; readonly name: string; readonly zone: string | undefined };
 
-async function* textOf(
+async function* writeCalendar(
   view: AccountView,
-  wanted: Unzoned,
-  { today, name, zone: zoneName }: Header,
+  wanted: UnzonedQuery,
+  { today, name, zone: zoneName }: CalendarHeader,
 ): AsyncGenerator<string | Buffer> {
   const description = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
-  const zone = zoneName === undefined ? undefined : zoneAround(zoneName, fromMs, untilMs);
-  yield beginning({ name, description, zone });
+  const zone = zoneName === undefined ? undefined : createCalendarZone(zoneName, fromMs, untilMs);
+  yield writeCalendarStart({ name, description, zone });
   yield* entriesOf(view, { ...wanted, zone }, today);
-  yield ENDING;
+  yield CALENDAR_END;
 }

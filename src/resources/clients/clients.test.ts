@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
   const blank = Object.fromEntries(Object.keys(everything).map((name) => [name, '']));
 
   test('C29 a client has these fields, every value a string; left out, they are empty', async () => {
-    const owner = await carillon.account('fields.test');
+    const owner = await carillon.createAccount('fields.test');
     const { status, json } = await carillon.call(owner, 'POST', '/v2/clients', { client_name: ' ACME ' });
     assert.equal(status, 201);
     const { client_id, date_created, ...rest } = json.data;
@@ -45,24 +45,24 @@ for (const { test, testService } of stores) {
   });
 
   test('C29 changing one field changes no other', async () => {
-    const owner = await carillon.account('changes.test');
+    const owner = await carillon.createAccount('changes.test');
     const { json } = await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'Before' });
     let wanted = json.data;
     for (const [field, value] of Object.entries(everything)) {
       const path = `/v2/clients/${wanted.client_id}`;
-      const { result, noted } = await recordOccurrences(carillon, owner, () =>
+      const { result, recorded } = await recordOccurrences(carillon, owner, () =>
         carillon.call(owner, 'PUT', path, { [field]: value }),
       );
       assert.equal(result.status, 200, field);
       assert.notEqual(result.json.data.date_modified, NEVER);
       wanted = { ...wanted, [field]: value, date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
-      assert.deepEqual(noted, [{ kind: 'changed_client', record_id: wanted.client_id, user_id: owner.userId }]);
+      assert.deepEqual(recorded, [{ kind: 'changed_client', record_id: wanted.client_id, user_id: owner.userId }]);
     }
   });
 
   test('C29 client_name is required', async () => {
-    const owner = await carillon.account('required.test');
+    const owner = await carillon.createAccount('required.test');
     for (const client_name of [undefined, null, '', '  ', 7, 'x'.repeat(256)]) {
       const { status, json } = await carillon.call(owner, 'POST', '/v2/clients', { client_name });
       assert.equal(status, 400);
@@ -74,7 +74,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C29 the filter client_name finds a part of the name, in any case', async () => {
-    const owner = await carillon.account('filter.test');
+    const owner = await carillon.createAccount('filter.test');
     for (const client_name of ['Ärger & Söhne', 'ärgerlich', 'Acme 100%', 'ACME_B', 'Zed']) {
       await owner.carillon.clients.create({ client_name });
     }
@@ -96,7 +96,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C7 clients are listed by id, ids as numbers', async () => {
-    const owner = await carillon.account('order.test');
+    const owner = await carillon.createAccount('order.test');
     for (let number = 1; number <= 12; number += 1) {
       await owner.carillon.clients.create({ client_name: String(number) });
     }
@@ -108,7 +108,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C7 C29 clients are sorted by name without case, or newest first', async () => {
-    const owner = await carillon.account('orders.test');
+    const owner = await carillon.createAccount('orders.test');
     for (const client_name of ['beta', 'Zeta', 'Älpler', 'Alpha', 'beta'])
       await owner.carillon.clients.create({ client_name });
     const ordered = async (order: 'clientname' | 'latest') =>
@@ -121,7 +121,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C34 deleting a client sets the client of its projects to "0" and records a change of each', async () => {
-    const owner = await carillon.account('cascade.test');
+    const owner = await carillon.createAccount('cascade.test');
     const gone = await owner.carillon.clients.create({ client_name: 'Gone' });
     const stays = await owner.carillon.clients.create({ client_name: 'Stays' });
     const first = await owner.carillon.projects.create({ project_name: 'First', client_id: gone.client_id });
@@ -129,9 +129,9 @@ for (const { test, testService } of stores) {
     const other = await owner.carillon.projects.create({ project_name: 'Other', client_id: stays.client_id });
     assert.equal(first.client_name, 'Gone');
 
-    const { noted } = await recordOccurrences(carillon, owner, () => owner.carillon.clients.delete(gone.client_id));
+    const { recorded } = await recordOccurrences(carillon, owner, () => owner.carillon.clients.delete(gone.client_id));
     const user_id = owner.userId;
-    assert.deepEqual(noted, [
+    assert.deepEqual(recorded, [
       { kind: 'changed_project', record_id: first.project_id, user_id },
       { kind: 'changed_project', record_id: second.project_id, user_id },
       { kind: 'deleted_client', record_id: gone.client_id, user_id },

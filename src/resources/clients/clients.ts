@@ -1,14 +1,22 @@
-import { active, constant, email, key, longText, name, shortText } from '../../http/fields/field-types.ts';
+import {
+  activeState,
+  constant,
+  email,
+  longText,
+  ownId,
+  requiredName,
+  shortText,
+} from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { containsFilter } from '../core/filters.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { asc, desc, number, text } from '../core/sorting.ts';
-import { stamps } from '../core/timestamps.ts';
+import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a client (C29). */
 export const clientFields = {
-  client_id: key('Identifier of the client.'),
-  client_name: name('Name of the client.'),
+  client_id: ownId('Identifier of the client.'),
+  client_name: requiredName('Name of the client.'),
   contact_id: constant('Always "0": contacts name their client.', '0'),
   email: email('E-mail address.', 'optional'),
   tel: shortText('Telephone.', 64),
@@ -22,8 +30,8 @@ export const clientFields = {
   country: shortText('Country.'),
   notes: longText('Notes.'),
   background: longText('Background.'),
-  active: active(),
-  ...stamps,
+  active: activeState(),
+  ...commonFields,
 };
 
 export const clientFilters = {
@@ -35,14 +43,14 @@ export const clients = defineResource('client', {
   filters: clientFilters,
   orders: {
     descriptions: 'clientname ascending, latest descending; else by id.',
-    by: { clientname: asc(text('fold(clients.client_name)')), latest: desc(number('clients.date_created')) },
+    by: { clientname: asc(textKey('fold(clients.client_name)')), latest: desc(numberKey('clients.date_created')) },
   },
 });
 
 export const clientRoutes = resourceRoutes(clients, {
   list: 'Lists clients.',
   create: 'Creates a client.',
-  one: 'Returns a client.',
+  get: 'Returns a client.',
   change: 'Changes the given fields of a client.',
   remove: 'Deletes a client; its contacts and projects stay, with client "0".',
 });

@@ -7,13 +7,13 @@ import { AccountWrite } from '../../store/account-scope.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
+  const stranger = await carillon.createAccount('other.test');
   const { comments, projects, tasks, subtasks } = owner.carillon;
 
   /** Creates a project with a task and a subtask. */
-  async function place() {
+  async function createPlace() {
     const { project_id } = await projects.create({ project_name: 'Project' });
     const { task_id } = await tasks.create(project_id, { task_name: 'Task' });
     const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
@@ -26,7 +26,7 @@ for (const { test, testService } of stores) {
   };
 
   test('C39 a comment has these fields and belongs to a project, a task or a subtask', async () => {
-    const { project_id, task_id, subtask_id } = await place();
+    const { project_id, task_id, subtask_id } = await createPlace();
     const { comment_id, date_created, ...plain } = await comments.create(project_id, { comment: ' Said ' });
     assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
     const none = { parent_id: '0', task_id: '0', subtask_id: '0', date_modified: '0000-00-00 00:00:00' };
@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C39 a list has each comment with its replies, which have the same project, task and subtask', async () => {
-    const { project_id, task_id, subtask_id } = await place();
+    const { project_id, task_id, subtask_id } = await createPlace();
     const first = await comments.create(project_id, { comment: 'First', task_id });
     const second = await comments.create(project_id, { comment: 'Second' });
     const third = await comments.create(project_id, { comment: 'Third', subtask_id });
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     Array.from({ length: last - first + 1 }, (_, index) => `${first + index}`);
 
   test('C39 a comment in a list has its first fifty replies and the number of all', async () => {
-    const { project_id } = await place();
+    const { project_id } = await createPlace();
     const say = async (comment: string) => (await comments.create(project_id, { comment })).comment_id;
     const counts = { 'fifty-one': 51, none: 0, fifty: 50, one: 1, many: 120 };
     for (const [comment, count] of Object.entries(counts)) {
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C39 the replies to a comment have a list of their own, which continues after the first fifty', async () => {
-    const { project_id } = await place();
+    const { project_id } = await createPlace();
     const { comment_id } = await comments.create(project_id, { comment: 'Much discussed' });
     const other = await comments.create(project_id, { comment: 'Another' });
     await reply(project_id, comment_id, 120);
@@ -118,7 +118,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C39 a comment has at most a thousand replies; one more is rejected', async () => {
-    const { project_id } = await place();
+    const { project_id } = await createPlace();
     const { comment_id } = await comments.create(project_id, { comment: 'Much discussed' });
     await reply(project_id, comment_id, 999);
     const again = () => comments.create(project_id, { comment: 'One more', parent_id: comment_id });
@@ -136,7 +136,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C39 project, task, subtask and parent of a comment must match; the error names the field', async () => {
-    const [one, other] = [await place(), await place()];
+    const [one, other] = [await createPlace(), await createPlace()];
     const first = await comments.create(one.project_id, { comment: 'First', task_id: one.task_id });
     const reply = await comments.create(one.project_id, { comment: 'Reply', parent_id: first.comment_id });
     const refused = (given: object, field: string) =>
@@ -155,9 +155,9 @@ for (const { test, testService } of stores) {
   });
 
   test('C34 C39 comments are deleted with their project, task or subtask, and replies with their comment', async () => {
-    const { project_id, task_id, subtask_id } = await place();
+    const { project_id, task_id, subtask_id } = await createPlace();
     const kindsOf = async (act: () => Promise<unknown>) =>
-      (await recordOccurrences(carillon, owner, act)).noted.map(({ kind, record_id }) => `${kind} ${record_id}`);
+      (await recordOccurrences(carillon, owner, act)).recorded.map(({ kind, record_id }) => `${kind} ${record_id}`);
     const say = async (given: object) => (await comments.create(project_id, { comment: 'C', ...given })).comment_id;
     const onProject = await say({});
     const onTask = await say({ task_id });
@@ -184,7 +184,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C39 comments move with their task or subtask', async () => {
-    const [from, to] = [await place(), await place()];
+    const [from, to] = [await createPlace(), await createPlace()];
     const onTask = await comments.create(from.project_id, { comment: 'T', task_id: from.task_id });
     const onSubtask = await comments.create(from.project_id, { comment: 'S', subtask_id: from.subtask_id });
     await subtasks.update(from.subtask_id, { task_id: to.task_id });
@@ -195,7 +195,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C2 C3 C39 comments are read and written with the permission for projects, in their account alone', async () => {
-    const { project_id } = await place();
+    const { project_id } = await createPlace();
     const { comment_id } = await comments.create(project_id, { comment: 'Ours' });
     await assert.rejects(stranger.carillon.comments.get(comment_id), { code: 'not_found' });
     await assert.rejects(stranger.carillon.comments.create(project_id, { comment: 'X' }), { code: 'not_found' });

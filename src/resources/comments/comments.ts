@@ -1,7 +1,7 @@
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
   constant,
-  key,
+  ownId,
   readOnlyId,
   readOnlyNumber,
   readOnlyRecords,
@@ -9,20 +9,20 @@ import {
   text,
 } from '../../http/fields/field-types.ts';
 import { expandInHalves, expandRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
-import { pagedQuery, sizeOf, splitBySize } from '../core/pagination.ts';
+import { createListFunction, splitBySize, totalByteLength } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { ascending, number } from '../core/sorting.ts';
-import { stamps } from '../core/timestamps.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
-  comment_id: key('Identifier of the comment.'),
+  comment_id: ownId('Identifier of the comment.'),
   comment: text({ description: 'The text.', min: 1, max: 20_000 }),
   parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
   project_id: readOnlyId('The project of the comment.'),
@@ -31,21 +31,21 @@ export const commentFields = {
   filepath: constant('Always null: there are no files.', null),
   filename: constant('Always null: there are no files.', null),
   note: constant('Always "0": it is a comment, not a note.', '0'),
-  ...stamps,
+  ...commonFields,
 };
 
 /**
  * Maximum number of replies that a list returns with each comment. A comment with this number of replies of maximum
  * length still fits on one page.
  */
-export const REPLIES_IN_LISTS = 50;
+export const MAX_LISTED_REPLIES = 50;
 
 /** Response fields of a comment in a list, with its first replies. */
 export const threadFields = {
   ...commentFields,
   reply_count: readOnlyNumber('Number of replies.'),
   replies: readOnlyRecords(
-    `The first ${REPLIES_IN_LISTS} replies, by id. Filter the list by parent_id to get all.`,
+    `The first ${MAX_LISTED_REPLIES} replies, by id. Filter the list by parent_id to get all.`,
     commentFields,
   ),
 };
@@ -61,7 +61,7 @@ export const comments = {
   ...defineResource('comment', {
     fields: commentFields,
     filters: commentFilters,
-    async stored(given, _before, view) {
+    async toColumns(given, _before, view) {
       const { parent_id = 0 } = given;
       const error = parent_id === 0 ? undefined : await parentError(view, parent_id);
       if (error === undefined) return given;
@@ -93,11 +93,14 @@ async function parentError(view: AccountView, parentId: number): Promise<string 
   return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
 }
 
-const list = pagedQuery('comment', commentFilters, (view) => view.selectFrom('comments').selectAll('comments'), [
-  'comments.comment',
-]);
+const list = createListFunction(
+  'comment',
+  commentFilters,
+  (view) => view.selectFrom('comments').selectAll('comments'),
+  ['comments.comment'],
+);
 
-const byId = ascending('id', number('comments.comment_id'));
+const byId = ascendingOrder('id', numberKey('comments.comment_id'));
 
 type CommentRow = OutputOf<typeof commentFields>;
 type ThreadRow = OutputOf<typeof threadFields>;
@@ -107,12 +110,12 @@ type ThreadRow = OutputOf<typeof threadFields>;
  */
 async function listThreads(
   view: AccountView,
-  given: Given<typeof commentFilters>,
-  paging: Paging,
+  given: ParsedParameters<typeof commentFilters>,
+  paging: PageRequest,
 ): Promise<Page<ThreadRow>> {
   const page = await list(view, { parent_id: 0, ...given }, paging, byId);
-  const threads = await expandInHalves(page, (rows) => threadsOf(view, rows));
-  return expandRows(threads, (some) => withReplies(view, some));
+  const threads = await expandInHalves(page, (rows) => loadThreads(view, rows));
+  return expandRows(threads, (some) => addReplies(view, some));
 }
 
 /** Id and parent of a reply, and the size of its text in bytes. */
@@ -129,7 +132,7 @@ const repliesByIds = AccountView.preparedByIds((view, ids) =>
  * A comment with its number of replies. `first` are the keys of its first replies, and `size` is their total size in
  * bytes.
  */
-type Thread = {
+type CommentThread = {
   readonly row: CommentRow;
   readonly count: number;
   readonly first: readonly ReplyKey[];
@@ -137,7 +140,10 @@ type Thread = {
 };
 
 /** Adds the first replies to each comment, in slices limited by the size of their texts. */
-async function* withReplies(view: AccountView, threads: readonly Thread[]): AsyncGenerator<readonly ThreadRow[], void> {
+async function* addReplies(
+  view: AccountView,
+  threads: readonly CommentThread[],
+): AsyncGenerator<readonly ThreadRow[], void> {
   for (const some of splitBySize(threads)) {
     const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
     const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
@@ -150,13 +156,16 @@ async function* withReplies(view: AccountView, threads: readonly Thread[]): Asyn
 }
 
 /** Loads the reply keys of comments. Returns undefined if there are too many replies for one batch. */
-async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
-  const keys = await replyKeys(view, rows);
+async function loadThreads(
+  view: AccountView,
+  rows: readonly CommentRow[],
+): Promise<readonly CommentThread[] | undefined> {
+  const keys = await loadReplyKeys(view, rows);
   if (rows.length > 1 && keys.length > MAX_REPLIES_PER_QUERY) return undefined;
   const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
   return rows.map((row) => {
     const all = byParent.get(row.comment_id) ?? [];
-    const first = all.slice(0, REPLIES_IN_LISTS);
+    const first = all.slice(0, MAX_LISTED_REPLIES);
     return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
   });
 }
@@ -165,13 +174,13 @@ async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promis
  * Loads the keys of the replies to these comments, sorted by id. For several comments, it loads at most one key more
  * than the batch limit.
  */
-async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
+async function loadReplyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
   if (rows.length === 0) return [];
   const ids = rows.map(({ comment_id }) => comment_id);
   const query = view
     .selectFrom('comments')
     .where('comments.parent_id', 'in', ids)
-    .select(['comments.comment_id', 'comments.parent_id', sizeOf(['comments.comment']).as('size')]);
+    .select(['comments.comment_id', 'comments.parent_id', totalByteLength(['comments.comment']).as('size')]);
   const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
   return keys.sort((one, other) => one.comment_id - other.comment_id);
 }
@@ -179,6 +188,6 @@ async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promis
 export const commentRoutes = resourceRoutes(comments, {
   list: 'Lists comments, each with its first replies.',
   create: 'Creates a comment on a project, task or subtask, or a reply to a comment.',
-  one: 'Returns a comment.',
+  get: 'Returns a comment.',
   remove: 'Deletes a comment with its replies.',
 });

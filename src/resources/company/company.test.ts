@@ -6,8 +6,8 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
   test('C35 /v2/company is the caller’s own account, every value a string', async () => {
-    const owner = await carillon.account('acme.test');
-    const other = await carillon.account('other.test');
+    const owner = await carillon.createAccount('acme.test');
+    const other = await carillon.createAccount('other.test');
     const { status, json } = await carillon.call(owner, 'GET', '/v2/company');
     assert.equal(status, 200);
     const { company_id, date_created, ...rest } = json.data;
@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C35 the API has no route to change the company', async () => {
-    const owner = await carillon.account('read-only.test');
+    const owner = await carillon.createAccount('read-only.test');
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const { status } = await carillon.call(owner, method, '/v2/company', { company_name: 'Mine' });
       assert.equal(status, 404, method);

@@ -1,11 +1,11 @@
 import type { OutputOf } from '../../http/fields/field.ts';
-import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { ownId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { get, type Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of the account (C35). */
 export const companyFields = {
-  company_id: key('Identifier of the company.'),
+  company_id: ownId('Identifier of the company.'),
   company_name: readOnlyText('Name of the company.'),
   domain: readOnlyText('Host name of the account, as in the header domain.'),
   address1: readOnlyText('Address, first line.'),

@@ -5,8 +5,8 @@ import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
   const { clients, contacts } = owner.carillon;
 
   /** Every writable field, with a value other than its default. */
@@ -48,9 +48,9 @@ for (const { test, testService } of stores) {
   test('C34 C36 a contact stays when its client is deleted', async () => {
     const { client_id } = await clients.create({ client_name: 'Gone' });
     const { contact_id } = await contacts.create({ contact_name: 'Stays', client_id });
-    const { noted } = await recordOccurrences(carillon, owner, () => clients.delete(client_id));
+    const { recorded } = await recordOccurrences(carillon, owner, () => clients.delete(client_id));
     const user_id = owner.userId;
-    assert.deepEqual(noted, [
+    assert.deepEqual(recorded, [
       { kind: 'changed_contact', record_id: contact_id, user_id },
       { kind: 'deleted_client', record_id: client_id, user_id },
     ]);

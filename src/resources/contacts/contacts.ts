@@ -1,13 +1,13 @@
-import { email, key, name, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
+import { email, ownId, requiredName, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { stamps } from '../core/timestamps.ts';
+import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a contact, usually a person at a client (C36). */
 export const contactFields = {
-  contact_id: key('Identifier of the contact.'),
-  contact_name: name('Name of the contact.'),
+  contact_id: ownId('Identifier of the contact.'),
+  contact_name: requiredName('Name of the contact.'),
   email: email('E-mail address.', 'optional'),
   tel: shortText('Telephone.', 64),
   fax: shortText('Fax.', 64),
@@ -15,7 +15,7 @@ export const contactFields = {
   role: shortText('Their role.'),
   company_name: shortText('Name of their company.'),
   client_id: resourceIdOrNone('The client of the contact.'),
-  ...stamps,
+  ...commonFields,
 };
 
 export const contactFilters = {
@@ -27,7 +27,7 @@ export const contacts = defineResource('contact', { fields: contactFields, filte
 export const contactRoutes = resourceRoutes(contacts, {
   list: 'Lists contacts.',
   create: 'Creates a contact.',
-  one: 'Returns a contact.',
+  get: 'Returns a contact.',
   change: 'Changes the given fields of a contact.',
   remove: 'Deletes a contact.',
 });

@@ -1,9 +1,9 @@
-import type { Assigned, AssignedTeam } from '../../http/fields/field-types.ts';
+import type { AssignedTeam, AssignedUser } from '../../http/fields/field-types.ts';
 import { expandInHalves } from '../../http/routes/page-slices.ts';
 import type { Page } from '../../http/routes/pagination.ts';
 import { notFound } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { requireUsers, userName } from '../users/lookup.ts';
+import { fullNameOf, requireUsers } from '../users/lookup.ts';
 
 /**
  * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a
@@ -18,8 +18,8 @@ export function isAssignable(resourceType: string): resourceType is AssignableRe
 }
 
 /** Users and teams assigned to a record. A list that a request does not set is undefined. */
-export type Assignment = {
-  readonly users?: readonly Assigned[] | undefined;
+export type Assignees = {
+  readonly users?: readonly AssignedUser[] | undefined;
   readonly teams?: readonly AssignedTeam[] | undefined;
 };
 
@@ -30,15 +30,18 @@ export type Assignment = {
 export const ASSIGNMENT_BATCH_SIZE = 2_000;
 
 /** Adds the assigned users and teams to a page. A batch with too many assignments is halved and loaded again. */
-export function withAssigned<R extends object>(
+export function addAssignees<R extends object>(
   view: AccountView,
   resourceType: AssignableResourceType,
   page: Page<R>,
   idOf: (row: R) => number,
-): Promise<Page<R & Required<Assignment>>> {
+): Promise<Page<R & Required<Assignees>>> {
   return expandInHalves(page, async (rows) => {
     const ids = rows.map(idOf);
-    const [users, teams] = await Promise.all([usersOf(view, resourceType, ids), teamsOf(view, resourceType, ids)]);
+    const [users, teams] = await Promise.all([
+      assignedUsersOf(view, resourceType, ids),
+      assignedTeamsOf(view, resourceType, ids),
+    ]);
     if (rows.length > 1 && Math.max(users.length, teams.length) > ASSIGNMENT_BATCH_SIZE) return undefined;
     const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
     const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
@@ -51,14 +54,14 @@ export function withAssigned<R extends object>(
 }
 
 /** Loads the users and teams assigned to one record. */
-export async function assignedTo(
+export async function assigneesOf(
   view: AccountView,
   resourceType: AssignableResourceType,
   recordId: number,
-): Promise<Required<Assignment>> {
+): Promise<Required<Assignees>> {
   const [users, teams] = await Promise.all([
-    usersOf(view, resourceType, [recordId]),
-    teamsOf(view, resourceType, [recordId]),
+    assignedUsersOf(view, resourceType, [recordId]),
+    assignedTeamsOf(view, resourceType, [recordId]),
   ]);
   return { users, teams };
 }
@@ -67,14 +70,14 @@ export async function assignedTo(
  * Row limit of a query: one more than the batch size, to detect a batch that is too large. A single record has no
  * limit.
  */
-const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
+const rowLimitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
 
 /** Loads the users assigned to these records, sorted by user id. Deleted users are left out. */
-export async function usersOf(
+export async function assignedUsersOf(
   view: AccountView,
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
-  limit = limitFor(recordIds),
+  limit = rowLimitFor(recordIds),
 ) {
   if (recordIds.length === 0) return [];
   const query = view
@@ -86,12 +89,12 @@ export async function usersOf(
     .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name']);
   const rows = await (limit === undefined ? query : query.limit(limit)).execute();
   return rows
-    .map((row) => ({ record_id: row.record_id, user_id: row.user_id, user_name: userName(row) }))
+    .map((row) => ({ record_id: row.record_id, user_id: row.user_id, user_name: fullNameOf(row) }))
     .sort((one, other) => one.user_id - other.user_id);
 }
 
-async function teamsOf(view: AccountView, resourceType: AssignableResourceType, recordIds: readonly number[]) {
-  const limit = limitFor(recordIds);
+async function assignedTeamsOf(view: AccountView, resourceType: AssignableResourceType, recordIds: readonly number[]) {
+  const limit = rowLimitFor(recordIds);
   if (recordIds.length === 0 || !assignable[resourceType]) return [];
   const query = view
     .selectFrom('team_assignments')
@@ -107,11 +110,11 @@ async function teamsOf(view: AccountView, resourceType: AssignableResourceType, 
  * Replaces the assigned users and teams of a record. An undefined list stays unchanged. Throws 404 for an unknown user
  * or team.
  */
-export async function setAssigned(
+export async function setAssignees(
   write: AccountWrite,
   resourceType: AssignableResourceType,
   recordId: number,
-  { users, teams }: Assignment,
+  { users, teams }: Assignees,
 ): Promise<void> {
   const target = { resource_type: resourceType, record_id: recordId };
   if (users !== undefined) {
@@ -137,7 +140,7 @@ export async function setAssigned(
 const INSERT_BATCH_SIZE = 1_000;
 
 /** Copies the assignments of records to their copies. `copies` maps the id of a record to the id of its copy. */
-export async function copyAssigned(
+export async function copyAssignees(
   write: AccountWrite,
   resourceType: AssignableResourceType,
   copies: ReadonlyMap<number, number>,
@@ -177,7 +180,7 @@ async function requireTeams(view: AccountView, teamIds: readonly number[]): Prom
 }
 
 /** Removes all assignments of these records. */
-export async function unassign(
+export async function removeAssignees(
   write: AccountWrite,
   resourceType: AssignableResourceType,
   recordIds: readonly number[],

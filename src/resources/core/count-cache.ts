@@ -1,38 +1,39 @@
 import { type Compilable, sql } from 'kysely';
 import { AccountView } from '../../store/account-scope.ts';
-import { mapResources, type ResourceName, tables } from './resource-tables.ts';
+import { mapResources, type ResourceName, resourceTables } from './resource-tables.ts';
 
 /** The number of records as of a position in the feed of the account. */
-export type Counted = { readonly position: number; readonly total: number };
+export type CountAtPosition = { readonly position: number; readonly total: number };
 
 /** The count for an account that has no row in `positions` yet. */
-const NOTHING: Counted = { position: 0, total: 0 };
+const ZERO_COUNT: CountAtPosition = { position: 0, total: 0 };
 
 /**
  * Summary of the occurrences after a position: the current feed position (`position`), how many occurrences were found
  * (`found`), and the creations minus the deletions among them (`more`).
  */
-type Delta = { readonly position: number; readonly found: number; readonly more: number };
+type CountDelta = { readonly position: number; readonly found: number; readonly more: number };
 
 /** Maximum number of cached counts per database. The least recently used count is evicted. */
 const MAX_CACHED_COUNTS = 10_000;
 
-const caches = new WeakMap<object, Map<string, Counted>>();
+const caches = new WeakMap<object, Map<string, CountAtPosition>>();
 
 /**
  * Returns the exact number of records of a type in an account (C7), without counting them each time. A cached count is
  * valid for a feed position. Each later creation or deletion is an occurrence after that position (C14), so the feed
  * contains the difference. Nothing is written to the database, and the result is right on every node.
  */
-export async function totalOf(view: AccountView, resourceType: ResourceName): Promise<Counted> {
-  const source = view.committed;
-  if (source === undefined) return (await counts[resourceType](view, {}))[0] ?? NOTHING;
-  const cache = caches.get(source) ?? new Map<string, Counted>();
+export async function countRecords(view: AccountView, resourceType: ResourceName): Promise<CountAtPosition> {
+  const source = view.cacheKey;
+  if (source === undefined) return (await countQueries[resourceType](view, {}))[0] ?? ZERO_COUNT;
+  const cache = caches.get(source) ?? new Map<string, CountAtPosition>();
   caches.set(source, cache);
   const name = `${view.accountId} ${resourceType}`;
   const cached = cache.get(name);
-  const current = (cached && (await updated(view, resourceType, cached))) ?? (await counts[resourceType](view, {}))[0];
-  if (current === undefined) return NOTHING;
+  const current =
+    (cached && (await updateCount(view, resourceType, cached))) ?? (await countQueries[resourceType](view, {}))[0];
+  if (current === undefined) return ZERO_COUNT;
   cache.delete(name);
   cache.set(name, current);
   if (cache.size > MAX_CACHED_COUNTS) cache.delete(cache.keys().next().value ?? '');
@@ -43,9 +44,13 @@ export async function totalOf(view: AccountView, resourceType: ResourceName): Pr
  * Updates a cached count from the feed. Returns undefined if counting the records is cheaper, or if retention has
  * deleted some of the occurrences.
  */
-async function updated(view: AccountView, resourceType: ResourceName, cached: Counted): Promise<Counted | undefined> {
+async function updateCount(
+  view: AccountView,
+  resourceType: ResourceName,
+  cached: CountAtPosition,
+): Promise<CountAtPosition | undefined> {
   const upTo = cached.position + Math.max(MIN_SCANNED_ROWS, cached.total);
-  const [delta] = await deltas[resourceType](view, { after: cached.position, upTo });
+  const [delta] = await deltaQueries[resourceType](view, { after: cached.position, upTo });
   if (delta === undefined || delta.position - cached.position !== delta.found) return undefined;
   return { position: delta.position, total: cached.total + delta.more };
 }
@@ -57,13 +62,13 @@ async function updated(view: AccountView, resourceType: ResourceName, cached: Co
 const MIN_SCANNED_ROWS = 100;
 
 /** Prepares one query for position and count, so that both come from the same snapshot. */
-const countOf = (resourceType: ResourceName) =>
+const prepareCount = (resourceType: ResourceName) =>
   AccountView.prepared((view, _: object) => {
-    const records = view.selectFrom(tables[resourceType]).select(sql`count(*)`.as('records'));
+    const records = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
     return view.selectFrom('positions').select(['positions.position', sql<number>`(${records})`.as('total')]);
   });
 
-const deltaOf = (resourceType: ResourceName) =>
+const prepareDelta = (resourceType: ResourceName) =>
   AccountView.prepared((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
     const more = sql<number>`coalesce(sum(case occurrences.kind
       when ${sql.lit(`new_${resourceType}`)} then 1 when ${sql.lit(`deleted_${resourceType}`)} then -1 else 0 end), 0)`;
@@ -80,8 +85,8 @@ const deltaOf = (resourceType: ResourceName) =>
         'positions.position',
         fn.count('occurrences.position').as('found'),
         more.as('more'),
-      ]) as unknown as Compilable<Delta>;
+      ]) as unknown as Compilable<CountDelta>;
   });
 
-const counts = mapResources(countOf);
-const deltas = mapResources(deltaOf);
+const countQueries = mapResources(prepareCount);
+const deltaQueries = mapResources(prepareDelta);

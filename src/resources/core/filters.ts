@@ -1,13 +1,13 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { dayBeginsAt, dayEndsAt } from '../../http/fields/dates.ts';
+import { endOfDayMs, startOfDayMs } from '../../http/fields/dates.ts';
 import {
   dayParameter,
-  type Given,
+  enumParameter,
   idParameter,
-  type Parameter,
-  type Parameters,
+  type ParsedParameters,
+  type QueryParameter,
+  type QueryParameters,
   textParameter,
-  wordParameter,
 } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 
@@ -15,7 +15,7 @@ import { invalidInput } from '../../problems.ts';
  * A filter of a list: a query parameter together with its SQL condition. Validation, query and documentation are
  * derived from it.
  */
-export type Filter<T = unknown> = Parameter<T> & {
+export type Filter<T = unknown> = QueryParameter<T> & {
   /** Converts the value of the parameter to the value bound in SQL. Without `bind`, the value is bound unchanged. */
   bind?(value: T): unknown;
   /**
@@ -24,19 +24,19 @@ export type Filter<T = unknown> = Parameter<T> & {
    */
   where(bound: unknown): Expression<SqlBool>;
   /** The parameter has few values. Each value has its own condition and its own prepared query. */
-  readonly chooses?: true;
+  readonly isPreparedPerValue?: true;
   /** Name of the parameter that this parameter is an alias of. Different values of the two are rejected (C25). */
   readonly alias?: string;
 };
 
 export type Filters = { readonly [name: string]: Filter };
 
-const column = (name: string): RawBuilder<unknown> => sql.ref(name);
+const columnRef = (name: string): RawBuilder<unknown> => sql.ref(name);
 
 /** Creates a filter that compares a column with an id. */
 export const idFilter = (description: string, name: string): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
+  where: (id) => sql<SqlBool>`${columnRef(name)} = ${id}`,
 });
 
 /**
@@ -45,48 +45,48 @@ export const idFilter = (description: string, name: string): Filter<number> => (
  */
 export const relatedIdFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => through(first, path, id),
+  where: (id) => referencePathCondition(first, path, id),
 });
 
-function through(name: string, [next, ...path]: readonly string[], id: unknown): RawBuilder<SqlBool> {
-  if (next === undefined) return sql`${column(name)} = ${id}`;
+function referencePathCondition(name: string, [next, ...path]: readonly string[], id: unknown): RawBuilder<SqlBool> {
+  if (next === undefined) return sql`${columnRef(name)} = ${id}`;
   const [[from = '', key = ''], [to = '']] = [name.split('.'), next.split('.')];
-  return sql`${column(name)} in (select ${column(`${to}.${key}`)} from ${sql.table(to)}
-    where ${column(`${to}.account_id`)} = ${column(`${from}.account_id`)} and ${through(next, path, id)})`;
+  return sql`${columnRef(name)} in (select ${columnRef(`${to}.${key}`)} from ${sql.table(to)}
+    where ${columnRef(`${to}.account_id`)} = ${columnRef(`${from}.account_id`)} and ${referencePathCondition(next, path, id)})`;
 }
 
 /** Creates a filter for calendar times on this day or later. */
 export const dateFrom = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 00:00:00`,
-  where: (time) => sql<SqlBool>`${column(name)} >= ${time}`,
+  where: (time) => sql<SqlBool>`${columnRef(name)} >= ${time}`,
 });
 
 /** Creates a filter for calendar times on this day or earlier. The whole day is included. */
 export const dateTo = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 23:59:59`,
-  where: (time) => sql<SqlBool>`${column(name)} <= ${time}`,
+  where: (time) => sql<SqlBool>`${columnRef(name)} <= ${time}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or later. */
 export const timestampFrom = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: dayBeginsAt,
-  where: (timestamp) => sql<SqlBool>`${column(name)} >= ${timestamp}`,
+  bind: startOfDayMs,
+  where: (timestamp) => sql<SqlBool>`${columnRef(name)} >= ${timestamp}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or earlier. The whole day is included. */
 export const timestampTo = (description: string, name: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: dayEndsAt,
-  where: (timestamp) => sql<SqlBool>`${column(name)} <= ${timestamp}`,
+  bind: endOfDayMs,
+  where: (timestamp) => sql<SqlBool>`${columnRef(name)} <= ${timestamp}`,
 });
 
 /** Creates a filter for texts that contain this text, ignoring case. */
 export const containsFilter = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
-  where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
+  where: (part) => sql<SqlBool>`instr(fold(${columnRef(name)}), fold(${part})) > 0`,
 });
 
 /**
@@ -102,8 +102,8 @@ export const assignedFilter = (
   ...idParameter(description),
   where: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
-      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
-      and assignments.record_id = ${column(`${table}.${key}`)} and assignments.user_id = ${userId}
+      where assignments.account_id = ${columnRef(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
+      and assignments.record_id = ${columnRef(`${table}.${key}`)} and assignments.user_id = ${userId}
       and users.date_deleted is null)`,
 });
 
@@ -116,16 +116,16 @@ export const assignedTeamFilter = (
 ): Filter<number> => ({
   ...idParameter(description),
   where: (teamId) =>
-    sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${column(`${table}.account_id`)}
-      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${column(`${table}.${key}`)}
+    sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${columnRef(`${table}.account_id`)}
+      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${table}.${key}`)}
       and team_assignments.team_id = ${teamId})`,
 });
 
 /** Creates a filter for records whose comma-separated tags include this tag. */
-export const tagIn = (description: string, name: string): Filter<string> => ({
+export const tagFilter = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
   bind: (tag) => `,${tag},`,
-  where: (listed) => sql<SqlBool>`instr(',' || ${column(name)} || ',', ${listed}) > 0`,
+  where: (listed) => sql<SqlBool>`instr(',' || ${columnRef(name)} || ',', ${listed}) > 0`,
 });
 
 /** Creates a filter with a fixed set of values. Each value has its own condition. */
@@ -133,11 +133,15 @@ export function wordFilter<W extends string>(
   description: string,
   words: Readonly<Record<W, Expression<SqlBool>>>,
 ): Filter<W> {
-  return { ...wordParameter(description, Object.keys(words) as W[]), chooses: true, where: (word) => words[word as W] };
+  return {
+    ...enumParameter(description, Object.keys(words) as W[]),
+    isPreparedPerValue: true,
+    where: (word) => words[word as W],
+  };
 }
 
 /** Converts plain SQL to a condition for `wordFilter`. `text` must never contain user input. */
-export const condition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
+export const sqlCondition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
 /**
  * Declares one filter under two names. The alias is the longer name, which the example call of the specification uses.
@@ -151,7 +155,7 @@ export function aliasFilter<N extends string, A extends string, T>(
 }
 
 /** Throws 400 if a request gives a filter under both of its names with different values. */
-export function requireEqualAliases<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
+export function requireEqualAliases<F extends Filters>(filters: F, given: ParsedParameters<F & QueryParameters>): void {
   const values: Readonly<Record<string, unknown>> = given;
   for (const name of Object.keys(values)) {
     const alias = filters[name]?.alias;
@@ -169,7 +173,10 @@ export function requireEqualAliases<F extends Filters>(filters: F, given: Given<
 export type BoundFilter = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
 
 /** Returns the filters that a request uses, with the values to bind in SQL. The filters are combined with AND. */
-export function boundFilters<F extends Filters>(filters: F, given: Given<F & Parameters>): BoundFilter[] {
+export function bindFilters<F extends Filters>(
+  filters: F,
+  given: ParsedParameters<F & QueryParameters>,
+): BoundFilter[] {
   requireEqualAliases(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
     const filter = filters[name];
@@ -180,6 +187,9 @@ export function boundFilters<F extends Filters>(filters: F, given: Given<F & Par
 }
 
 /** Returns the SQL conditions of the filters that a request uses. */
-export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
-  return boundFilters(filters, given).map(({ filter, bound }) => filter.where(bound));
+export function filterConditions<F extends Filters>(
+  filters: F,
+  given: ParsedParameters<F & QueryParameters>,
+): Expression<SqlBool>[] {
+  return bindFilters(filters, given).map(({ filter, bound }) => filter.where(bound));
 }

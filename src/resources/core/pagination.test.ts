@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -15,7 +15,7 @@ for (const { test, database } of stores) {
 
   /** Creates an account and returns helpers that act as its owner. */
   async function openAccount(t: TestContext) {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
     const { account_id, user_id } = await store.write(async (tx) => {
       await createAccount(tx, owner, NOW, systemRandom);

@@ -1,22 +1,22 @@
 import { type Compilable, type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { MAX_SLICE_BYTES, MAX_SLICE_ROWS } from '../../http/routes/page-slices.ts';
-import type { Page, Paging, Slice } from '../../http/routes/pagination.ts';
-import type { Given, Parameters } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest, PageSlice } from '../../http/routes/pagination.ts';
+import type { ParsedParameters, QueryParameters } from '../../http/routes/query-parameters.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
-import { type Counted, totalOf } from './count-cache.ts';
-import { type BoundFilter, boundFilters, type Filters } from './filters.ts';
-import { idColumnOf, type ListedTable, type ResourceName, tables } from './resource-tables.ts';
+import { type CountAtPosition, countRecords } from './count-cache.ts';
+import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
+import { idColumnOf, type ListedTable, type ResourceName, resourceTables } from './resource-tables.ts';
 import {
-  after,
-  cursorOf,
+  afterSortKey,
   decodeCursor,
-  keysOf,
-  type Order,
-  ordered,
-  reversed,
-  type SortKey,
+  encodeCursor,
+  type ListOrder,
+  orderQuery,
+  reverseOrder,
+  type SortKeyValues,
+  selectSortKeys,
   sortKeyOf,
 } from './sorting.ts';
 
@@ -26,39 +26,39 @@ import {
  * @param bare the query to count: without a selection and without joins that only add columns
  * @param shown the same query with all response fields
  */
-export async function pageOf<DB extends Tables, T extends keyof DB, ShownDB, ShownT extends keyof ShownDB, Row>(
+export async function loadPage<DB extends Tables, T extends keyof DB, ShownDB, ShownT extends keyof ShownDB, Row>(
   bare: SelectQueryBuilder<DB, T, object>,
   shown: SelectQueryBuilder<ShownDB, ShownT, Row>,
-  order: Order,
+  order: ListOrder,
   conditions: readonly Expression<SqlBool>[],
-  paging: Paging,
+  paging: PageRequest,
 ): Promise<Page<Row>> {
-  const start = beginOf(paging, order);
+  const start = pageStartOf(paging, order);
   const counting = conditions.reduce((query, one) => query.where(one), bare);
   const counted = await counting.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
   const { total } = counted as { total: number };
   if (start.offset >= total) return { slices: [], total };
-  const narrowed = [...conditions, ...(start.place === undefined ? [] : [after(order, start.place)])];
-  const listing = narrowed.reduce((query, one) => query.where(one), ordered(shown, order));
+  const narrowed = [...conditions, ...(start.sortKey === undefined ? [] : [afterSortKey(order, start.sortKey)])];
+  const listing = narrowed.reduce((query, one) => query.where(one), orderQuery(shown, order));
   const found = await listing
     .limit(paging.limit + 1)
     .offset(start.offset)
     .execute();
-  return { ...pageIn(found, order, paging.limit), total };
+  return { ...toPage(found, order, paging.limit), total };
 }
 
 /** Returns where a page starts: at an offset, or after a sort key. */
-export function beginOf(
-  { offset, after }: Paging,
-  order: Order,
-): { readonly offset: number; readonly place?: SortKey } {
-  return after === undefined ? { offset } : { offset: 0, place: decodeCursor(order, after) };
+export function pageStartOf(
+  { offset, after }: PageRequest,
+  order: ListOrder,
+): { readonly offset: number; readonly sortKey?: SortKeyValues } {
+  return after === undefined ? { offset } : { offset: 0, sortKey: decodeCursor(order, after) };
 }
 
 /** Builds a page with a single slice. `found` holds the records of the page, plus one more if there is a next page. */
-export function pageIn<Row>(found: readonly Row[], order: Order, limit: number): Omit<Page<Row>, 'total'> {
+export function toPage<Row>(found: readonly Row[], order: ListOrder, limit: number): Omit<Page<Row>, 'total'> {
   const rows = found.slice(0, limit);
-  const cursorAfter = (index: number) => cursorOf(order, rows[index] as object);
+  const cursorAfter = (index: number) => encodeCursor(order, rows[index] as object);
   const isMore = found.length > limit;
   return { slices: [{ rows, cursorAfter }], next: isMore ? cursorAfter(limit - 1) : undefined };
 }
@@ -77,47 +77,57 @@ const MAX_CACHED_QUERIES = 100;
 const MIN_DEEP_OFFSET = 1_000;
 
 /** Parameters of a list query: LIMIT (`max`), OFFSET, the filter values and the sort key values. */
-type Values = Readonly<Record<string, unknown>> & { readonly max: number; readonly offset: number };
+type ListQueryValues = Readonly<Record<string, unknown>> & { readonly max: number; readonly offset: number };
 
 /** The queries of a list for one set of filters and one order. Each query is compiled at its first use. */
-type Shape<Row> = {
-  readonly count: (view: AccountView, values: Values) => Promise<number>;
+type ListQueries<Row> = {
+  readonly count: (view: AccountView, values: ListQueryValues) => Promise<number>;
   /** Loads the page after a sort key, or the page at the offset if no sort key is given. */
-  readonly page: (view: AccountView, values: Values, start: SortKey | undefined) => Promise<Omit<Page<Row>, 'total'>>;
+  readonly page: (
+    view: AccountView,
+    values: ListQueryValues,
+    start: SortKeyValues | undefined,
+  ) => Promise<Omit<Page<Row>, 'total'>>;
   /**
    * Finds the sort key of the last record before the offset in an unfiltered list. Returns undefined if that record was
    * deleted meanwhile.
    */
-  readonly lastBefore: (view: AccountView, values: Values, counted: Counted) => Promise<SortKey | undefined>;
+  readonly findKeyBefore: (
+    view: AccountView,
+    values: ListQueryValues,
+    counted: CountAtPosition,
+  ) => Promise<SortKeyValues | undefined>;
 };
 
-type Query<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
-type Build<Row> = (view: AccountView, values: Values) => Query<Row>;
-type Narrow = <Row>(query: Query<Row>, values: Values) => Query<Row>;
+type ListQuery<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
+type BuildQuery<Row> = (view: AccountView, values: ListQueryValues) => ListQuery<Row>;
+type ApplyFilters = <Row>(query: ListQuery<Row>, values: ListQueryValues) => ListQuery<Row>;
 
 /**
  * Prepares a query that the database plans at each execution, because the best plan depends on the values, such as a
  * range of one day or of all days.
  */
-const prepareCustom = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
+const prepareCustom = <Row>(build: (view: AccountView, values: ListQueryValues) => Compilable<Row>) =>
   AccountView.prepared(build, 'unprepared');
 
 /** Returns a function that loads the rows of a page, after a sort key or at the offset. */
-function rowsOf<Row>(order: Order, build: Build<Row>) {
+function prepareRows<Row>(order: ListOrder, build: BuildQuery<Row>) {
   const atOffset = prepareCustom((view, values) => build(view, values).limit(values.max).offset(values.offset));
   const afterKey = prepareCustom((view, values) =>
     build(view, values)
       .limit(values.max)
-      .where(after(order, sortKeyIn(values, order))),
+      .where(afterSortKey(order, sortKeyIn(values, order))),
   );
-  return (view: AccountView, values: Values, start: SortKey | undefined): Promise<Row[]> =>
+  return (view: AccountView, values: ListQueryValues, start: SortKeyValues | undefined): Promise<Row[]> =>
     start === undefined ? atOffset(view, values) : afterKey(view, { ...values, ...sortKeyValues(start) });
 }
 
-function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefore'] {
-  const keys = prepareCustom((view, values) => keysOf(bare(view, values), order).limit(1).offset(values.offset));
+function prepareKeyBefore(bare: BuildQuery<object>, order: ListOrder): ListQueries<never>['findKeyBefore'] {
+  const keys = prepareCustom((view, values) =>
+    selectSortKeys(bare(view, values), order).limit(1).offset(values.offset),
+  );
   const keysFromEnd = prepareCustom((view, values) =>
-    keysOf(bare(view, values), reversed(order)).select(positionOf(view)).limit(1).offset(values.offset),
+    selectSortKeys(bare(view, values), reverseOrder(order)).select(feedPosition(view)).limit(1).offset(values.offset),
   );
   return async (view, values, { total, position }) => {
     const { offset } = values;
@@ -130,42 +140,57 @@ function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefo
 }
 
 /** Queries for the records of a resource, as its list returns them. */
-type Records<Row> = {
+type RecordQueries<Row> = {
   readonly resourceType: ResourceName;
-  readonly shown: (view: AccountView) => Query<Row>;
+  readonly shown: (view: AccountView) => ListQuery<Row>;
   readonly longTexts: readonly string[];
   readonly byIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
 };
 
-function singleSlicePage<Row>({ shown }: Records<Row>, narrow: Narrow, order: Order): Shape<Row>['page'] {
-  const rows = rowsOf(order, (view, values) => narrow(ordered(shown(view), order), values));
-  return async (view, values, start) => pageIn(await rows(view, values, start), order, values.max - 1);
+function prepareSinglePage<Row>(
+  { shown }: RecordQueries<Row>,
+  narrow: ApplyFilters,
+  order: ListOrder,
+): ListQueries<Row>['page'] {
+  const rows = prepareRows(order, (view, values) => narrow(orderQuery(shown(view), order), values));
+  return async (view, values, start) => toPage(await rows(view, values, start), order, values.max - 1);
 }
 
 /** Selects and sorts only the keys. The records are loaded in slices while the response is written. */
-function slicedPage<Row extends object>(records: Records<Row>, bare: Build<object>, order: Order): Shape<Row>['page'] {
+function prepareSlicedPage<Row extends object>(
+  records: RecordQueries<Row>,
+  bare: BuildQuery<object>,
+  order: ListOrder,
+): ListQueries<Row>['page'] {
   const { resourceType, longTexts, byIds } = records;
-  const keys = rowsOf(order, (view, values) => {
-    const sized = keysOf(bare(view, values), order).select(sizeOf(longTexts).as('size'));
-    return sized as Query<SizedKey>;
+  const keys = prepareRows(order, (view, values) => {
+    const sized = selectSortKeys(bare(view, values), order).select(totalByteLength(longTexts).as('size'));
+    return sized as ListQuery<SizedKey>;
   });
   return async (view, values, start) => {
     const shape = { order, limit: values.max - 1, id: resourceTypes[resourceType].key };
-    return pageOfKeys(await keys(view, values, start), shape, (ids) => byIds(view, ids));
+    return loadSlices(await keys(view, values, start), shape, (ids) => byIds(view, ids));
   };
 }
 
-function shapeOf<Row extends object>(records: Records<Row>, given: readonly BoundFilter[], order: Order): Shape<Row> {
-  const narrow: Narrow = (query, values) =>
-    given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
-  const bare: Build<object> = (view, values) =>
-    narrow(view.selectFrom(tables[records.resourceType]) as Query<object>, values);
+function prepareListQueries<Row extends object>(
+  records: RecordQueries<Row>,
+  given: readonly BoundFilter[],
+  order: ListOrder,
+): ListQueries<Row> {
+  const narrow: ApplyFilters = (query, values) =>
+    given.reduce(
+      (q, { name, filter, bound }) => q.where(filter.where(filter.isPreparedPerValue ? bound : values[name])),
+      query,
+    );
+  const bare: BuildQuery<object> = (view, values) =>
+    narrow(view.selectFrom(resourceTables[records.resourceType]) as ListQuery<object>, values);
   const count = prepareCustom((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
   const isLong = records.longTexts.length > 0;
   return {
     count: async (view, values) => (await count(view, values))[0]?.total ?? 0,
-    page: isLong ? slicedPage(records, bare, order) : singleSlicePage(records, narrow, order),
-    lastBefore: lastBeforeOf(bare, order),
+    page: isLong ? prepareSlicedPage(records, bare, order) : prepareSinglePage(records, narrow, order),
+    findKeyBefore: prepareKeyBefore(bare, order),
   };
 }
 
@@ -175,59 +200,66 @@ function shapeOf<Row extends object>(records: Records<Row>, given: readonly Boun
  * @param find the query for the records with all response fields
  * @param longTexts columns that may hold long texts; if there are any, pages are loaded in slices
  */
-export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extends object>(
+export function createListFunction<F extends Filters, DB, T extends keyof DB, Row extends object>(
   resourceType: ResourceName,
   filters: F,
   find: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
   longTexts: readonly string[],
-): (view: AccountView, given: Given<F & Parameters>, paging: Paging, order: Order) => Promise<Page<Row>> {
-  const shown = find as unknown as Records<Row>['shown'];
+): (
+  view: AccountView,
+  given: ParsedParameters<F & QueryParameters>,
+  paging: PageRequest,
+  order: ListOrder,
+) => Promise<Page<Row>> {
+  const shown = find as unknown as RecordQueries<Row>['shown'];
   const byIds = AccountView.preparedByIds((view, ids) =>
     shown(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
   );
   const records = { resourceType, shown, longTexts, byIds };
-  const shapes = new Map<string, Shape<Row>>();
-  function cachedShape(given: readonly BoundFilter[], order: Order): Shape<Row> {
-    const filterNames = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
+  const shapes = new Map<string, ListQueries<Row>>();
+  function cachedShape(given: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
+    const filterNames = given.map(({ name, filter, bound }) => (filter.isPreparedPerValue ? `${name}=${bound}` : name));
     const name = [order.name, ...filterNames].join(' ');
-    const shape = shapes.get(name) ?? shapeOf(records, given, order);
+    const shape = shapes.get(name) ?? prepareListQueries(records, given, order);
     if (shapes.size < MAX_CACHED_QUERIES) shapes.set(name, shape);
     return shape;
   }
   return async (view, given, paging, order) => {
-    const bound = boundFilters(filters, given);
-    const { offset, place: cursor } = beginOf(paging, order);
+    const bound = bindFilters(filters, given);
+    const { offset, sortKey: cursor } = pageStartOf(paging, order);
     const filterValues = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
-    const values: Values = { ...filterValues, max: paging.limit + 1, offset };
-    const { count, page, lastBefore } = cachedShape(bound, order);
+    const values: ListQueryValues = { ...filterValues, max: paging.limit + 1, offset };
+    const { count, page, findKeyBefore } = cachedShape(bound, order);
     if (bound.length > 0) {
       const [total, found] = await Promise.all([count(view, values), page(view, values, cursor)]);
       return { ...found, total };
     }
-    const counted = await totalOf(view, resourceType);
+    const counted = await countRecords(view, resourceType);
     const { total } = counted;
     if (offset >= total) return { slices: [], total };
     const isDeep = offset > MIN_DEEP_OFFSET && order.isIndexed;
-    const start = isDeep ? await lastBefore(view, values, counted) : cursor;
+    const start = isDeep ? await findKeyBefore(view, values, counted) : cursor;
     return { ...(await page(view, values, start)), total };
   };
 }
 
 /** Selects the feed position of the account, as `as_of`, in the snapshot of the query. */
-const positionOf = (view: AccountView) =>
+const feedPosition = (view: AccountView) =>
   sql<number>`(${view.selectFrom('positions').select('positions.position')})`.as('as_of');
 
 const sortKeyName = (index: number) => `sort_key_${index}`;
 
-const sortKeyValues = (key: SortKey) => Object.fromEntries(key.map((value, index) => [sortKeyName(index), value]));
+const sortKeyValues = (key: SortKeyValues) =>
+  Object.fromEntries(key.map((value, index) => [sortKeyName(index), value]));
 
-const sortKeyIn = (values: Values, { keys }: Order): SortKey => keys.map((_, index) => values[sortKeyName(index)]);
+const sortKeyIn = (values: ListQueryValues, { keys }: ListOrder): SortKeyValues =>
+  keys.map((_, index) => values[sortKeyName(index)]);
 
 /** Sort key of a record, including its id, and the size of its long texts in bytes. */
 type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
 
 /** SQL for the total size of text columns in bytes. The database computes the size without reading the texts. */
-export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
+export const totalByteLength = (columns: readonly string[]): RawBuilder<number> =>
   sql<number>`${sql.join(
     columns.map((column) => sql`octet_length(${sql.ref(column)})`),
     sql` + `,
@@ -241,15 +273,15 @@ export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
  * @param keys the keys of the page's records, plus one more if there is a next page
  * @param load loads records by id, in any order
  */
-function pageOfKeys<Row extends object>(
+function loadSlices<Row extends object>(
   keys: readonly SizedKey[],
-  { order, limit, id }: { readonly order: Order; readonly limit: number; readonly id: string },
+  { order, limit, id }: { readonly order: ListOrder; readonly limit: number; readonly id: string },
   load: (ids: readonly number[]) => Promise<readonly Row[]>,
 ): Omit<Page<Row>, 'total'> {
   const pageKeys = keys.slice(0, limit);
   const last = pageKeys.at(-1);
   const idOf = (row: object) => Number(Reflect.get(row, id));
-  async function sliceOf(piece: readonly SizedKey[]): Promise<Slice<Row>> {
+  async function sliceOf(piece: readonly SizedKey[]): Promise<PageSlice<Row>> {
     const rows = new Map((await load(piece.map(idOf))).map((row) => [idOf(row), row]));
     const found = piece.flatMap((key) => {
       const row = rows.get(idOf(key));
@@ -257,7 +289,7 @@ function pageOfKeys<Row extends object>(
     });
     return {
       rows: found.map(({ row }) => row),
-      cursorAfter: (index) => cursorOf(order, found[index]?.key ?? {}),
+      cursorAfter: (index) => encodeCursor(order, found[index]?.key ?? {}),
     };
   }
   async function* slices() {
@@ -267,7 +299,7 @@ function pageOfKeys<Row extends object>(
   return {
     slices: slices(),
     isLarge: bytes > MAX_SLICE_BYTES,
-    next: last !== undefined && keys.length > limit ? cursorOf(order, last) : undefined,
+    next: last !== undefined && keys.length > limit ? encodeCursor(order, last) : undefined,
   };
 }
 

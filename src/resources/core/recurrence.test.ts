@@ -5,21 +5,21 @@ import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
-import { shared, stores } from '../../../test/kit/service/stores.ts';
+import { sharedStores, stores } from '../../../test/kit/service/stores.ts';
 import type { Attempt } from '../../delivery/transport/attempt.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
   const { projects, tasks, subtasks, teams } = owner.carillon;
   const { project_id } = await projects.create({ project_name: 'Bells' });
   const { team_id } = await teams.create({ team_name: 'Casting' });
 
-  const dated = { start_date: '20270101', due_date: '2027-01-31 17:30:00' } as const;
-  const completed = (resourceType: 'tasks' | 'subtasks', id: string, more: object = {}, who = owner) =>
+  const taskDates = { start_date: '20270101', due_date: '2027-01-31 17:30:00' } as const;
+  const complete = (resourceType: 'tasks' | 'subtasks', id: string, more: object = {}, who = owner) =>
     recordOccurrences(carillon, owner, async () => {
       const answer = await carillon.call(who, 'PUT', `/v2/${resourceType}/${id}`, { completed: 1, ...more });
       assert.equal(answer.status, 200, answer.text);
@@ -27,7 +27,10 @@ for (const { test, testService } of stores) {
     });
 
   /** Fetches the records that were created, as recorded in the occurrences. */
-  async function made(resourceType: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
+  async function createdRecords(
+    resourceType: 'tasks' | 'subtasks',
+    noted: readonly { kind: string; record_id: string }[],
+  ) {
     const ids = noted
       .filter(({ kind }) => kind === `new_${resourceType.slice(0, -1)}`)
       .map(({ record_id }) => record_id);
@@ -43,23 +46,23 @@ for (const { test, testService } of stores) {
       ...{ estimated_hours: 2.5, estimated_cost: 7, hourly_rate: 12, fixed_price: 30, task_order: 1_415_893_855 },
       ...{ active: '2', important: true, progress: 40, notifications: true, recurring: 'M', archived: false },
     };
-    const task = await tasks.create(project_id, { ...given, ...dated, ...assigned });
-    const { result, noted } = await completed('tasks', task.task_id);
+    const task = await tasks.create(project_id, { ...given, ...taskDates, ...assigned });
+    const { result, recorded } = await complete('tasks', task.task_id);
     assert.deepEqual([result.completed, result.recurring], ['1', '']);
     assert.deepEqual(
-      noted.map(({ kind, user_id }) => [kind, user_id]),
+      recorded.map(({ kind, user_id }) => [kind, user_id]),
       [
         ['completed_task', owner.userId],
         ['new_task', owner.userId],
       ],
     );
-    const [next] = await made('tasks', noted);
+    const [next] = await createdRecords('tasks', recorded);
     assert.deepEqual(next, {
       ...task,
       task_id: next.task_id,
       ...{ start_date: '2027-02-01 00:00:00', due_date: '2027-02-28 17:30:00', date_created: next.date_created },
     });
-    assert.equal((await completed('tasks', next.task_id)).result.recurring, '');
+    assert.equal((await complete('tasks', next.task_id)).result.recurring, '');
   });
 
   test('C33 C41 its open and completed subtasks are copied as open, with dates moved and with their recurrence', async () => {
@@ -68,15 +71,15 @@ for (const { test, testService } of stores) {
     const open = await make('Open', { users: [member.userId], due_date: '20270227' });
     const done = await make('Done', { completed: 1, progress: 100 });
     const own = await make('Own', { recurring: 'D', teams: [team_id], start_date: '2027-02-20 08:00:00' });
-    const { noted } = await completed('tasks', task.task_id);
+    const { recorded } = await complete('tasks', task.task_id);
     assert.deepEqual(
-      noted.map(({ kind }) => kind),
+      recorded.map(({ kind }) => kind),
       [
         ...['completed_subtask', 'completed_subtask', 'completed_task'],
         ...['new_task', 'new_subtask', 'new_subtask', 'new_subtask'],
       ],
     );
-    const [[next], copies] = [await made('tasks', noted), await made('subtasks', noted)];
+    const [[next], copies] = [await createdRecords('tasks', recorded), await createdRecords('subtasks', recorded)];
     assert.deepEqual([next.due_date, next.recurring], ['2027-03-07 00:00:00', 'W']);
     for (const [index, before] of [open, done, own].entries()) {
       const copy = copies[index];
@@ -96,13 +99,13 @@ for (const { test, testService } of stores) {
     const task = await tasks.create(project_id, { task_name: 'Holds' });
     const given = { subtask_name: 'Oil', recurring: 'Q', due_date: '20271130', users: [member.userId] } as const;
     const subtask = await subtasks.create(task.task_id, given);
-    const { result, noted } = await completed('subtasks', subtask.subtask_id);
+    const { result, recorded } = await complete('subtasks', subtask.subtask_id);
     assert.equal(result.recurring, '');
     assert.deepEqual(
-      noted.map(({ kind }) => kind),
+      recorded.map(({ kind }) => kind),
       ['completed_subtask', 'new_subtask'],
     );
-    const [next] = await made('subtasks', noted);
+    const [next] = await createdRecords('subtasks', recorded);
     const { subtask_id, date_created } = next;
     assert.deepEqual(next, { ...subtask, subtask_id, date_created, due_date: '2028-02-29 00:00:00' });
     assert.equal((await tasks.get(task.task_id)).completed, '0');
@@ -111,23 +114,23 @@ for (const { test, testService } of stores) {
   test('C41 a recurring subtask completed with its task does not recur, and recurs again after both are reopened', async () => {
     const task = await tasks.create(project_id, { task_name: 'Once' });
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Often', recurring: 'D' });
-    const { noted } = await completed('tasks', task.task_id);
+    const { recorded } = await complete('tasks', task.task_id);
     assert.deepEqual(
-      noted.map(({ kind }) => kind),
+      recorded.map(({ kind }) => kind),
       ['completed_subtask', 'completed_task'],
     );
     assert.equal((await subtasks.get(subtask_id)).recurring, 'D');
     await subtasks.resume(subtask_id);
-    const again = await completed('subtasks', subtask_id);
+    const again = await complete('subtasks', subtask_id);
     assert.deepEqual(
-      again.noted.map(({ kind }) => kind),
+      again.recorded.map(({ kind }) => kind),
       ['completed_subtask', 'new_subtask'],
     );
   });
 
   test('C33 C41 a task that is already complete, created complete, or no longer recurring creates no next one', async () => {
     const kindsOf = async (id: string, more: object = {}) =>
-      (await completed('tasks', id, more)).noted.map(({ kind }) => kind);
+      (await complete('tasks', id, more)).recorded.map(({ kind }) => kind);
     const task = await tasks.create(project_id, { task_name: 'T', recurring: 'D' });
     assert.deepEqual(await kindsOf(task.task_id), ['completed_task', 'new_task']);
     assert.deepEqual(await kindsOf(task.task_id), ['changed_task']);
@@ -136,21 +139,21 @@ for (const { test, testService } of stores) {
       tasks.create(project_id, { task_name: 'T', recurring: 'D', completed: 1 }),
     );
     assert.deepEqual(
-      born.noted.map(({ kind }) => kind),
+      born.recorded.map(({ kind }) => kind),
       ['new_task'],
     );
     const stops = await tasks.create(project_id, { task_name: 'T', recurring: 'D' });
     assert.deepEqual(await kindsOf(stops.task_id, { recurring: '' }), ['completed_task']);
     const begins = await tasks.create(project_id, { task_name: 'T' });
-    const { noted } = await completed('tasks', begins.task_id, { recurring: 'Y', task_name: 'Renamed' });
-    const [next] = await made('tasks', noted);
+    const { recorded } = await complete('tasks', begins.task_id, { recurring: 'Y', task_name: 'Renamed' });
+    const [next] = await createdRecords('tasks', recorded);
     assert.deepEqual([next.task_name, next.recurring, next.due_date], ['Renamed', 'Y', NEVER]);
   });
 
   test('C14 C41 the completion is by the caller, the next task by the creator of the old one, and each is notified once', async (t) => {
     const target = await startTarget(t);
-    const stage = await carillon.account('told.test');
-    const helper = await carillon.user(stage, 'admin');
+    const stage = await carillon.createAccount('told.test');
+    const helper = await carillon.createUser(stage, 'admin');
     for (const [who, name] of [
       [stage, 'owner'],
       [helper, 'helper'],
@@ -166,7 +169,7 @@ for (const { test, testService } of stores) {
       data.map(({ user_id, recurring }) => [user_id, recurring]),
       [[stage.userId, 'D']],
     );
-    const arrived = await target.arrived(6);
+    const arrived = await target.waitForArrivals(6);
     assert.deepEqual(arrived.map(({ path }) => path).sort(), [
       '/helper/completed_subtask',
       '/helper/completed_task',
@@ -180,7 +183,7 @@ for (const { test, testService } of stores) {
   test('C41 of many concurrent completions exactly one creates the next task', async () => {
     const task = await tasks.create(project_id, { task_name: 'Race', recurring: 'M' });
     await subtasks.create(task.task_id, { subtask_name: 'Part' });
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       Promise.all(
         Array.from({ length: 12 }, (_, index) =>
           carillon.call(index % 2 === 0 ? owner : member, 'PUT', `/v2/tasks/${task.task_id}`, { completed: 1 }),
@@ -189,7 +192,7 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual([...new Set(result.map(({ status }) => status))], [200]);
     const counts = Object.fromEntries(
-      [...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]),
+      [...Map.groupBy(recorded, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]),
     );
     assert.deepEqual(counts, {
       ...{ completed_subtask: 1, completed_task: 1, new_task: 1, new_subtask: 1, changed_task: 11 },
@@ -202,7 +205,7 @@ for (const { test, testService } of stores) {
         signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
       });
     const full = await testService(t, { options: { maxPending: '2' }, ports: { attempt } });
-    const boss = await full.account('full.test');
+    const boss = await full.createAccount('full.test');
     const place = await boss.carillon.projects.create({ project_name: 'P' });
     const task = await boss.carillon.tasks.create(place.project_id, { task_name: 'T', recurring: 'D' });
     const plain = await boss.carillon.tasks.create(place.project_id, { task_name: 'T' });
@@ -219,13 +222,13 @@ for (const { test, testService } of stores) {
   });
 
   test('C41 a deleted creator is still the creator of the next task, but is not assigned to it', async () => {
-    const gone = await carillon.user(owner, 'admin');
+    const gone = await carillon.createUser(owner, 'admin');
     const task = await gone.carillon.tasks.create(project_id, {
       ...{ task_name: 'Left', recurring: 'D', users: [gone.userId, member.userId] },
     });
     await owner.carillon.users.delete(gone.userId);
-    const { noted } = await completed('tasks', task.task_id);
-    const [next] = await made('tasks', noted);
+    const { recorded } = await complete('tasks', task.task_id);
+    const [next] = await createdRecords('tasks', recorded);
     assert.equal(next.user_id, gone.userId);
     assert.deepEqual(
       next.users.map(({ user_id }: Json) => user_id),
@@ -235,22 +238,22 @@ for (const { test, testService } of stores) {
 
   test('C41 a recurring project keeps its recurrence and is not copied when it is closed', async () => {
     const project = await projects.create({ project_name: 'Yearly', recurring: 'Y' });
-    const { noted } = await recordOccurrences(carillon, owner, () =>
+    const { recorded } = await recordOccurrences(carillon, owner, () =>
       projects.update(project.project_id, { closed: 1 }),
     );
     assert.deepEqual(
-      noted.map(({ kind }) => kind),
+      recorded.map(({ kind }) => kind),
       ['changed_project'],
     );
     assert.equal((await projects.get(project.project_id)).recurring, 'Y');
   });
 }
 
-for (const { test, testService, database } of shared) {
+for (const { test, testService, database } of sharedStores) {
   test('C41 two nodes that complete a recurring task concurrently create one next task', async (t) => {
     const address = await database(t);
     const [one, other] = [await testService(t, { database: address }), await testService(t, { database: address })];
-    const owner = await one.account('acme.test');
+    const owner = await one.createAccount('acme.test');
     const { projects, tasks } = owner.carillon;
     const { project_id } = await projects.create({ project_name: 'P' });
     for (let round = 0; round < 5; round += 1) {

@@ -1,31 +1,31 @@
-import { type Kind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
+import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { idBatches, idColumnOf, mapResources, type ResourceName, tables } from './resource-tables.ts';
+import { idBatches, idColumnOf, mapResources, type ResourceName, resourceTables } from './resource-tables.ts';
 
 /** Values of a row by column name. */
-export type Columns = Readonly<Record<string, unknown>>;
+export type ColumnValues = Readonly<Record<string, unknown>>;
 
 /** Returns the columns of a resource type that referring records copy. */
-const sharedOf = (resourceType: ResourceName) => [
-  ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
+const copiedColumnsOf = (resourceType: ResourceName) => [
+  ...new Set(relationsTo(resourceType).flatMap(({ shares: copiedColumns = [] }) => copiedColumns)),
 ];
 
-const finders = mapResources((resourceType) =>
+const recordQueries = mapResources((resourceType) =>
   AccountView.prepared((view, { id }: { readonly id: number }) => {
-    const [table, column] = [tables[resourceType], idColumnOf(resourceType)];
+    const [table, column] = [resourceTables[resourceType], idColumnOf(resourceType)];
     return view
       .selectFrom(table)
-      .select([column, ...sharedOf(resourceType).map((shared) => `${table}.${shared}`)] as never)
+      .select([column, ...copiedColumnsOf(resourceType).map((shared) => `${table}.${shared}`)] as never)
       .where(column as never, '=', id as never);
   }, 'batched'),
 );
 
 /** Returns the columns of a record that referring records copy. Throws 404 if the account has no such record. */
-export async function requireExists(view: AccountView, resourceType: ResourceName, id: number): Promise<Columns> {
-  const [row] = await finders[resourceType](view, { id });
+export async function requireExists(view: AccountView, resourceType: ResourceName, id: number): Promise<ColumnValues> {
+  const [row] = await recordQueries[resourceType](view, { id });
   if (row === undefined) throw notFound();
   return row;
 }
@@ -41,9 +41,9 @@ export async function requireExists(view: AccountView, resourceType: ResourceNam
 export function resolveReferences(
   view: AccountView,
   resourceType: ResourceName,
-  given: Columns,
-): (before?: Columns) => Promise<Columns> {
-  const found = new Map<Relation, Promise<Columns>>();
+  given: ColumnValues,
+): (before?: ColumnValues) => Promise<ColumnValues> {
+  const found = new Map<Relation, Promise<ColumnValues>>();
   const find = (relation: Relation, id: number) => {
     const row = found.get(relation) ?? requireExists(view, relation.to, id);
     row.catch(() => undefined);
@@ -53,7 +53,7 @@ export function resolveReferences(
   const relations = relationsOf(resourceType);
   for (const relation of relations) {
     const id = given[relation.field];
-    if (typeof id === 'number' && (relation.parent || id !== 0)) find(relation, id);
+    if (typeof id === 'number' && (relation.isParent || id !== 0)) find(relation, id);
   }
   return async (before = {}) => {
     await Promise.all(found.values());
@@ -72,7 +72,7 @@ export function resolveReferences(
       for (const column of shares) {
         sources.set(column, source);
         if (all[column] === row[column]) continue;
-        if (all[column]) throw differs(source, resourceType, column);
+        if (all[column]) throw mismatchError(source, resourceType, column);
         filledIn[column] = all[column] = row[column];
       }
     }
@@ -80,17 +80,17 @@ export function resolveReferences(
   };
 }
 
-function differs({ field, to }: Relation, resourceType: ResourceName, column: string): Error {
+function mismatchError({ field, to }: Relation, resourceType: ResourceName, column: string): Error {
   const shared = relationsOf(resourceType).find((relation) => relation.field === column)?.to ?? column;
   return invalidInput([{ field, message: `must be a ${to} of the same ${shared}` }]);
 }
 
 /** Returns the relations whose records copy one of the changed columns. These records must change too. */
-const affectedRelations = (resourceType: ResourceName, changes: Columns) =>
+const affectedRelations = (resourceType: ResourceName, changes: ColumnValues) =>
   relationsTo(resourceType).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
 
 /** Returns the occurrence kinds that a change of these columns may record for dependent records. */
-export function kindsOfMove(resourceType: ResourceName, changes: Columns): readonly Kind[] {
+export function cascadedChangeKinds(resourceType: ResourceName, changes: ColumnValues): readonly OccurrenceKind[] {
   return affectedRelations(resourceType, changes).map(({ of }) => `changed_${of}` as const);
 }
 
@@ -105,8 +105,8 @@ export async function cascadeReferenceChanges(
   write: AccountWrite,
   { userId }: Caller,
   resourceType: ResourceName,
-  moved: Columns,
-  to: Columns,
+  moved: ColumnValues,
+  to: ColumnValues,
 ): Promise<NewOccurrence[]> {
   const occurrences: NewOccurrence[] = [];
   const changes = Object.fromEntries(
@@ -118,7 +118,7 @@ export async function cascadeReferenceChanges(
     const movedId = Number(moved[resourceTypes[resourceType].key]);
     for await (const ids of idBatches(write, of, field, [movedId])) {
       await write
-        .updateTable(tables[of])
+        .updateTable(resourceTables[of])
         .set({ ...columns, date_modified: write.now } as never)
         .where(resourceTypes[of].key as never, 'in', ids as never)
         .execute();
@@ -135,9 +135,9 @@ type Relation = {
   readonly field: string;
   readonly to: ResourceName;
   /** When the referenced record is deleted, the referring record is deleted too, or its reference is set to 0 (C34). */
-  readonly becomes: 'deleted' | 'cleared';
+  readonly onDelete: 'deleted' | 'cleared';
   /** The referenced record is the parent. Its id is required, and creation takes it from the request path. */
-  readonly parent?: true;
+  readonly isParent?: true;
   /** Columns that the referring record copies from the referenced record, such as `project_id`. */
   readonly shares?: readonly string[];
 };
@@ -151,19 +151,19 @@ const relations: readonly Relation[] = [
     of: 'comment',
     field: 'parent_id',
     to: 'comment',
-    becomes: 'deleted',
+    onDelete: 'deleted',
     shares: ['project_id', 'task_id', 'subtask_id'],
   },
-  { of: 'comment', field: 'subtask_id', to: 'subtask', becomes: 'deleted', shares: ['task_id'] },
-  { of: 'comment', field: 'task_id', to: 'task', becomes: 'deleted', shares: ['project_id'] },
-  { of: 'time_entry', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
-  { of: 'time_entry', field: 'subtask_id', to: 'subtask', becomes: 'cleared', shares: ['task_id'] },
-  { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
-  { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
-  { of: 'comment', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
-  { of: 'event', field: 'project_id', to: 'project', becomes: 'cleared' },
-  { of: 'contact', field: 'client_id', to: 'client', becomes: 'cleared' },
-  { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
+  { of: 'comment', field: 'subtask_id', to: 'subtask', onDelete: 'deleted', shares: ['task_id'] },
+  { of: 'comment', field: 'task_id', to: 'task', onDelete: 'deleted', shares: ['project_id'] },
+  { of: 'time_entry', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
+  { of: 'time_entry', field: 'subtask_id', to: 'subtask', onDelete: 'cleared', shares: ['task_id'] },
+  { of: 'subtask', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
+  { of: 'task', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },
+  { of: 'comment', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },
+  { of: 'event', field: 'project_id', to: 'project', onDelete: 'cleared' },
+  { of: 'contact', field: 'client_id', to: 'client', onDelete: 'cleared' },
+  { of: 'project', field: 'client_id', to: 'client', onDelete: 'cleared' },
 ];
 
 const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
@@ -174,5 +174,5 @@ export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
 
 /** Returns the type of the parent record; undefined if records of this type have no parent. */
 export function parentOf(resourceType: ResourceName): ResourceName | undefined {
-  return relationsOf(resourceType).find(({ parent }) => parent)?.to;
+  return relationsOf(resourceType).find(({ isParent }) => isParent)?.to;
 }

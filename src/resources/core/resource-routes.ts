@@ -2,16 +2,16 @@ import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { Fields } from '../../http/fields/field.ts';
 import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import type { Permission } from '../../permissions.ts';
-import type { Records } from './define-resource.ts';
+import type { ResourceOperations } from './define-resource.ts';
 import type { Filters } from './filters.ts';
 import { parentOf } from './references.ts';
-import type { Orders } from './sorting.ts';
+import type { RequestedOrders } from './sorting.ts';
 
 /** Descriptions of the routes of a resource. Without `change`, there is no route to change a record. */
 type RouteDescriptions = {
   readonly list: string;
   readonly create: string;
-  readonly one: string;
+  readonly get: string;
   readonly change?: string;
   readonly remove: string;
 };
@@ -21,9 +21,9 @@ export function resourceRoutes<
   F extends Fields,
   C extends Fields,
   P extends Filters,
-  O extends Orders,
+  O extends RequestedOrders,
   L extends Fields,
->(records: Records<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
+>(records: ResourceOperations<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
   const { resourceType, fields, changes, parameters, kinds } = records;
   const { collection, key, permission } = resourceTypes[resourceType];
   const parent = parentOf(resourceType);
@@ -50,7 +50,7 @@ export function resourceRoutes<
         records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),
     }),
     get({
-      ...head(single, descriptions.one),
+      ...head(single, descriptions.get),
       ...reading,
       call: (view, _caller, ids) => records.get(view, idIn(ids, key)),
     }),
@@ -75,7 +75,7 @@ export function resourceRoutes<
 }
 
 /** Copies the routes of one HTTP method to another collection path, which existing clients use. */
-export function aliasRoute(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+export function aliasRoutes(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
   return routes
     .filter((route) => route.method === method)
     .map((route) => ({

@@ -3,7 +3,7 @@ import {
   type RecordResourceType,
   recordResourceTypes,
   resourceTypes,
-  tableOf,
+  tableNameOf,
 } from '../../delivery/outbox/event-kinds.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
@@ -27,11 +27,11 @@ export function mapResources<T>(make: (resourceType: ResourceName) => T): Readon
   >;
 }
 
-export const tables = mapResources(tableOf) as TableOfEach;
+export const resourceTables = mapResources(tableNameOf) as TableOfEach;
 
 /** Returns the id column of a resource type, qualified with its table. */
 export const idColumnOf = (resourceType: ResourceName) =>
-  `${tables[resourceType]}.${resourceTypes[resourceType].key}` as const;
+  `${resourceTables[resourceType]}.${resourceTypes[resourceType].key}` as const;
 
 /**
  * Number of records per batch. On SQLite, a statement over all records of an account would block the event loop for too
@@ -39,7 +39,7 @@ export const idColumnOf = (resourceType: ResourceName) =>
  */
 const BATCH_SIZE = 500;
 
-type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
+type IdQuery = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 
 /** Yields the ids of the records that have one of these values in a column, in batches and in ascending order. */
 export async function* idBatches(
@@ -48,9 +48,9 @@ export async function* idBatches(
   column: string,
   values: readonly number[],
 ): AsyncGenerator<number[], void> {
-  const [table, id] = [tables[resourceType], idColumnOf(resourceType)];
+  const [table, id] = [resourceTables[resourceType], idColumnOf(resourceType)];
   const matching = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
-  const ordered = matching.select(`${id} as id` as never).orderBy('id' as never) as unknown as Ids;
+  const ordered = matching.select(`${id} as id` as never).orderBy('id' as never) as unknown as IdQuery;
   let rows: readonly { id: number }[];
   let last = 0;
   do {

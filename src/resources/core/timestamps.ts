@@ -3,13 +3,13 @@ import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-typ
 import { invalidInput } from '../../problems.ts';
 
 /** Fields that most resources end with: creation time, modification time and owner. */
-export const stamps = {
+export const commonFields = {
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
   user_id: resourceIdOrNone('The user who created it. Only admins may give another user.'),
 };
 
-type Dates<K extends string> = { readonly [key in K]?: string | null | undefined };
+type DateFields<K extends string> = { readonly [key in K]?: string | null | undefined };
 
 /**
  * Creates a check that the end of a record is not before its beginning (C26). If a change sets only one of the two
@@ -17,13 +17,13 @@ type Dates<K extends string> = { readonly [key in K]?: string | null | undefined
  *
  * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
  */
-export function dateOrderCheck<B extends string, E extends string>(
+export function createDateOrderCheck<B extends string, E extends string>(
   begin: B,
   end: E,
   isWrong: (begin: string, end: string) => boolean = (one, other) => other < one,
 ) {
-  return (given: Dates<B | E>, before: Dates<B | E> = {}): void => {
-    const all: Dates<B | E> = { ...before, ...given };
+  return (given: DateFields<B | E>, before: DateFields<B | E> = {}): void => {
+    const all: DateFields<B | E> = { ...before, ...given };
     if (!all[begin] || !all[end] || !isWrong(all[begin], all[end])) return;
     throw invalidInput([
       given[end] === undefined
@@ -33,4 +33,4 @@ export function dateOrderCheck<B extends string, E extends string>(
   };
 }
 
-export const requireDateOrder = dateOrderCheck('start_date', 'due_date', isDueBeforeStart);
+export const requireDateOrder = createDateOrderCheck('start_date', 'due_date', isDueBeforeStart);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 /** Selects the seconds tracked on a task or subtask: the sum of its time entries (C38). */
-export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
+export const selectTrackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
   const [table = '', key = ''] = id.split('.');
   return sql<number>`(select cast(coalesce(sum(time_entries.seconds), 0) as bigint) from time_entries
     where time_entries.account_id = ${sql.ref(`${table}.account_id`)}
@@ -12,7 +12,7 @@ export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
  * SQL for the seconds tracked on the tasks of a project, never null. The sums are nested so that both databases go from
  * the project to its tasks, and from each task to its time entries. A join was planned as a scan of all time entries.
  */
-export const PROJECT_SECONDS = `(select cast(coalesce(sum((
+export const PROJECT_SECONDS_SQL = `(select cast(coalesce(sum((
     select sum(time_entries.seconds) from time_entries
     where time_entries.account_id = tasks.account_id and time_entries.task_id = tasks.task_id
   )), 0) as bigint) from tasks

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { after, test as plainTest } from 'node:test';
 import { sql } from 'kysely';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { finalizedDeliveries, finalizedOfHook, ID_BUCKET } from './deliveries.ts';
+import { finalizedDeliveries, finalizedOfHook, ID_BUCKET_SQL } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
 
   test('X3 a delivery shows its last thousand attempts, oldest first, and a list shows its last outcome', async () => {
     const { account_id } = await carillon.store.read
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {
   const migration = readFileSync(new URL('../../store/migrations/0010_stretches.sql', import.meta.url), 'utf8');
-  assert.ok(migration.includes(`(account_id, (${ID_BUCKET.replace('finalized_deliveries.', '')}), hook_id)`));
+  assert.ok(migration.includes(`(account_id, (${ID_BUCKET_SQL.replace('finalized_deliveries.', '')}), hook_id)`));
 });
 
 /** Ids at the ends of buckets and within them, with empty buckets in between. */
@@ -59,12 +59,12 @@ const ids = [8_190, 8_191, 8_192, 8_193, 16_383, 16_384, 50_000, 81_919, 81_920,
 for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
   const { store } = carillon;
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('elsewhere.test');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
+  const stranger = await carillon.createAccount('elsewhere.test');
 
   /** Inserts finalized deliveries of a hook. */
-  async function settledAt({ userId }: Person, hookId: number, deliveryIds: readonly number[]) {
+  async function insertFinalized({ userId }: ApiUser, hookId: number, deliveryIds: readonly number[]) {
     await store.write(async ({ queries }) => {
       const user = await queries
         .selectFrom('users')
@@ -81,12 +81,12 @@ for (const { name, test, testService } of stores) {
   }
   const first = ids.map((id) => id * 10);
   const second = ids.map((id) => id * 10 + 1);
-  await settledAt(owner, 71, first);
-  await settledAt(owner, 72, second);
-  await settledAt(member, 73, [3, 81_917]);
-  await settledAt(stranger, 74, [20_000_000]);
+  await insertFinalized(owner, 71, first);
+  await insertFinalized(owner, 72, second);
+  await insertFinalized(member, 73, [3, 81_917]);
+  await insertFinalized(stranger, 74, [20_000_000]);
 
-  const list = async (who: Person, query: string) => {
+  const list = async (who: ApiUser, query: string) => {
     const { status, json, text } = await carillon.call(who, 'GET', `/v2/deliveries?${query}`);
     assert.equal(status, 200, text);
     const found: { id: string }[] = json.data;

@@ -1,38 +1,38 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { DELIVERED, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
+import { DELIVERED_OUTCOME, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
 import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
-  key,
+  ownId,
+  readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
   readOnlyNumber,
   readOnlyRecords,
   readOnlyText,
   readOnlyTimestamp,
-  readOnlyWord,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import { type Given, idParameter, wordParameter } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { enumParameter, idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { action, get, list, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { beginOf, pageIn } from '../core/pagination.ts';
-import { after, ascending, number, ordered } from '../core/sorting.ts';
-import { resolveHookOwner } from '../users/lookup.ts';
+import { pageStartOf, toPage } from '../core/pagination.ts';
+import { afterSortKey, ascendingOrder, numberKey, orderQuery } from '../core/sorting.ts';
+import { resolveListedUser } from '../users/lookup.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
 /** Fields of a delivery: one occurrence for one hook (X3). */
 export const deliveryFields = {
-  id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
+  id: ownId('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: readOnlyId('The hook.'),
-  event: readOnlyWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
+  event: readOnlyEnum('The kind of occurrence, or test.', [...hookKinds, 'test']),
   resource_url: readOnlyText('The address of the record, as in the notification.'),
-  state: readOnlyWord(
+  state: readOnlyEnum(
     'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
     deliveryStates,
   ),
@@ -62,7 +62,7 @@ export const deliveryDetailFields = { ...deliveryFields, attempts };
 
 export const deliveryParameters = {
   hook_id: idParameter('Only deliveries of this hook.'),
-  state: wordParameter('Only deliveries in this state.', deliveryStates),
+  state: enumParameter('Only deliveries in this state.', deliveryStates),
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
@@ -70,7 +70,7 @@ type DeliveryRow = OutputOf<typeof deliveryFields>;
 type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
 
 /** Selects pending deliveries, with the same columns as `finalizedDeliveries`. */
-export function pending(view: AccountView) {
+export function pendingDeliveries(view: AccountView) {
   return view
     .selectFrom('pending_deliveries')
     .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
@@ -102,7 +102,7 @@ export function finalizedDeliveries(view: AccountView) {
     ]);
 }
 
-type Found = {
+type FoundDelivery = {
   id: number;
   hook_id: number;
   user_id: number;
@@ -113,7 +113,7 @@ type Found = {
   state: string;
 };
 
-function toRow(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
+function toRow(row: FoundDelivery, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
   const { kind, record_id, user_id: _, ...rest } = row;
   return {
     ...rest,
@@ -123,9 +123,9 @@ function toRow(row: Found, lastOutcome: string | undefined, baseUrl: string): De
   };
 }
 
-const byId = ascending('id', number('id'));
-const pendingById = ascending('id', number('pending_deliveries.delivery_id'));
-const finalizedById = ascending('id', number('finalized_deliveries.delivery_id'));
+const byId = ascendingOrder('id', numberKey('id'));
+const pendingById = ascendingOrder('id', numberKey('pending_deliveries.delivery_id'));
+const finalizedById = ascendingOrder('id', numberKey('finalized_deliveries.delivery_id'));
 
 /**
  * Lists the deliveries of the caller's hooks, in the order of their creation (X3). Admins can list the deliveries of
@@ -134,12 +134,12 @@ const finalizedById = ascending('id', number('finalized_deliveries.delivery_id')
 export async function listDeliveries(
   view: AccountView,
   caller: Caller,
-  given: Given<typeof deliveryParameters>,
-  paging: Paging,
+  given: ParsedParameters<typeof deliveryParameters>,
+  paging: PageRequest,
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
-  const userId = resolveHookOwner(caller, given.user_id);
-  let open = pending(view).where('pending_deliveries.user_id', '=', userId);
+  const userId = resolveListedUser(caller, given.user_id);
+  let open = pendingDeliveries(view).where('pending_deliveries.user_id', '=', userId);
   let finalized = finalizedDeliveries(view);
   if (given.hook_id === undefined) finalized = finalized.where('finalized_deliveries.user_id', '=', userId);
   else {
@@ -152,25 +152,25 @@ export async function listDeliveries(
     finalized = finalized.where('finalized_deliveries.state', '=', given.state);
     if (given.state !== 'pending' && given.state !== 'undelivered') open = open.where(sql<boolean>`1 = 0`);
   }
-  const { offset, place } = beginOf(paging, byId);
+  const { offset, sortKey } = pageStartOf(paging, byId);
   const count = sql<number>`count(*)`.as('total');
   const [openCount, finalizedCount] = [
     await open.clearSelect().select(count).executeTakeFirstOrThrow(),
     await finalized.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
-  if (place !== undefined) {
-    open = open.where(after(pendingById, place));
-    finalized = finalized.where(after(finalizedById, place));
+  if (sortKey !== undefined) {
+    open = open.where(afterSortKey(pendingById, sortKey));
+    finalized = finalized.where(afterSortKey(finalizedById, sortKey));
   }
-  const rows: Found[] = await ordered(open.unionAll(finalized), byId)
+  const rows: FoundDelivery[] = await orderQuery(open.unionAll(finalized), byId)
     .limit(paging.limit + 1)
     .offset(offset)
     .execute();
-  const last = await lastAttempts(
+  const last = await findLastAttempts(
     view,
     rows.map(({ id }) => id),
   );
-  const page = { ...pageIn(rows, byId, paging.limit), total: openCount.total + finalizedCount.total };
+  const page = { ...toPage(rows, byId, paging.limit), total: openCount.total + finalizedCount.total };
   return mapRows(page, (row) => toRow(row, last.get(row.id)?.outcome, baseUrl));
 }
 
@@ -181,7 +181,7 @@ export type LastAttempt = { readonly outcome: string; readonly milliseconds: num
  * Finds the last attempt of each delivery that has attempts. An index makes this independent of the total number of
  * attempts.
  */
-export async function lastAttempts(
+export async function findLastAttempts(
   view: AccountView,
   deliveryIds: readonly number[],
 ): Promise<ReadonlyMap<number, LastAttempt>> {
@@ -201,9 +201,9 @@ export async function lastAttempts(
   return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
-async function findVisible(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
+async function findVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<FoundDelivery> {
   const row =
-    (await pending(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
+    (await pendingDeliveries(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
     (await finalizedDeliveries(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
   if (row === undefined) throw notFound();
   if (row.user_id !== caller.userId && !isAdmin(caller)) {
@@ -219,7 +219,7 @@ export async function getDelivery(
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryDetailRow> {
-  const row = await findVisible(view, caller, deliveryId);
+  const row = await findVisibleDelivery(view, caller, deliveryId);
   const attempts = await view
     .selectFrom('attempts')
     .select([
@@ -246,7 +246,7 @@ export async function redeliver(
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryRow> {
-  const row = await findVisible(write, caller, deliveryId);
+  const row = await findVisibleDelivery(write, caller, deliveryId);
   const hook = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
@@ -291,14 +291,14 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
 export type TimeBucket = { readonly from: number; readonly until: number };
 
 /** SQL expression: 1 if an attempt was delivered, otherwise 0. */
-export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED)} then 1 else 0 end`;
+export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED_OUTCOME)} then 1 else 0 end`;
 
-export const count = sql<number>`count(*)`;
+export const countAll = sql<number>`count(*)`;
 
 /**
  * Selects the attempts in an interval that were delivered or failed, without local errors. An index covers the query.
  */
-export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
+export function selectAttempts(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
     .where('attempts.attempted_at', '>=', from)
@@ -313,7 +313,7 @@ export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHoo
  *
  * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
  */
-export function lastBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
+export function latestBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
   const newest = Math.floor(now / lengthMs) * lengthMs;
   return Array.from({ length: bucketCount }, (_, back) => {
     const from = newest - back * lengthMs;
@@ -325,7 +325,7 @@ export function lastBuckets(now: number, lengthMs: number, bucketCount: number):
  * SQL for the bucket of 8,192 ids that contains a finalized delivery. The index `settled_by_hook` has exactly this
  * expression.
  */
-export const ID_BUCKET = 'finalized_deliveries.delivery_id / 8192';
+export const ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
 
 /**
  * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
@@ -339,7 +339,7 @@ export function finalizedOfHook(view: AccountView, userId: number, hookId: numbe
       .select(sql<number>`${sql.raw(which)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
   // `+ 0` prevents the planner from using the index on user_id. That index has the order of the list, but its use would
   // scan all rows of the user.
-  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET)} in (
+  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET_SQL)} in (
     with recursive buckets (bucket) as (
       select (${end('min')})
       union all

@@ -8,8 +8,8 @@ import { SMALLEST_UNIT_SQL } from './overlapping.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
 
   const plain = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
   const get = async (id: string): Promise<Json> => (await carillon.call(owner, 'GET', `/v2/events/${id}`)).json.data;
 
   /** Returns the fields that a response reports as invalid. */
-  const refused = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
+  const invalidFields = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
   test('C24 an event has exactly the fields of the specification, every value a string', async () => {
     const { status, json } = await post({ ...plain, project_id: project.project_id });
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
     const { status, json } = await post({});
     assert.equal(status, 400);
     assert.equal(json.code, 'invalid_input');
-    assert.deepEqual(refused(json).sort(), ['due_date', 'event_name', 'start_date']);
+    assert.deepEqual(invalidFields(json).sort(), ['due_date', 'event_name', 'start_date']);
   });
 
   for (const field of ['event_name', 'start_date', 'due_date']) {
@@ -58,7 +58,7 @@ for (const { test, testService } of stores) {
       for (const value of [undefined, null, '', '   ']) {
         const { status, json } = await post({ ...plain, [field]: value });
         assert.equal(status, 400, `${field}: ${JSON.stringify(value)}`);
-        assert.deepEqual(refused(json), [field]);
+        assert.deepEqual(invalidFields(json), [field]);
       }
     });
   }
@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
     for (const name of ['x'.repeat(256), '🔔'.repeat(256)]) {
       const { status, json } = await post({ ...plain, event_name: name });
       assert.equal(status, 400);
-      assert.deepEqual(refused(json), ['event_name']);
+      assert.deepEqual(invalidFields(json), ['event_name']);
     }
   });
 
@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
     for (const [start_date, due_date, wanted] of spans) {
       const { status, json } = await post({ ...plain, start_date, due_date });
       assert.equal(status, wanted, `${start_date} to ${due_date}`);
-      if (wanted === 400) assert.deepEqual(refused(json), ['due_date']);
+      if (wanted === 400) assert.deepEqual(invalidFields(json), ['due_date']);
     }
   });
 
@@ -116,7 +116,7 @@ for (const { test, testService } of stores) {
   test('C26 C27 an unknown project_id or user_id is 404, and nothing is written', async () => {
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const event = await owner.carillon.events.create(plain);
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const wrong of [
         { project_id: '999999' },
         { project_id: 999999 },
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
         assert.deepEqual([changed.status, changed.json.code], [404, 'not_found'], JSON.stringify(wrong));
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
     assert.deepEqual(await get(event.event_id), event);
   });
 
@@ -146,7 +146,7 @@ for (const { test, testService } of stores) {
     ];
     let wanted = before;
     for (const [body, shown] of changes) {
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(before.event_id, body));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(before.event_id, body));
       assert.equal(result.status, 200);
       const { date_modified, ...rest } = result.json.data;
       assert.match(date_modified, TIME);
@@ -154,13 +154,13 @@ for (const { test, testService } of stores) {
       wanted = { ...wanted, ...shown, date_modified };
       assert.deepEqual({ ...rest, date_modified }, wanted);
       assert.deepEqual(await get(before.event_id), wanted);
-      assert.deepEqual(noted, [{ kind: 'changed_event', record_id: before.event_id, user_id: owner.userId }]);
+      assert.deepEqual(recorded, [{ kind: 'changed_event', record_id: before.event_id, user_id: owner.userId }]);
     }
   });
 
   test('C27 a change is validated as a whole, and an invalid one writes nothing', async () => {
     const event = await owner.carillon.events.create(plain);
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const [body, field] of [
         [{ start_date: '20270103' }, 'start_date'],
         [{ due_date: '20261231' }, 'due_date'],
@@ -173,10 +173,10 @@ for (const { test, testService } of stores) {
         [{ start_date: '20260230' }, 'start_date'],
       ] as const) {
         const { status, json } = await put(event.event_id, body);
-        assert.deepEqual([status, refused(json)], [400, [field]], JSON.stringify(body));
+        assert.deepEqual([status, invalidFields(json)], [400, [field]], JSON.stringify(body));
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
     assert.deepEqual(await get(event.event_id), event);
     const moved = await put(event.event_id, { start_date: '20270601', due_date: '20270602' });
     assert.equal(moved.status, 200, 'both together are in order');
@@ -197,19 +197,19 @@ for (const { test, testService } of stores) {
 
   test('C28 a deletion returns an empty array; a second one is 404', async () => {
     const { event_id } = await owner.carillon.events.create(plain);
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       const first = await carillon.call(owner, 'DELETE', `/v2/events/${event_id}`);
       assert.deepEqual([first.status, first.text], [200, '[]']);
       const second = await carillon.call(owner, 'DELETE', `/v2/events/${event_id}`);
       assert.deepEqual([second.status, second.json.code], [404, 'not_found']);
     });
-    assert.deepEqual(noted, [{ kind: 'deleted_event', record_id: event_id, user_id: owner.userId }]);
+    assert.deepEqual(recorded, [{ kind: 'deleted_event', record_id: event_id, user_id: owner.userId }]);
   });
 }
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
 
   /**
@@ -243,7 +243,7 @@ for (const { test, testService } of stores) {
   });
 
   /** The expected result of each filter when it is used alone, in list order. */
-  const alone: [query: string, left: string[]][] = [
+  const resultsOfFilters: [query: string, left: string[]][] = [
     ['from=20270310', ['first', 'long', 'late', 'last', 'after']],
     ['from=20270311', ['last', 'after']],
     ['to=20270310', ['before', 'first', 'late']],
@@ -258,7 +258,7 @@ for (const { test, testService } of stores) {
     ['due_to=20270312', ['before', 'first', 'long', 'late', 'last']],
   ];
 
-  for (const [query, left] of alone) {
+  for (const [query, left] of resultsOfFilters) {
     test(`C25 ${query} is inclusive of the whole day`, async () => {
       assert.deepEqual(await named(query), left);
     });
@@ -366,8 +366,8 @@ const edges = [...new Set(spans.flat().map((text) => text.slice(0, 10)))];
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('elsewhere.test');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('elsewhere.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   for (const [index, [start_date, due_date]] of spans.entries()) {
     const event = { event_name: `event ${index}`, start_date, due_date };

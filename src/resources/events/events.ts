@@ -1,24 +1,24 @@
 import type { OutputOf } from '../../http/fields/field.ts';
-import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields/field-types.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import { calendarTime, ownId, requiredName, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, requireEqualAliases } from '../core/filters.ts';
-import { pagedQuery, pageOf } from '../core/pagination.ts';
+import { aliasFilter, dateFrom, dateTo, filterConditions, idFilter, requireEqualAliases } from '../core/filters.ts';
+import { createListFunction, loadPage } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { ascending, number, text } from '../core/sorting.ts';
-import { requireDateOrder, stamps } from '../core/timestamps.ts';
-import { overlapping } from './overlapping.ts';
+import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
+import { commonFields, requireDateOrder } from '../core/timestamps.ts';
+import { selectOverlapping } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */
 export const eventFields = {
-  event_id: key('Identifier of the event.'),
-  event_name: name('Name of the event.'),
+  event_id: ownId('Identifier of the event.'),
+  event_name: requiredName('Name of the event.'),
   start_date: calendarTime('First day.'),
   due_date: calendarTime('Last day.'),
   project_id: resourceIdOrNone('The project it belongs to.'),
-  ...stamps,
+  ...commonFields,
 };
 
 /** Filters of the event list (C25). A filter by day includes the whole day. All filters are combined with AND. */
@@ -42,15 +42,15 @@ export const events = {
 /** Lists events (C25). A request for events that overlap a period uses a separate index. */
 async function listEvents(
   view: AccountView,
-  given: Given<typeof eventFilters>,
-  paging: Paging,
+  given: ParsedParameters<typeof eventFilters>,
+  paging: PageRequest,
 ): Promise<Page<EventRow>> {
   requireEqualAliases(eventFilters, given);
   const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
-    const found = overlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const found = selectOverlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
     const bare = view.selectFrom('events').innerJoin(found, 'under_way.event_id', 'events.event_id');
-    return pageOf(bare, bare.selectAll('events'), byStart, conditionsOf(eventFilters, others), paging);
+    return loadPage(bare, bare.selectAll('events'), byStart, filterConditions(eventFilters, others), paging);
   }
   const first = given.from ?? given.start_from ?? given.start_date_from;
   const last = given.to ?? given.due_to ?? given.due_date_to;
@@ -58,9 +58,9 @@ async function listEvents(
 }
 
 /** Sorts by start date, and then by id to make the order total (C7). */
-const byStart = ascending('start', text('events.start_date'), number('events.event_id'));
+const byStart = ascendingOrder('start', textKey('events.start_date'), numberKey('events.event_id'));
 
-const list = pagedQuery(
+const list = createListFunction(
   'event',
   // `begun_by` is set together with a first day. An event that is due by a day has also begun by that day, so the scan
   // of the index on start_date is limited at both ends.
@@ -72,7 +72,7 @@ const list = pagedQuery(
 export const eventRoutes = resourceRoutes(events, {
   list: 'Lists calendar events by start date.',
   create: 'Creates a calendar event.',
-  one: 'Returns a calendar event.',
+  get: 'Returns a calendar event.',
   change: 'Changes the given fields of a calendar event.',
   remove: 'Deletes a calendar event.',
 });

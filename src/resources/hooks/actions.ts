@@ -1,24 +1,24 @@
-import { note } from '../../audit/actions.ts';
-import { endHooks, type HookAlerts } from '../../delivery/outbox/end-hooks.ts';
-import { type Kind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
+import { type EnqueueHookAlerts, endHooks } from '../../delivery/outbox/end-hooks.ts';
+import { type OccurrenceKind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
 import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
-import { overlapsUntil, readSecrets } from '../../delivery/transport/signature.ts';
-import { normaliseTarget, refusalText, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { overlapEndsAt, parseSecrets } from '../../delivery/transport/signature.ts';
+import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { requirePermission } from '../../http/auth/authenticate.ts';
-import type { Created, OutputOf } from '../../http/fields/field.ts';
+import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { maskTarget } from '../../log.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { conditionsOf } from '../core/filters.ts';
-import { pageOf } from '../core/pagination.ts';
-import { ascending, number } from '../core/sorting.ts';
+import { filterConditions } from '../core/filters.ts';
+import { loadPage } from '../core/pagination.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
-import { resolveHookOwner } from '../users/lookup.ts';
+import { resolveListedUser } from '../users/lookup.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
@@ -26,7 +26,7 @@ export const TARGET_CHECK_TIMEOUT_MS = 3_000;
 
 type HookRow = OutputOf<typeof hookFields>;
 
-type Stored = {
+type StoredHook = {
   hook_id: number;
   kind: string;
   target: string;
@@ -40,34 +40,34 @@ type Stored = {
   secrets: string | null;
 };
 
-function toRow(row: Stored, now: number): HookRow {
+function toRow(row: StoredHook, now: number): HookRow {
   const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, secrets: stored, ...rest } = row;
   const liveState = row.failures > 0 ? 'failing' : 'live';
-  const secrets = readSecrets(stored);
+  const secrets = parseSecrets(stored);
   return {
     ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? liveState : 'ended' },
     signed: secrets.length > 0,
     secret_created: secrets[0]?.since ?? null,
-    secret_previous_until: overlapsUntil(secrets, now),
+    secret_previous_until: overlapEndsAt(secrets, now),
   };
 }
 
-const byId = ascending('id', number('hooks.hook_id'));
+const byId = ascendingOrder('id', numberKey('hooks.hook_id'));
 
 /** Lists the caller's hooks (X1). Admins can list the hooks of another user. */
 export async function listHooks(
   view: AccountView,
   caller: Caller,
-  given: Given<typeof hookFilters & typeof ownerParameter>,
-  paging: Paging,
+  given: ParsedParameters<typeof hookFilters & typeof ownerParameter>,
+  paging: PageRequest,
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = given;
-  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, user_id));
-  const page = await pageOf(
+  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, user_id));
+  const page = await loadPage(
     hooksOfOwner,
     hooksOfOwner.selectAll('hooks'),
     byId,
-    conditionsOf(hookFilters, filters),
+    filterConditions(hookFilters, filters),
     paging,
   );
   return mapRows(page, (row) => toRow(row, view.now));
@@ -77,7 +77,7 @@ export async function listHooks(
  * Finds a hook of the caller; admins can access any hook of the account. Returns undefined if the id is unknown, and
  * throws 401 if the hook belongs to another user (C13).
  */
-export async function findReachable(view: AccountView, caller: Caller, hookId: number) {
+export async function findAccessibleHook(view: AccountView, caller: Caller, hookId: number) {
   const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'This hook belongs to another user.' });
@@ -86,7 +86,7 @@ export async function findReachable(view: AccountView, caller: Caller, hookId: n
 }
 
 export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
-  const row = await findReachable(view, caller, hookId);
+  const row = await findAccessibleHook(view, caller, hookId);
   if (row === undefined) throw notFound();
   return toRow(row, view.now);
 }
@@ -101,13 +101,13 @@ export async function getHook(view: AccountView, caller: Caller, hookId: number)
 export async function requireAllowedTarget(
   guard: SsrfGuard,
   caller: Caller,
-  input: Created<typeof hookInputFields>,
+  input: CreationInput<typeof hookInputFields>,
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   requirePermission(caller, permissionFor(input.event));
   const check = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
   if (!('allowed' in check) || check.allowed) return;
-  onForbidden(refusalText(check));
+  onForbidden(explainForbiddenTarget(check));
   throw invalidInput([{ field: 'target_url', message: check.word }]);
 }
 
@@ -118,7 +118,7 @@ export async function requireAllowedTarget(
 export async function subscribe(
   write: AccountWrite,
   caller: Caller,
-  input: Created<typeof hookInputFields>,
+  input: CreationInput<typeof hookInputFields>,
   maxHooks?: number,
 ): Promise<number> {
   const { hook_id } = await write.insertRow('hooks', {
@@ -132,14 +132,14 @@ export async function subscribe(
     ended_position: null,
   });
   await claimTarget(write, input.target_url, hook_id);
-  await requireQuota(write, maxHooks);
+  await requireHookQuota(write, maxHooks);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
-  note(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
+  writeAuditEntries(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 
 /** Throws `too_many_hooks` if the account, including the hook just inserted, has more live hooks than its quota. */
-async function requireQuota(write: AccountWrite, maxHooks: number | undefined): Promise<void> {
+async function requireHookQuota(write: AccountWrite, maxHooks: number | undefined): Promise<void> {
   if (maxHooks === undefined) return;
   const { live } = await write
     .selectFrom('hooks')
@@ -151,7 +151,7 @@ async function requireQuota(write: AccountWrite, maxHooks: number | undefined): 
 
 async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
   const taken = await write
-    .insertInto('targets', { target_hash: hashTarget(normaliseTarget(new URL(target))), hook_id: hookId })
+    .insertInto('targets', { target_hash: hashTarget(normalizeTarget(new URL(target))), hook_id: hookId })
     .onConflict((conflict) => conflict.column('target_hash').doNothing())
     .returning('hook_id')
     .executeTakeFirst();
@@ -163,16 +163,16 @@ export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  alerts: HookAlerts,
+  alerts: EnqueueHookAlerts,
 ): Promise<void> {
-  const row = await findReachable(write, caller, hookId);
+  const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
   // The dispatcher may have ended the hook since it was read.
   if ((await endHooks(write, [hookId], 'deleted', alerts)).length === 0) throw notFound();
 }
 
 /** Makes an ended hook live again under its id, and enqueues the deliveries that it missed (X1). */
-export async function restore(
+export async function restoreEndedHook(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
@@ -180,17 +180,17 @@ export async function restore(
 ): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
-  requirePermission(caller, permissionFor(row.kind as Kind));
+  requirePermission(caller, permissionFor(row.kind as OccurrenceKind));
   await claimTarget(write, row.target, hookId);
   await restoreHook(write, hookId, row.ended_position ?? 0);
-  await requireQuota(write, maxHooks);
-  note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
+  await requireHookQuota(write, maxHooks);
+  writeAuditEntries(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }
 
 /** Requests a test of a hook (X1): a notification whose resource_url is the hook itself. It is sent immediately. */
-export async function test(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
-  const row = await findReachable(write, caller, hookId);
+export async function testHook(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
+  const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined) throw notFound();
   if (row.date_ended !== null) throw new Problem('hook_ended');
   const deliveryId = await requestTest(write, { hookId, userId: row.user_id });

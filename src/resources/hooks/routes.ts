@@ -1,12 +1,20 @@
-import { type HookAlerts, noAlerts } from '../../delivery/outbox/end-hooks.ts';
+import { type EnqueueHookAlerts, skipHookAlerts } from '../../delivery/outbox/end-hooks.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { creation } from '../../http/fields/validate-body.ts';
+import { creationBodySpec } from '../../http/fields/validate-body.ts';
 import { action, get, list, type Route, remove } from '../../http/routes/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';
-import { getHook, listHooks, requireAllowedTarget, restore, subscribe, test, unsubscribe } from './actions.ts';
-import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
+import {
+  getHook,
+  listHooks,
+  requireAllowedTarget,
+  restoreEndedHook,
+  subscribe,
+  testHook,
+  unsubscribe,
+} from './actions.ts';
+import { hookFields, hookFilters, hookInputFields, ownerParameter, subscriptionSchema } from './schema.ts';
 
 /** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
 export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
@@ -15,15 +23,15 @@ export type HookPorts = {
   guard: SsrfGuard;
   log: Log;
   baseUrl: () => string;
-  notices?: HookAlerts;
+  notices?: EnqueueHookAlerts;
   quotas?: Quotas;
 };
 
 const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
 export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, notices: alerts = noAlerts, quotas = NO_QUOTAS } = ports;
-  const input = creation(hookInputFields);
+  const { guard, log, baseUrl, notices: alerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
+  const input = creationBodySpec(hookInputFields);
   const hookQuota: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
   const pendingQuota: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
   return [
@@ -43,7 +51,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       parameters: {},
       body: input.schema,
       status: 201,
-      answer: subscribedSchema,
+      responseSchema: subscriptionSchema,
       records: [],
       conditional: false,
       problems: ['target_taken', ...hookQuota],
@@ -80,7 +88,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       status: 200,
       fields: hookFields,
       problems: ['target_taken', ...hookQuota, ...pendingQuota],
-      call: (write, caller, ids) => restore(write, caller, ids.hook_id, quotas.hooks),
+      call: (write, caller, ids) => restoreEndedHook(write, caller, ids.hook_id, quotas.hooks),
     }),
     action({
       path: '/hooks/{hook_id}/test',
@@ -89,7 +97,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       status: 202,
       fields: deliveryFields,
       problems: ['hook_ended', ...pendingQuota],
-      call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
+      call: (write, caller, ids) => testHook(write, caller, ids.hook_id, baseUrl()),
     }),
   ];
 }

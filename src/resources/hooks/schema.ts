@@ -1,32 +1,32 @@
 import { endedReasons } from '../../delivery/dispatcher/retry-policy.ts';
-import { hookKinds, isHookKind, type Kind } from '../../delivery/outbox/event-kinds.ts';
+import { hookKinds, isHookKind, type OccurrenceKind } from '../../delivery/outbox/event-kinds.ts';
 import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
 import type { Field } from '../../http/fields/field.ts';
 import {
-  key,
+  ownId,
+  readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
   readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
-  readOnlyWord,
 } from '../../http/fields/field-types.ts';
 import { idParameter } from '../../http/routes/query-parameters.ts';
-import { condition, wordFilter } from '../core/filters.ts';
+import { sqlCondition, wordFilter } from '../core/filters.ts';
 
 /** Response fields of a hook (X1). */
 export const hookFields = {
-  id: key('Identifier of the hook.'),
-  event: readOnlyWord('The kind of occurrence.', hookKinds, 'HookKind'),
+  id: ownId('Identifier of the hook.'),
+  event: readOnlyEnum('The kind of occurrence.', hookKinds, 'HookKind'),
   target_url: readOnlyText('The address that is notified.'),
   user_id: readOnlyId('The user of the hook.'),
-  state: readOnlyWord('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
+  state: readOnlyEnum('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
   failures: readOnlyNumber('Failures in a row; the third ends the hook.'),
   next_attempt_at: readOnlyTimestamp('Time of the next attempt while it is failing, UTC.'),
   last_outcome: readOnlyText('Outcome of the last attempt: a status, or one word; empty before the first.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_ended: readOnlyTimestamp('When it ended, UTC.'),
-  ended_reason: readOnlyWord('Why it ended; empty while it is live.', ['', ...endedReasons]),
+  ended_reason: readOnlyEnum('Why it ended; empty while it is live.', ['', ...endedReasons]),
   signed: readOnlyFlag('Whether its notifications are signed.'),
   secret_created: readOnlyTimestamp('When its newest secret was created, UTC.'),
   secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
@@ -50,7 +50,7 @@ const targetUrl: Field<string, 'writable'> = {
   serialize: (stored) => stored,
 };
 
-const event: Field<Kind, 'writable'> = {
+const event: Field<OccurrenceKind, 'writable'> = {
   mode: 'writable',
   description: 'The kind of occurrence to subscribe to.',
   inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
@@ -67,7 +67,7 @@ const event: Field<Kind, 'writable'> = {
 export const hookInputFields = { target_url: targetUrl, event };
 
 /** Response schema of a subscription. The id is at the top level, not in `data` (C11). */
-export const subscribedSchema = {
+export const subscriptionSchema = {
   type: 'object',
   required: ['id'],
   properties: {
@@ -77,9 +77,9 @@ export const subscribedSchema = {
 
 export const hookFilters = {
   state: wordFilter('live, failing or ended.', {
-    live: condition('hooks.date_ended is null and hooks.failures = 0'),
-    failing: condition('hooks.date_ended is null and hooks.failures > 0'),
-    ended: condition('hooks.date_ended is not null'),
+    live: sqlCondition('hooks.date_ended is null and hooks.failures = 0'),
+    failing: sqlCondition('hooks.date_ended is null and hooks.failures > 0'),
+    ended: sqlCondition('hooks.date_ended is not null'),
   }),
 };
 

@@ -1,15 +1,15 @@
-import { note } from '../../audit/actions.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
 import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
-import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/transport/signature.ts';
+import { addSecret, overlapEndsAt, parseSecrets } from '../../delivery/transport/signature.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { Created, OutputOf } from '../../http/fields/field.ts';
-import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields/field-types.ts';
+import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
+import { integer, oneTimeSecret, ownId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { create, type Route, remove } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { newSigningSecret, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { findReachable } from './actions.ts';
+import { findAccessibleHook } from './actions.ts';
 
 const DAY_S = 24 * 3_600;
 
@@ -18,8 +18,8 @@ const MAX_OVERLAP_S = 7 * DAY_S;
 
 /** Response fields of a new secret. No other response contains the secret (X8). */
 export const secretFields = {
-  hook_id: key('Identifier of the hook.'),
-  secret: secretOnce('The secret: whsec_ and base64. It is returned only once.'),
+  hook_id: ownId('Identifier of the hook.'),
+  secret: oneTimeSecret('The secret: whsec_ and base64. It is returned only once.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
@@ -37,34 +37,38 @@ export async function createSecret(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  { overlap }: Created<typeof secretInputFields>,
+  { overlap }: CreationInput<typeof secretInputFields>,
   random: Random,
 ): Promise<OutputOf<typeof secretFields>> {
-  const hook = await getLive(write, caller, hookId);
+  const hook = await getLiveHook(write, caller, hookId);
   const { now } = write;
   const secret = newSigningSecret(random);
-  const secrets = withNewSecret(readSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
+  const secrets = addSecret(parseSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
   await setSecrets(write, hookId, secrets);
-  const previous_until = overlapsUntil(secrets, now);
+  const previous_until = overlapEndsAt(secrets, now);
   const detail = { user_id: String(hook.user_id), previous_until: formatTimestamp(previous_until) };
-  note(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
+  writeAuditEntries(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
   return { hook_id: hookId, secret, date_created: now, previous_until };
 }
 
 /** Deletes the secrets of a hook, whose notifications are then no longer signed (X8). */
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
-  const hook = await getLive(write, caller, hookId);
+  const hook = await getLiveHook(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
   await setSecrets(write, hookId, undefined);
-  note(write, { action: 'hook.unsigned', subject: `hook ${hookId}`, detail: { user_id: String(hook.user_id) } });
+  writeAuditEntries(write, {
+    action: 'hook.unsigned',
+    subject: `hook ${hookId}`,
+    detail: { user_id: String(hook.user_id) },
+  });
 }
 
 /**
  * Returns a live hook of the caller; admins can access any live hook of the account. Throws 404 if the id is unknown,
  * and 409 if the hook has ended.
  */
-async function getLive(view: AccountView, caller: Caller, hookId: number) {
-  const row = await findReachable(view, caller, hookId);
+async function getLiveHook(view: AccountView, caller: Caller, hookId: number) {
+  const row = await findAccessibleHook(view, caller, hookId);
   if (row === undefined) throw notFound();
   if (row.date_ended !== null) throw new Problem('hook_ended');
   return row;

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
+import type { ResolveName } from '../../delivery/transport/dns-resolver.ts';
 
 for (const { test, testService } of stores) {
   const ADDRESSES: Readonly<Record<string, string>> = { 'public.test': '93.184.215.14', 'inside.test': '10.1.2.3' };
   const named = Promise.withResolvers<{ addresses: string[] }>();
   let waiting = 0;
-  const resolve: Resolve = async (name) => {
+  const resolve: ResolveName = async (name) => {
     if (name === 'slow.test') {
       waiting += 1;
       return named.promise;
@@ -20,10 +20,10 @@ for (const { test, testService } of stores) {
   };
   const carillon = await testService({ after }, { ports: { resolve } });
 
-  const verdictOf = async (who: Person) => (await carillon.signIn(who)).console.verdict;
+  const verdictOf = async (who: ApiUser) => (await carillon.signIn(who)).console.verdict;
 
   test('C11 the target check predicts the result of a subscription and reveals no address', async () => {
-    const owner = await carillon.account('words.test');
+    const owner = await carillon.createAccount('words.test');
     const verdict = await verdictOf(owner);
     const judged = async (text: string) => {
       const { verdict: word, message } = await verdict(text);
@@ -44,8 +44,8 @@ for (const { test, testService } of stores) {
   });
 
   test('C12 the target of any live hook is taken, in every spelling, and free again after its end', async () => {
-    const owner = await carillon.account('taken.test');
-    const verdict = await verdictOf(await carillon.account('taken-too.test'));
+    const owner = await carillon.createAccount('taken.test');
+    const verdict = await verdictOf(await carillon.createAccount('taken-too.test'));
     const target = 'https://public.test/taken';
     const { id } = await owner.carillon.hooks.create({ target_url: target, event: 'new_event' });
     assert.equal((await verdict(target)).verdict, 'taken');
@@ -55,8 +55,8 @@ for (const { test, testService } of stores) {
   });
 
   test('a slow DNS lookup does not block other reads', async () => {
-    const owner = await carillon.account('slow-names.test');
-    const other = await carillon.account('beside-slow-names.test');
+    const owner = await carillon.createAccount('slow-names.test');
+    const other = await carillon.createAccount('beside-slow-names.test');
     const verdict = await verdictOf(owner);
     // Start more checks than the store's limit of concurrent reads.
     const judged = Array.from({ length: 60 }, () => verdict('https://slow.test/in'));
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
   });
 
   test('routes of the console group are not in the API group', async () => {
-    const owner = await carillon.account('behind.test');
+    const owner = await carillon.createAccount('behind.test');
     for (const path of ['/verdict?target_url=x', '/overview', '/activity', '/hours']) {
       const withKey = await carillon.call(owner, 'GET', `/v2${path}`);
       assert.deepEqual([withKey.status, withKey.json.code], [404, 'not_found'], path);

@@ -1,15 +1,15 @@
-import { normaliseTarget, parseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { normalizeTarget, parseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { responseSchema, serializeRecord } from '../../http/fields/field.ts';
-import { readOnlyText, readOnlyWord } from '../../http/fields/field-types.ts';
+import { readOnlyEnum, readOnlyText } from '../../http/fields/field-types.ts';
 import { recordSchema } from '../../http/routes/pagination.ts';
-import { type Parameter, readQuery } from '../../http/routes/query-parameters.ts';
+import { type QueryParameter, readQuery } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
 import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
 
 /** Fields of a target check: whether an address would be accepted as a target. */
-export const verdictFields = {
-  verdict: readOnlyWord('Whether it would be accepted, or why not.', [
+export const targetCheckFields = {
+  verdict: readOnlyEnum('Whether it would be accepted, or why not.', [
     'allowed',
     'unresolved',
     'forbidden',
@@ -19,19 +19,19 @@ export const verdictFields = {
   message: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
 };
 
-export const verdictSchema = responseSchema(verdictFields);
+export const targetCheckSchema = responseSchema(targetCheckFields);
 
-export const verdictParameters = {
+export const targetCheckParameters = {
   target_url: {
     description: 'The address, possibly incomplete.',
     schema: { type: 'string' },
     errorMessage: 'must be given once',
     read: (text) => text,
-  } as Parameter<string>,
+  } as QueryParameter<string>,
 };
 
 /** Returns whether any live hook of the service has the target with this hash (C12). */
-export type IsTaken = (targetHash: string) => Promise<boolean>;
+export type IsTargetTaken = (targetHash: string) => Promise<boolean>;
 
 export type TargetCheckRow = {
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
@@ -39,26 +39,26 @@ export type TargetCheckRow = {
 };
 
 /** Checks a target like a subscription does (C11, C12), with the same guard. Stores nothing. */
-export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<TargetCheckRow> {
+export async function checkTarget(guard: SsrfGuard, isTaken: IsTargetTaken, text: string): Promise<TargetCheckRow> {
   const parsed = parseTarget(text);
   if ('fault' in parsed) return { verdict: 'malformed', message: parsed.fault };
   const check = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
   if ('allowed' in check && !check.allowed) {
     return { verdict: check.word, message: 'leads to a forbidden address' };
   }
-  if (await isTaken(hashTarget(normaliseTarget(parsed.url)))) {
+  if (await isTaken(hashTarget(normalizeTarget(parsed.url)))) {
     return { verdict: 'taken', message: 'is the target of another live hook' };
   }
-  if ('failure' in check) return { verdict: 'unresolved', message: unresolved[check.failure] };
+  if ('failure' in check) return { verdict: 'unresolved', message: unresolvedMessages[check.failure] };
   return { verdict: 'allowed', message: 'may be notified' };
 }
 
-const unresolved = {
+const unresolvedMessages = {
   no_such_name: 'has a name that does not exist now; it is checked again at each delivery',
   resolver_silent: 'has a name that no DNS server answered for; it is checked again at each delivery',
 } as const;
 
-export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
+export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTargetTaken };
 
 /** Creates the routes that only the console group serves. */
 export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
@@ -68,18 +68,18 @@ export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonl
       path: '/verdict',
       description: 'Checks whether an address would be accepted as a target.',
       permission: 'hooks:write',
-      parameters: verdictParameters,
+      parameters: targetCheckParameters,
       body: undefined,
       status: 200,
-      answer: recordSchema(verdictSchema),
+      responseSchema: recordSchema(targetCheckSchema),
       records: [],
       problems: [],
       conditional: false,
       mode: 'read',
       bypassesReadLimit: true,
       async run(_view, _caller, { query }) {
-        const { target_url: text = '' } = readQuery(verdictParameters, query);
-        return { body: { data: serializeRecord(verdictFields, await checkTarget(guard, isTaken, text)) } };
+        const { target_url: text = '' } = readQuery(targetCheckParameters, query);
+        return { body: { data: serializeRecord(targetCheckFields, await checkTarget(guard, isTaken, text)) } };
       },
     },
   ];

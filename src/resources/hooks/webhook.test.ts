@@ -5,13 +5,13 @@ import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 /** Headers that HTTP itself requires. */
-const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];
+const HTTP_HEADERS = ['connection', 'content-length', 'content-type', 'host'];
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
   test('C15 X6 X8 a notification has exactly the body and headers of the OpenAPI document', async (t) => {
-    const owner = await carillon.account('described.test');
+    const owner = await carillon.createAccount('described.test');
     const target = await startTarget(t);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_client' });
 
@@ -22,14 +22,14 @@ for (const { test, testService } of stores) {
     const { properties } = document.components.schemas[media.schema.$ref.split('/').at(-1)];
 
     await owner.carillon.clients.create({ client_name: 'Plain' });
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     await owner.carillon.hooks.createSecret(id);
     await owner.carillon.clients.create({ client_name: 'Signed' });
-    const received = await target.arrived(2);
+    const received = await target.waitForArrivals(2);
     const described = headers.map(({ name }) => name.toLowerCase());
     for (const [index, notification] of received.entries()) {
       assert.deepEqual(Object.keys(JSON.parse(notification.body)), Object.keys(properties));
-      const sent = Object.keys(notification.headers).filter((name) => !TRANSPORT.includes(name));
+      const sent = Object.keys(notification.headers).filter((name) => !HTTP_HEADERS.includes(name));
       const required = headers.filter((one) => one.required).map(({ name }) => name.toLowerCase());
       assert.deepEqual(sent.sort(), (index === 0 ? required : described).sort());
       for (const { name, schema } of headers.filter((one) => sent.includes(one.name.toLowerCase())))

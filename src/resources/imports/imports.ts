@@ -1,8 +1,8 @@
-import { type NewOccurrence, record } from '../../delivery/outbox/record-occurrences.ts';
-import type { TextFile } from '../../http/body/temporary-file.ts';
+import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
+import type { TemporaryTextFile } from '../../http/body/temporary-file.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import {
-  type Created,
+  type CreationInput,
   type Field,
   type JsonSchema,
   type OutputOf,
@@ -11,26 +11,26 @@ import {
   serializeRecord,
 } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
-import { creation } from '../../http/fields/validate-body.ts';
+import { creationBodySpec } from '../../http/fields/validate-body.ts';
 import { recordSchema } from '../../http/routes/pagination.ts';
 import type { Route, WriteSteps } from '../../http/routes/route.ts';
-import { plusDays } from '../../ical/days.ts';
+import { addDays } from '../../ical/days.ts';
 import { CalendarError } from '../../ical/line-reader.ts';
-import type { ReadCalendar } from '../../ical/parse.ts';
+import type { ParsedCalendar } from '../../ical/parse.ts';
 import { parseInChildProcess } from '../../ical/parse-in-child-process.ts';
-import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
-import { reasons, type Skipped } from '../../ical/skipped.ts';
+import type { ParsedEvent, ParseOptions } from '../../ical/series.ts';
+import { type SkippedItems, skipReasons } from '../../ical/skipped.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { zone } from '../calendars/calendars.ts';
+import { timeZoneField } from '../calendars/calendars.ts';
 import { requireExists } from '../core/references.ts';
 
 /** Maximum length of a file in UTF-16 code units. Its request body, in JSON, is also limited by MAX_BODY_BYTES. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
 /** Matches the start of every calendar file. A file with another start is rejected before parsing. */
-const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
+const CALENDAR_START = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
@@ -38,7 +38,8 @@ const ics: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The file: iCalendar (RFC 5545), as text.',
   inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_REQUIREMENT },
-  validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT),
+  validate: (value) =>
+    CALENDAR_START.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT,
   parse: String,
   default: undefined,
   outputSchema: {},
@@ -49,17 +50,17 @@ const ics: Field<string, 'writable'> = {
 export const importInputFields = {
   ics,
   project_id: resourceIdOrNone('The project of the created events.'),
-  time_zone: zone("Zone to which times with a zone are converted. Default: the account's."),
-  default_time_zone: zone("The same for an account without a zone. Default: the file's."),
+  time_zone: timeZoneField("Zone to which times with a zone are converted. Default: the account's."),
+  default_time_zone: timeZoneField("The same for an account without a zone. Default: the file's."),
   silent: writeOnlyFlag('Notify no hooks; the feed records created events as changed_event.'),
   again: writeOnlyFlag('Create imported events again that were deleted here since.'),
 };
 
 const STRING: JsonSchema = { type: 'string' };
 
-const dropped = readOnly<readonly Skipped[]>(
+const dropped = readOnly<readonly SkippedItems[]>(
   'Items of the file that were left out or changed: what, why, how many, and the first ones with their lines.',
-  (rows) => rows.map((row) => ({ ...row, message: reasons[row.reason], count: String(row.count) })),
+  (rows) => rows.map((row) => ({ ...row, message: skipReasons[row.reason], count: String(row.count) })),
   {
     type: 'array',
     items: {
@@ -68,7 +69,7 @@ const dropped = readOnly<readonly Skipped[]>(
       required: ['what', 'reason', 'message', 'count', 'examples'],
       properties: {
         what: STRING,
-        reason: { type: 'string', enum: Object.keys(reasons) },
+        reason: { type: 'string', enum: Object.keys(skipReasons) },
         message: STRING,
         count: STRING,
         examples: { type: 'array', items: STRING },
@@ -90,14 +91,14 @@ export const importFields = {
 };
 
 /** Recurring events are imported from this number of days ago: one year. */
-const BACK_DAYS = 366;
+const PAST_DAYS = 366;
 /** Recurring events are imported up to this number of days ahead: two years. */
-const AHEAD_DAYS = 2 * 366;
+const FUTURE_DAYS = 2 * 366;
 
 /** Number of events per transaction. It bounds how long other writes of the account wait. */
 const EVENTS_PER_TRANSACTION = 200;
 
-type Counts = { created: number; changed: number; unchanged: number; deleted: number };
+type ImportCounts = { created: number; changed: number; unchanged: number; deleted: number };
 
 /**
  * Imports a file (X9). Entries of an earlier import are recognized by their hash, so a second import creates no
@@ -106,25 +107,25 @@ type Counts = { created: number; changed: number; unchanged: number; deleted: nu
 export async function importCalendar(
   { view, write }: WriteSteps,
   caller: Caller,
-  input: Created<typeof importInputFields>,
-  file: TextFile | undefined,
+  input: CreationInput<typeof importInputFields>,
+  file: TemporaryTextFile | undefined,
 ): Promise<OutputOf<typeof importFields>> {
   if (input.project_id !== 0) await requireExists(view, 'project', input.project_id);
-  const options = await optionsFor(view, input);
-  const { events, dropped, zone } = await read(caller.accountId, file, options);
-  const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
+  const options = await parseOptionsFor(view, input);
+  const { events, dropped, zone } = await parseFile(caller.accountId, file, options);
+  const total: ImportCounts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
   for (let first = 0; first < events.length; first += EVENTS_PER_TRANSACTION) {
     const batch = events.slice(first, first + EVENTS_PER_TRANSACTION);
     const counts = await write((one) => importBatch(one, caller, batch, input));
-    for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
+    for (const name of Object.keys(total) as (keyof ImportCounts)[]) total[name] += counts[name];
   }
   return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
 }
 
-async function optionsFor(
+async function parseOptionsFor(
   view: AccountView,
-  input: Pick<Created<typeof importInputFields>, 'time_zone' | 'default_time_zone'>,
-): Promise<ReadOptions> {
+  input: Pick<CreationInput<typeof importInputFields>, 'time_zone' | 'default_time_zone'>,
+): Promise<ParseOptions> {
   const { domain, time_zone } = await view
     .selectFrom('accounts')
     .select(['accounts.domain', 'accounts.time_zone'])
@@ -133,10 +134,14 @@ async function optionsFor(
   // UTC is the default zone of an account, so it means that no zone was set.
   const own = time_zone === 'UTC' ? '' : time_zone;
   const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
-  return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, AHEAD_DAYS) };
+  return { zone, domain, from: addDays(today, -PAST_DAYS), to: addDays(today, FUTURE_DAYS) };
 }
 
-async function read(accountId: number, file: TextFile | undefined, options: ReadOptions): Promise<ReadCalendar> {
+async function parseFile(
+  accountId: number,
+  file: TemporaryTextFile | undefined,
+  options: ParseOptions,
+): Promise<ParsedCalendar> {
   if (file === undefined) throw new Error('a body with a calendar has its text in a file');
   try {
     return await parseInChildProcess(accountId, file.fd, options);
@@ -152,22 +157,22 @@ type ImportedEntry = { readonly eventId: number; readonly contentHash: string; r
 async function importBatch(
   write: AccountWrite,
   caller: Caller,
-  events: readonly ReadEvent[],
-  { project_id, silent, again }: Created<typeof importInputFields>,
-): Promise<Counts> {
+  events: readonly ParsedEvent[],
+  { project_id, silent, again }: CreationInput<typeof importInputFields>,
+): Promise<ImportCounts> {
   if (project_id !== 0) await requireExists(write, 'project', project_id);
   const imported = await findImported(write, events);
-  const isDeleted = (event: ReadEvent) => imported.get(event.entryHash)?.exists === false;
-  const isNew = (event: ReadEvent) => !imported.has(event.entryHash) || (again === 1 && isDeleted(event));
-  const created = await create(write, caller, events.filter(isNew), project_id);
+  const isDeleted = (event: ParsedEvent) => imported.get(event.entryHash)?.exists === false;
+  const isNew = (event: ParsedEvent) => !imported.has(event.entryHash) || (again === 1 && isDeleted(event));
+  const created = await createEvents(write, caller, events.filter(isNew), project_id);
   const existing = events.filter((event) => !isNew(event) && !isDeleted(event));
   const differing = existing.filter((event) => imported.get(event.entryHash)?.contentHash !== event.contentHash);
-  const changed = await change(write, differing, imported);
+  const changed = await changeEvents(write, differing, imported);
   const userId = caller.userId;
   // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
   // even a hook that is restored later.
   const kind = silent === 1 ? 'changed_event' : 'new_event';
-  record(write, [
+  recordOccurrences(write, [
     ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
     ...changed.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
   ]);
@@ -181,7 +186,7 @@ async function importBatch(
 
 async function findImported(
   view: AccountView,
-  events: readonly ReadEvent[],
+  events: readonly ParsedEvent[],
 ): Promise<ReadonlyMap<string, ImportedEntry>> {
   const hashes = events.map(({ entryHash }) => entryHash);
   const rows = await view
@@ -204,10 +209,10 @@ async function findImported(
 }
 
 /** Creates events, and stores which entries they came from. Returns their ids in the order of `events`. */
-async function create(
+async function createEvents(
   write: AccountWrite,
   caller: Caller,
-  events: readonly ReadEvent[],
+  events: readonly ParsedEvent[],
   project_id: number,
 ): Promise<readonly number[]> {
   if (events.length === 0) return [];
@@ -234,13 +239,13 @@ function contentsOf({
   event_name,
   start_date,
   due_date,
-}: Pick<ReadEvent, 'event_name' | 'start_date' | 'due_date'>): string {
+}: Pick<ParsedEvent, 'event_name' | 'start_date' | 'due_date'>): string {
   return JSON.stringify([event_name, start_date, due_date]);
 }
 
-async function change(
+async function changeEvents(
   write: AccountWrite,
-  events: readonly ReadEvent[],
+  events: readonly ParsedEvent[],
   imported: ReadonlyMap<string, ImportedEntry>,
 ): Promise<readonly number[]> {
   const changed = events.map((event) => ({ event, event_id: imported.get(event.entryHash)?.eventId ?? 0 }));
@@ -258,7 +263,7 @@ async function change(
 
 async function storeEntries(
   write: AccountWrite,
-  entries: readonly { readonly event: ReadEvent; readonly event_id: number }[],
+  entries: readonly { readonly event: ParsedEvent; readonly event_id: number }[],
 ): Promise<void> {
   if (entries.length === 0) return;
   const rows = entries.map(({ event, event_id }) => ({
@@ -281,7 +286,7 @@ async function storeEntries(
 const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
 
 export function importRoutes(): readonly Route[] {
-  const input = creation(importInputFields);
+  const input = creationBodySpec(importInputFields);
   return [
     {
       method: 'POST',
@@ -292,7 +297,7 @@ export function importRoutes(): readonly Route[] {
       body: input.schema,
       longField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
       status: 200,
-      answer: recordSchema(responseSchema(importFields)),
+      responseSchema: recordSchema(responseSchema(importFields)),
       records: ['new_event', 'changed_event'],
       conditional: false,
       problems: [],

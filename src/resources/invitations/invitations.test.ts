@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
-import type { SignedIn } from '../../../test/kit/service/service.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
+import type { ConsoleUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { dropInvitations } from './invitations.ts';
+import { deleteExpiredInvitations } from './invitations.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const HOME = { 'sec-fetch-site': 'same-origin' };
@@ -16,9 +16,9 @@ for (const { test, testService } of stores) {
     at.call({ headers: HOME }, 'POST', '/console/invitation', { token: tokenOf(link) });
 
   test('an admin creates a link for a user, which is shown once and replaced by a newer one', async () => {
-    const owner = await carillon.account('made.test');
-    const member = await carillon.user(owner, 'member');
-    const admin = await carillon.signIn(await carillon.user(owner, 'admin'));
+    const owner = await carillon.createAccount('made.test');
+    const member = await carillon.createUser(owner, 'member');
+    const admin = await carillon.signIn(await carillon.createUser(owner, 'admin'));
     const made = await carillon.call(admin, 'POST', '/console/api/invitations', { user_id: member.userId });
     assert.equal(made.status, 201);
     const { id, link, ...rest } = made.json.data;
@@ -40,9 +40,9 @@ for (const { test, testService } of stores) {
   });
 
   test('a revoked link is invalid and no longer listed', async () => {
-    const owner = await carillon.account('back.test');
+    const owner = await carillon.createAccount('back.test');
     const top = await carillon.signIn(owner);
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const { id, link } = await top.console.invitations.create({ user_id: member.userId });
     await top.console.invitations.withdraw(id);
     assert.equal((await ask(link)).status, 404);
@@ -55,13 +55,13 @@ for (const { test, testService } of stores) {
   });
 
   test('only admins create links, and only for users of the account whose role is not above theirs', async () => {
-    const owner = await carillon.account('above.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const owner = await carillon.createAccount('above.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     const [asAdmin, asMember] = [await carillon.signIn(admin), await carillon.signIn(member)];
     const { id } = await (await carillon.signIn(owner)).console.invitations.create({ user_id: owner.userId });
-    const stranger = await carillon.account('stranger.test');
-    const before = await everythingWritten(carillon);
-    const refused: [SignedIn, string, string, object | undefined, number, string][] = [
+    const stranger = await carillon.createAccount('stranger.test');
+    const before = await serializeTables(carillon);
+    const refused: [ConsoleUser, string, string, object | undefined, number, string][] = [
       [asMember, 'POST', '', { user_id: member.userId }, 401, 'not_permitted'],
       [asMember, 'GET', '', undefined, 401, 'not_permitted'],
       [asMember, 'DELETE', `/${id}`, undefined, 401, 'not_permitted'],
@@ -75,13 +75,13 @@ for (const { test, testService } of stores) {
       const answer = await carillon.call(who, method, `/console/api/invitations${path}`, body);
       assert.deepEqual([answer.status, answer.json.code], [status, code], `${method} ${JSON.stringify(body)}`);
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 
   test('a link expires after seven days and is then deleted', async (t) => {
     let now = Date.parse('2027-01-01T00:00:00Z');
     const carillon = await testService(t, { ports: { clock: { ...systemClock, now: () => now } } });
-    const link = await carillon.link(await carillon.account('acme.test'));
+    const link = await carillon.createLink(await carillon.createAccount('acme.test'));
     now += 7 * DAY_MS - 1;
     assert.equal((await ask(link, carillon)).status, 200);
     now += 1;
@@ -92,7 +92,7 @@ for (const { test, testService } of stores) {
     }
     const left = () => carillon.store.read.selectFrom('invitations').select('invitation_id').execute();
     assert.equal((await left()).length, 2, 'the one of the first start is another');
-    assert.equal(await dropInvitations(carillon.store, now), 2);
+    assert.equal(await deleteExpiredInvitations(carillon.store, now), 2);
     assert.deepEqual(await left(), []);
   });
 }

@@ -1,18 +1,18 @@
-import { note } from '../../audit/actions.ts';
-import type { Created, OutputOf } from '../../http/fields/field.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
+import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
 import {
-  key,
+  oneTimeSecret,
+  ownId,
   readOnlyFlag,
   readOnlyId,
   readOnlyText,
   readOnlyTimestamp,
   resourceId,
-  secretOnce,
   shortText,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { create, list, type Route, remove } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
@@ -20,15 +20,15 @@ import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { revokeInvitations } from '../auth/revoke-access.ts';
-import { conditionsOf, idFilter } from '../core/filters.ts';
-import { pageOf } from '../core/pagination.ts';
-import { ascending, number } from '../core/sorting.ts';
-import { newPassphrase } from '../passphrases/passphrases.ts';
+import { filterConditions, idFilter } from '../core/filters.ts';
+import { loadPage } from '../core/pagination.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { newPassphraseField } from '../passphrases/passphrases.ts';
 import { getUser } from '../users/users.ts';
 
 /** Fields of an invitation: a link with which a user can set a passphrase once. */
 export const invitationFields = {
-  id: key('Identifier of the link.'),
+  id: ownId('Identifier of the link.'),
   user_id: readOnlyId('The user it is for.'),
   made_by: readOnlyId('The user who created it; 0 for the command line and the first start.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
@@ -38,7 +38,7 @@ export const invitationFields = {
 /** Response fields of a new invitation, including its link, which is returned only once. */
 export const issuedInvitationFields = {
   ...invitationFields,
-  link: secretOnce('The link. It is returned only once and stored as a hash.'),
+  link: oneTimeSecret('The link. It is returned only once and stored as a hash.'),
 };
 
 export const invitationInputFields = {
@@ -59,16 +59,16 @@ export const publicInvitationFields = {
 
 const token = shortText('The part of the link after the last slash.');
 
-export const openInvitationFields = { token };
+export const invitationTokenFields = { token };
 
-export const welcomeFields = {
+export const acceptInvitationFields = {
   token,
-  passphrase: newPassphrase('The passphrase. It must be neither the e-mail address nor the domain.'),
+  passphrase: newPassphraseField('The passphrase. It must be neither the e-mail address nor the domain.'),
 };
 
 const INVITATION_TTL_MS = 7 * 24 * 3_600_000;
 
-type Stored = {
+type StoredInvitation = {
   invitation_id: number;
   user_id: number;
   made_by: number;
@@ -76,36 +76,36 @@ type Stored = {
   expires_at: number;
 };
 
-function toRow(row: Stored): OutputOf<typeof invitationFields> {
+function toRow(row: StoredInvitation): OutputOf<typeof invitationFields> {
   const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
   return { id, user_id, made_by, date_created, expires };
 }
 
-function open(view: AccountView) {
+function openInvitations(view: AccountView) {
   return view
     .selectFrom('invitations')
     .where('invitations.used_at', 'is', null)
     .where('invitations.expires_at', '>', view.now);
 }
 
-const byId = ascending('id', number('invitations.invitation_id'));
+const byId = ascendingOrder('id', numberKey('invitations.invitation_id'));
 
 /** Lists the invitations that can still be used. */
 export async function listInvitations(
   view: AccountView,
-  given: Given<typeof invitationFilters>,
-  paging: Paging,
+  given: ParsedParameters<typeof invitationFilters>,
+  paging: PageRequest,
 ): Promise<Page<OutputOf<typeof invitationFields>>> {
-  const all = open(view).selectAll('invitations');
-  const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
+  const all = openInvitations(view).selectAll('invitations');
+  const page = await loadPage(openInvitations(view), all, byId, filterConditions(invitationFilters, given), paging);
   return mapRows(page, toRow);
 }
 
 /** Creates an invitation. Only admins can create one, and only for users whose role is not above their own. */
-export async function makeInvitation(
+export async function createInvitation(
   write: AccountWrite,
   caller: Caller,
-  input: Created<typeof invitationInputFields>,
+  input: CreationInput<typeof invitationInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<OutputOf<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
@@ -122,7 +122,7 @@ export async function insertInvitation(
   write: AccountWrite,
   userId: number,
   random: Random,
-): Promise<Stored & { token: string }> {
+): Promise<StoredInvitation & { token: string }> {
   await revokeInvitations(write, { userId }, 'a newer link was made');
   const token = newToken(random);
   const row = await write.insertRow('invitations', {
@@ -134,7 +134,7 @@ export async function insertInvitation(
     used_at: null,
   });
   const { invitation_id } = row;
-  note(write, {
+  writeAuditEntries(write, {
     action: 'invitation.made',
     subject: `invitation ${invitation_id}`,
     detail: { user_id: String(userId) },
@@ -151,8 +151,8 @@ export function invitationLink(baseUrl: string, token: string): string {
 }
 
 /** Revokes an open invitation. Throws 404 if it was used or has expired. */
-export async function withdrawInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
-  const row = await open(write)
+export async function revokeInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
+  const row = await openInvitations(write)
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
     .select('users.role')
     .where('invitations.invitation_id', '=', invitationId)
@@ -168,7 +168,7 @@ function requireNotAbove(role: Role, caller: Caller): void {
 }
 
 /** Marks an invitation as used. Returns false if it was already used, has expired or was revoked meanwhile. */
-export async function useInvitation(write: AccountWrite, invitationId: number): Promise<boolean> {
+export async function markInvitationUsed(write: AccountWrite, invitationId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('invitations')
     .set({ used_at: write.now })
@@ -176,12 +176,13 @@ export async function useInvitation(write: AccountWrite, invitationId: number): 
     .where('invitations.used_at', 'is', null)
     .where('invitations.expires_at', '>', write.now)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows > 0n) note(write, { action: 'invitation.used', subject: `invitation ${invitationId}` });
+  if (numUpdatedRows > 0n)
+    writeAuditEntries(write, { action: 'invitation.used', subject: `invitation ${invitationId}` });
   return numUpdatedRows > 0n;
 }
 
 /** Deletes expired invitations, used or not. Returns how many were deleted. */
-export async function dropInvitations(store: Store, now: number): Promise<number> {
+export async function deleteExpiredInvitations(store: Store, now: number): Promise<number> {
   return store.write(async ({ queries }) => {
     const { numDeletedRows } = await queries
       .deleteFrom('invitations')
@@ -212,14 +213,14 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
       records: [],
       lockMode: 'exclusive',
       at: { collection: '/invitations', key: 'id' },
-      call: (write, caller, input) => makeInvitation(write, caller, input, ports),
+      call: (write, caller, input) => createInvitation(write, caller, input, ports),
     }),
     remove({
       path: '/invitations/{invitation_id}',
       description: 'Revokes a link; for admins.',
       permission: 'users:write',
       records: [],
-      call: (write, caller, ids) => withdrawInvitation(write, caller, ids.invitation_id),
+      call: (write, caller, ids) => revokeInvitation(write, caller, ids.invitation_id),
     }),
   ];
 }

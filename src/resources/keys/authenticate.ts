@@ -1,16 +1,16 @@
 import type { Clock } from '../../clock.ts';
-import type { Authenticate, CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
+import type { AuthenticateKey, CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';
-import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
+import { prepared, withRowLocksOrSkipped } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
 
 /** Authenticates callers by key and domain, and tracks the last use of each key in batches. */
 export type Authenticator = {
-  readonly authenticate: Authenticate;
+  readonly authenticate: AuthenticateKey;
   readonly confirm: Reauthorize;
   flush(): Promise<void>;
 };
@@ -35,7 +35,7 @@ const findKey = prepared((queries, { hash, domain }: { hash: string; domain: str
     .where('accounts.domain', '=', domain),
 );
 
-const findLive = prepared(
+const findLiveKey = prepared(
   (queries, { keyId }: { keyId: number }) =>
     queries
       .selectFrom('api_keys')
@@ -53,7 +53,7 @@ const permissionSets = new Map<string, ReadonlySet<Permission>>();
  * Returns the permissions of a key: those stored with the key that the role of its user still has. Sets are memoized,
  * so equal permissions are the same object.
  */
-function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
+function effectivePermissions(role: Role, text: string): ReadonlySet<Permission> {
   const name = `${role}:${text}`;
   let set = permissionSets.get(name);
   if (set === undefined) {
@@ -87,10 +87,10 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       return queries
         .updateTable('api_keys')
         .set({ last_used: at })
-        .where('key_id', 'in', lockedOrSkipped(queries, older))
+        .where('key_id', 'in', withRowLocksOrSkipped(queries, older))
         .execute();
     },
-    failed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
+    onWriteFailed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
   });
 
   function authenticate(key: string, domain: string): CallerLookup {
@@ -101,7 +101,7 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   function accept(entry: CachedCaller | undefined): Caller | undefined {
     if (entry === undefined || hasExpired(entry.caller.expiresAt)) return undefined;
-    lastUsed.note(entry, entry.caller.keyId);
+    lastUsed.recordUse(entry, entry.caller.keyId);
     return entry.caller;
   }
 
@@ -119,7 +119,7 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       role,
       keyId: row.key_id,
       sessionId: 0,
-      permissions: grantedTo(role, row.permissions),
+      permissions: effectivePermissions(role, row.permissions),
       expiresAt: row.expires_at,
     };
     return { caller, lastUsed: row.last_used ?? 0 };
@@ -127,11 +127,11 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
-    if (!tx.mayHaveStaleAccess && cache.of(caller) !== undefined) return !hasExpired(expiresAt);
-    const [row] = await tx.dedupe(caller, () => findLive(tx.queries, { keyId }));
+    if (!tx.mayHaveStaleAccess && cache.entryOf(caller) !== undefined) return !hasExpired(expiresAt);
+    const [row] = await tx.dedupe(caller, () => findLiveKey(tx.queries, { keyId }));
     if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
     // Sets are memoized, so equal permissions are the same object.
-    return grantedTo(role, row.permissions) === caller.permissions;
+    return effectivePermissions(role, row.permissions) === caller.permissions;
   }
 
   return { authenticate, confirm, flush: () => lastUsed.flush() };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
-import { bytesOf, openAt } from '../../../test/kit/database/database.ts';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import { openStoreAt, readAllBytes } from '../../../test/kit/database/database.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { sqlite, stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { createLog } from '../../log.ts';
@@ -18,23 +18,23 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after }, { ports: { clock } });
   const NEVER = '0000-00-00 00:00:00';
 
-  const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
+  const issue = (who: ApiUser, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
 
   /** Returns a person who uses another key. */
-  function bearer(who: Person, key: string): Person {
+  function withKey(who: ApiUser, key: string): ApiUser {
     return { ...who, key, headers: { domain: who.domain, key } };
   }
 
   /** Asserts that issuing a key is not permitted and writes nothing. */
-  async function mustBeRefused(who: Person, body: unknown): Promise<void> {
-    const before = await everythingWritten(carillon);
+  async function assertNotPermitted(who: ApiUser, body: unknown): Promise<void> {
+    const before = await serializeTables(carillon);
     const { status, json } = await issue(who, body);
     assert.deepEqual([status, json.code], [401, 'not_permitted'], JSON.stringify(body));
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   }
 
   test('X7 a new key works immediately and is shown only once', async () => {
-    const owner = await carillon.account('issue.test');
+    const owner = await carillon.createAccount('issue.test');
     const { status, json, headers } = await issue(owner, { label: ' Reader ', permissions: ['events:read'] });
     assert.equal(status, 201);
     const { id, key, ...rest } = json.data;
@@ -49,7 +49,7 @@ for (const { test, testService } of stores) {
     });
     assert.match(key, /^carillon_[\w-]{43}$/);
     assert.equal(headers.get('location'), `${carillon.baseUrl}/v2/keys/${id}`);
-    const reader = bearer(owner, key);
+    const reader = withKey(owner, key);
     assert.equal((await carillon.call(reader, 'GET', '/v2/events')).status, 200);
     assert.equal((await carillon.call(reader, 'GET', '/v2/clients')).status, 401);
 
@@ -61,7 +61,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 a key is stored as a hash and is in neither database nor log', async () => {
-    const owner = await carillon.account('hashed.test');
+    const owner = await carillon.createAccount('hashed.test');
     const { json } = await issue(owner, { label: 'Secret' });
     const row = await carillon.store.read
       .selectFrom('api_keys')
@@ -69,40 +69,40 @@ for (const { test, testService } of stores) {
       .where('key_id', '=', Number(json.data.id))
       .executeTakeFirstOrThrow();
     assert.ok(!JSON.stringify(row).includes(json.data.key));
-    const bytes = await bytesOf(carillon.database);
+    const bytes = await readAllBytes(carillon.database);
     assert.ok(bytes.includes(row.key_hash), 'what was just written stands in these files');
     assert.ok(!bytes.includes(json.data.key.slice('carillon_'.length)));
     assert.ok(!JSON.stringify(carillon.logged).includes(json.data.key));
   });
 
   test('X7 the default permissions are those that both the caller’s key and the user have', async () => {
-    const owner = await carillon.account('widest.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('widest.test');
+    const member = await carillon.createUser(owner, 'member');
     assert.deepEqual((await issue(owner, {})).json.data.permissions, permissions);
     const theirs = await issue(owner, { user_id: member.userId });
     assert.deepEqual(theirs.json.data.permissions, permissionsOf('member'));
     assert.equal(theirs.json.data.user_id, member.userId);
-    const narrow = await carillon.key(owner, { permissions: ['keys:write', 'tasks:read'] });
+    const narrow = await carillon.createKey(owner, { permissions: ['keys:write', 'tasks:read'] });
     assert.deepEqual((await issue(narrow, {})).json.data.permissions, ['tasks:read', 'keys:write']);
     assert.deepEqual((await issue(narrow, { permissions: [] })).json.data.permissions, []);
   });
 
   test('X7 a new key never has more permissions than the caller’s key or its user', async () => {
-    const owner = await carillon.account('wider.test');
-    const member = await carillon.user(owner, 'member');
-    const narrow = await carillon.key(owner, { permissions: ['keys:write', 'events:read'] });
-    await mustBeRefused(narrow, { permissions: ['events:read', 'events:write'] });
-    await mustBeRefused(narrow, { permissions: ['users:write'], user_id: member.userId });
-    await mustBeRefused(owner, { permissions: ['users:write'], user_id: member.userId });
-    await mustBeRefused(member, { permissions: ['users:write'] });
+    const owner = await carillon.createAccount('wider.test');
+    const member = await carillon.createUser(owner, 'member');
+    const narrow = await carillon.createKey(owner, { permissions: ['keys:write', 'events:read'] });
+    await assertNotPermitted(narrow, { permissions: ['events:read', 'events:write'] });
+    await assertNotPermitted(narrow, { permissions: ['users:write'], user_id: member.userId });
+    await assertNotPermitted(owner, { permissions: ['users:write'], user_id: member.userId });
+    await assertNotPermitted(member, { permissions: ['users:write'] });
     assert.equal((await issue(narrow, { permissions: ['events:read'] })).status, 201);
   });
 
   test('C2 X7 a key never has more permissions than its user, also after the role was reduced', async () => {
-    const owner = await carillon.account('shrunk.test');
-    const member = await carillon.user(owner, 'member', permissions);
-    const admin = await carillon.user(owner, 'admin');
-    const add = (who: Person) => carillon.call(who, 'POST', '/v2/users', { email: `${who.userId}@shrunk.test` });
+    const owner = await carillon.createAccount('shrunk.test');
+    const member = await carillon.createUser(owner, 'member', permissions);
+    const admin = await carillon.createUser(owner, 'admin');
+    const add = (who: ApiUser) => carillon.call(who, 'POST', '/v2/users', { email: `${who.userId}@shrunk.test` });
     assert.equal((await add(member)).status, 401);
     assert.equal((await add(admin)).status, 201);
     await owner.carillon.users.update(admin.userId, { role: 'member' });
@@ -111,13 +111,13 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 only admins issue keys to others, and never to a user whose role is above their own', async () => {
-    const owner = await carillon.account('others.test');
-    const stranger = await carillon.account('stranger.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
-    await mustBeRefused(member, { user_id: owner.userId });
-    await mustBeRefused(member, { user_id: admin.userId });
-    await mustBeRefused(member, { user_id: '999999' });
-    await mustBeRefused(admin, { user_id: owner.userId, permissions: ['events:read'] });
+    const owner = await carillon.createAccount('others.test');
+    const stranger = await carillon.createAccount('stranger.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
+    await assertNotPermitted(member, { user_id: owner.userId });
+    await assertNotPermitted(member, { user_id: admin.userId });
+    await assertNotPermitted(member, { user_id: '999999' });
+    await assertNotPermitted(admin, { user_id: owner.userId, permissions: ['events:read'] });
     assert.equal((await issue(admin, { user_id: member.userId })).status, 201);
     assert.equal((await issue(member, { user_id: member.userId })).status, 201, 'naming oneself');
     for (const user_id of ['999999', stranger.userId]) {
@@ -126,10 +126,10 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 a new key never outlives the key that issues it', async () => {
-    const owner = await carillon.account('outlive.test');
-    const day = await carillon.key(owner, { expiresAt: now + 86_400_000 });
-    await mustBeRefused(day, { expires: '25h' });
-    await mustBeRefused(day, { expires: '2027-01-02 00:00:01' });
+    const owner = await carillon.createAccount('outlive.test');
+    const day = await carillon.createKey(owner, { expiresAt: now + 86_400_000 });
+    await assertNotPermitted(day, { expires: '25h' });
+    await assertNotPermitted(day, { expires: '2027-01-02 00:00:01' });
     assert.equal((await issue(day, { expires: '24h' })).json.data.expires, '2027-01-02 00:00:00');
     assert.equal((await issue(day, { expires: '2027-01-01 12:00:00' })).json.data.expires, '2027-01-01 12:00:00');
     for (const expires of [undefined, null, '']) {
@@ -139,9 +139,9 @@ for (const { test, testService } of stores) {
   });
 
   test('C1 X7 a key works until the moment it expires', async () => {
-    const owner = await carillon.account('expiry.test');
+    const owner = await carillon.createAccount('expiry.test');
     const { json } = await issue(owner, { expires: '4s' });
-    const holder = bearer(owner, json.data.key);
+    const holder = withKey(owner, json.data.key);
     const began = now;
     now = began + 3_999;
     assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
@@ -151,7 +151,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C9 X7 an invalid expiry is rejected, naming the field', async () => {
-    const owner = await carillon.account('expires.test');
+    const owner = await carillon.createAccount('expires.test');
     const wrong = ['soon', '30', '1y', '-1d', '20270101', '2027-02-30 00:00:00', '2027-01-01 24:00:00', '999999999d'];
     for (const expires of [...wrong, 30, true, {}, [], '9999999999d', '2027-01-01T00:00:00Z']) {
       const { status, json } = await issue(owner, { expires });
@@ -161,9 +161,9 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 revoking takes effect immediately; a second time is 404', async () => {
-    const owner = await carillon.account('revoke.test');
+    const owner = await carillon.createAccount('revoke.test');
     const { json } = await issue(owner, {});
-    const holder = bearer(owner, json.data.key);
+    const holder = withKey(owner, json.data.key);
     assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
     const first = await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`);
     assert.deepEqual([first.status, first.text], [200, '[]']);
@@ -171,16 +171,16 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`)).status, 404);
     assert.equal((await carillon.call(owner, 'GET', `/v2/keys/${json.data.id}`)).json.data.revoked, '1');
     const self = await issue(owner, {});
-    const selfish = bearer(owner, self.json.data.key);
+    const selfish = withKey(owner, self.json.data.key);
     assert.equal((await carillon.call(selfish, 'DELETE', `/v2/keys/${self.json.data.id}`)).status, 200, 'its own');
     assert.equal((await carillon.call(selfish, 'GET', '/v2/user')).status, 401);
   });
 
   test('X7 narrowing a key takes effect immediately, can rename it, and is in the audit log', async () => {
-    const owner = await carillon.account('narrowed.test');
+    const owner = await carillon.createAccount('narrowed.test');
     const wide = await issue(owner, { label: 'Wide', permissions: ['events:read', 'events:write', 'tasks:read'] });
     const { id, key } = wide.json.data;
-    const holder = bearer(owner, key);
+    const holder = withKey(owner, key);
     const day = { start_date: '20270101', due_date: '20270101' };
     const add = () => carillon.call(holder, 'POST', '/v2/events', { event_name: 'One', ...day });
     assert.equal((await add()).status, 201);
@@ -201,14 +201,14 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 no caller can add permissions to a key or change a revoked one', async () => {
-    const owner = await carillon.account('never-wider.test');
+    const owner = await carillon.createAccount('never-wider.test');
     const { id } = (await issue(owner, { permissions: ['events:read'] })).json.data;
-    const change = (who: Person, body: unknown, keyId = id) => carillon.call(who, 'PUT', `/v2/keys/${keyId}`, body);
-    const refused = async (who: Person, body: unknown, wanted: [number, string], keyId = id) => {
-      const before = await everythingWritten(carillon);
+    const change = (who: ApiUser, body: unknown, keyId = id) => carillon.call(who, 'PUT', `/v2/keys/${keyId}`, body);
+    const refused = async (who: ApiUser, body: unknown, wanted: [number, string], keyId = id) => {
+      const before = await serializeTables(carillon);
       const { status, json } = await change(who, body, keyId);
       assert.deepEqual([status, json.code], wanted, JSON.stringify(body));
-      assert.equal(await everythingWritten(carillon), before);
+      assert.equal(await serializeTables(carillon), before);
     };
     await refused(owner, { permissions: ['events:read', 'events:write'] }, [401, 'not_permitted']);
     await refused(owner, { permissions: ['clients:read'] }, [401, 'not_permitted']);
@@ -222,12 +222,12 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 a caller may narrow the keys that they may revoke', async () => {
-    const owner = await carillon.account('narrowing.test');
-    const stranger = await carillon.account('narrowing-not.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
-    const keyOf = async (who: Person) =>
+    const owner = await carillon.createAccount('narrowing.test');
+    const stranger = await carillon.createAccount('narrowing-not.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
+    const keyOf = async (who: ApiUser) =>
       (await owner.carillon.keys.list({ user_id: who.userId })).data.map(({ id }) => id).at(0) ?? '';
-    const narrow = async (who: Person, whose: Person) => {
+    const narrow = async (who: ApiUser, whose: ApiUser) => {
       const { status, json } = await carillon.call(who, 'PUT', `/v2/keys/${await keyOf(whose)}`, { label: 'less' });
       return json.code ?? status;
     };
@@ -236,15 +236,15 @@ for (const { test, testService } of stores) {
     assert.equal(await narrow(admin, owner), 'not_permitted');
     assert.equal(await narrow(admin, member), 200);
     assert.equal(await narrow(member, member), 200);
-    const reader = await carillon.key(owner, { permissions: ['keys:read'] });
+    const reader = await carillon.createKey(owner, { permissions: ['keys:read'] });
     assert.equal(await narrow(reader, owner), 'not_permitted');
   });
 
   test('X7 a member sees and revokes only own keys; an admin those of all users whose role is not above theirs', async () => {
-    const owner = await carillon.account('visible.test');
-    const stranger = await carillon.account('visible-not.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
-    const idsOf = async (who: Person, query = '') => {
+    const owner = await carillon.createAccount('visible.test');
+    const stranger = await carillon.createAccount('visible-not.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
+    const idsOf = async (who: ApiUser, query = '') => {
       const { json } = await carillon.call(who, 'GET', `/v2/keys${query}`);
       assert.equal(json.paging.total_records, json.data.length);
       return json.data.map((key: { id: string }) => key.id);
@@ -275,7 +275,7 @@ const { test, database } = sqlite;
 
 test('C1 a key created by another process is valid immediately, also within the same event-loop iteration', async (t) => {
   const address = await database(t);
-  const store = await openAt(t, address);
+  const store = await openStoreAt(t, address);
   const account = { domain: 'acme.test', email: 'owner@acme.test' };
   const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const other = new DatabaseSync(address.slice('sqlite:'.length));

@@ -1,21 +1,21 @@
-import { note } from '../../audit/actions.ts';
-import { type Expiry, expiryTime, parseExpiry } from '../../durations.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
+import { type Expiry, expiryTimestamp, parseExpiry } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { Changed, Created, Field, OutputOf } from '../../http/fields/field.ts';
+import type { ChangeInput, CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
 import {
-  key,
   label,
+  oneTimeSecret,
+  ownId,
   readOnlyFlag,
   readOnlyId,
   readOnlyList,
   readOnlyText,
   readOnlyTimestamp,
   resourceIdOrNone,
-  secretOnce,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import {
   type Caller,
@@ -30,14 +30,14 @@ import {
 import { notFound, Problem } from '../../problems.ts';
 import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { conditionsOf, idFilter } from '../core/filters.ts';
-import { pageOf } from '../core/pagination.ts';
-import { ascending, number } from '../core/sorting.ts';
+import { filterConditions, idFilter } from '../core/filters.ts';
+import { loadPage } from '../core/pagination.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
 
 /** Response fields of a key; they never include its secret (X7). */
 const keyFields = {
-  id: key('Identifier of the key.'),
+  id: ownId('Identifier of the key.'),
   user_id: readOnlyId('The user of the key.'),
   label: readOnlyText('Its label.'),
   permissions: readOnlyList('Its permissions.', permissions, 'Permission'),
@@ -93,7 +93,7 @@ const keyChangeFields = {
 /** Response fields of a new key, including its secret, which is returned only once. */
 const issuedKeyFields = {
   ...keyFields,
-  key: secretOnce('The key. It is returned only once and stored as a hash.'),
+  key: oneTimeSecret('The key. It is returned only once and stored as a hash.'),
 };
 
 const keyFilters = {
@@ -103,7 +103,7 @@ const keyFilters = {
 type KeyRow = OutputOf<typeof keyFields>;
 type IssuedKeyRow = OutputOf<typeof issuedKeyFields>;
 
-type Stored = {
+type StoredKey = {
   key_id: number;
   user_id: number;
   label: string;
@@ -114,7 +114,7 @@ type Stored = {
   revoked_at: number | null;
 };
 
-function toRow(row: Stored): KeyRow {
+function toRow(row: StoredKey): KeyRow {
   const { key_id: id, expires_at: expires, revoked_at, permissions, ...rest } = row;
   return {
     ...rest,
@@ -125,19 +125,25 @@ function toRow(row: Stored): KeyRow {
   };
 }
 
-const byId = ascending('id', number('api_keys.key_id'));
+const byId = ascendingOrder('id', numberKey('api_keys.key_id'));
 
 /** Lists the keys of the caller. Admins see the keys of all users of the account (X7). */
 export async function listKeys(
   view: AccountView,
   caller: Caller,
-  given: Given<typeof keyFilters>,
-  paging: Paging,
+  given: ParsedParameters<typeof keyFilters>,
+  paging: PageRequest,
 ): Promise<Page<KeyRow>> {
   const visible = isAdmin(caller)
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
-  const page = await pageOf(visible, visible.selectAll('api_keys'), byId, conditionsOf(keyFilters, given), paging);
+  const page = await loadPage(
+    visible,
+    visible.selectAll('api_keys'),
+    byId,
+    filterConditions(keyFilters, given),
+    paging,
+  );
   return mapRows(page, toRow);
 }
 
@@ -156,7 +162,7 @@ async function getKey(view: AccountView, caller: Caller, keyId: number): Promise
 async function issueKey(
   write: AccountWrite,
   caller: Caller,
-  input: Created<typeof keyInputFields>,
+  input: CreationInput<typeof keyInputFields>,
   random: Random,
 ): Promise<IssuedKeyRow> {
   const userId = input.user_id === 0 ? caller.userId : input.user_id;
@@ -176,7 +182,7 @@ async function issueKey(
     throw new Problem('not_permitted', {
       detail: `Your own key, or the user, does not have ${wider}.`,
     });
-  const expiresAt = expiryTime(input.expires, write.now) ?? caller.expiresAt;
+  const expiresAt = expiryTimestamp(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
   }
@@ -201,7 +207,7 @@ export async function insertKey(
     expires_at: input.expiresAt,
     revoked_at: null,
   });
-  note(write, {
+  writeAuditEntries(write, {
     action: 'key.issued',
     subject: `key ${row.key_id}`,
     detail: { user_id: String(row.user_id), permissions: row.permissions, expires: formatTimestamp(row.expires_at) },
@@ -211,8 +217,8 @@ export async function insertKey(
 
 /** Revokes a key. Throws 404 if it is already revoked. Hooks are not affected (C23). */
 async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
-  await findManageable(write, caller, keyId);
-  await revoke(write, keyId);
+  await findManageableKey(write, caller, keyId);
+  await revokeLiveKey(write, keyId);
 }
 
 /** Renames a key or removes permissions from it, effective immediately (X7). Permissions are never added. */
@@ -220,9 +226,9 @@ export async function narrowKey(
   write: AccountWrite,
   caller: Caller,
   keyId: number,
-  changes: Changed<typeof keyChangeFields>,
+  changes: ChangeInput<typeof keyChangeFields>,
 ): Promise<KeyRow> {
-  const row = await findManageable(write, caller, keyId);
+  const row = await findManageableKey(write, caller, keyId);
   const current = row.permissions.split(',').filter(isPermission);
   const wanted = changes.permissions ?? current;
   const wider = wanted.find((permission) => !current.includes(permission));
@@ -237,8 +243,8 @@ export async function narrowKey(
     .where('key_id', '=', keyId)
     .execute();
   if (wanted.length < current.length) {
-    write.accessChanges();
-    note(write, { action: 'key.narrowed', subject: `key ${keyId}`, detail: { permissions: narrowed } });
+    write.markAccessChange();
+    writeAuditEntries(write, { action: 'key.narrowed', subject: `key ${keyId}`, detail: { permissions: narrowed } });
   }
   return getKey(write, caller, keyId);
 }
@@ -247,7 +253,7 @@ export async function narrowKey(
  * Finds a live key that the caller may manage: their own key, or, for admins, a key of a user whose role is not above
  * theirs.
  */
-async function findManageable(write: AccountWrite, caller: Caller, keyId: number) {
+async function findManageableKey(write: AccountWrite, caller: Caller, keyId: number) {
   const row = await write
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -265,15 +271,15 @@ async function findManageable(write: AccountWrite, caller: Caller, keyId: number
 }
 
 /** Revokes a live key without a permission check. Returns whether there was a live key with this id. */
-export async function revoke(write: AccountWrite, keyId: number): Promise<boolean> {
+export async function revokeLiveKey(write: AccountWrite, keyId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('api_keys')
     .set({ revoked_at: write.now })
     .where('key_id', '=', keyId)
     .where('revoked_at', 'is', null)
     .executeTakeFirstOrThrow();
-  write.accessChanges();
-  if (numUpdatedRows > 0n) note(write, { action: 'key.revoked', subject: `key ${keyId}` });
+  write.markAccessChange();
+  if (numUpdatedRows > 0n) writeAuditEntries(write, { action: 'key.revoked', subject: `key ${keyId}` });
   return numUpdatedRows > 0n;
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
-import { stepByStep } from '../../../test/kit/eventually.ts';
-import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import { eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
+import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { permissions } from '../../permissions.ts';
@@ -13,19 +13,19 @@ for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';
   const day = { start_date: '20270101', due_date: '20270102' };
 
-  const feed = async (who: Person, query = '') => {
+  const feed = async (who: ApiUser, query = '') => {
     const { status, json, text } = await carillon.call(who, 'GET', `${FEED}${query}`);
     assert.equal(status, 200, text);
     return json;
   };
   const kindsIn = ({ data }: { data: { kind: string }[] }) => data.map(({ kind }) => kind);
-  const refused = async (who: Person, query: string) => {
+  const refused = async (who: ApiUser, query: string) => {
     const { status, json } = await carillon.call(who, 'GET', `${FEED}${query}`);
     return [status, json.code];
   };
 
   test('X2 the feed has all occurrences in order, with or without hooks: cursor, kind, address, time and user', async () => {
-    const owner = await carillon.account('order.test');
+    const owner = await carillon.createAccount('order.test');
     const { events, clients } = owner.carillon;
     const { event_id } = await events.create({ event_name: 'Launch', ...day });
     await events.update(event_id, { event_name: 'Later' });
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 the feed has all kinds: the seven of hooks and the others', async () => {
-    const owner = await carillon.account('kinds.test');
+    const owner = await carillon.createAccount('kinds.test');
     const { clients, projects, tasks, subtasks, users } = owner.carillon;
     const { client_id } = await clients.create({ client_name: 'ACME' });
     const { project_id } = await projects.create({ project_name: 'One', client_id });
@@ -85,7 +85,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 an empty page repeats the cursor, also in an account without occurrences', async () => {
-    const owner = await carillon.account('empty.test');
+    const owner = await carillon.createAccount('empty.test');
     for (const query of ['', '?after=0', '?limit=1', '?scope=account&kind=new_task']) {
       assert.deepEqual(await feed(owner, query), { data: [], next: '0' }, query);
     }
@@ -95,9 +95,9 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 a user sees own occurrences; scope=account is for admins and limited to their account', async () => {
-    const owner = await carillon.account('scope.test');
-    const stranger = await carillon.account('scope-not.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('scope.test');
+    const stranger = await carillon.createAccount('scope-not.test');
+    const member = await carillon.createUser(owner, 'member');
     await stranger.carillon.clients.create({ client_name: 'Theirs' });
     await owner.carillon.clients.create({ client_name: 'By the owner' });
     await member.carillon.projects.create({ project_name: 'By the member' });
@@ -117,11 +117,11 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 entries that the key may not read or that are filtered out are skipped, and the cursor is after them', async () => {
-    const owner = await carillon.account('narrow.test');
+    const owner = await carillon.createAccount('narrow.test');
     await owner.carillon.clients.create({ client_name: 'ACME' });
     await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await owner.carillon.clients.create({ client_name: 'Other' });
-    const narrow = await carillon.key(owner, { permissions: ['hooks:read', 'events:read'] });
+    const narrow = await carillon.createKey(owner, { permissions: ['hooks:read', 'events:read'] });
     assert.deepEqual(kindsIn(await feed(narrow)), ['new_event']);
     assert.equal((await feed(narrow)).next, '3');
     assert.deepEqual(await feed(narrow, '?after=2'), { data: [], next: '3' });
@@ -129,12 +129,12 @@ for (const { test, testService } of stores) {
     assert.deepEqual([kindsIn(one), one.next], [['new_client'], '1']);
     const other = await feed(owner, `?kind=new_client&limit=1&after=${one.next}`);
     assert.deepEqual([kindsIn(other), other.next], [['new_client'], '3']);
-    const blind = await carillon.key(owner, { permissions: permissions.filter((one) => one !== 'hooks:read') });
+    const blind = await carillon.createKey(owner, { permissions: permissions.filter((one) => one !== 'hooks:read') });
     assert.deepEqual(await refused(blind, ''), [401, 'not_permitted']);
   });
 
   test('X2 pages have each entry once, for any limit', async () => {
-    const owner = await carillon.account('pages.test');
+    const owner = await carillon.createAccount('pages.test');
     for (let count = 1; count <= 25; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     for (const limit of [1, 7, 25, 26, 5_000]) {
       const cursors: string[] = [];
@@ -154,7 +154,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C4 X2 an invalid parameter is rejected, naming it', async () => {
-    const owner = await carillon.account('malformed.test');
+    const owner = await carillon.createAccount('malformed.test');
     const wrong: Readonly<Record<string, readonly string[]>> = {
       after: ['', 'x', '-1', '1.5', '01', '1e3', '%201', '9007199254740992', '99999999999999999'],
       limit: ['0', '-1', 'x', ''],
@@ -176,7 +176,7 @@ for (const { test, testService } of stores) {
   });
 
   /** Deletes all occurrences up to a position, as retention does. */
-  async function forget({ store }: TestService, domain: string, until: number): Promise<void> {
+  async function deleteOccurrences({ store }: TestService, domain: string, until: number): Promise<void> {
     const accountId = await accountOf(domain);
     await store.write(({ queries }) =>
       queries.deleteFrom('occurrences').where('account_id', '=', accountId).where('position', '<=', until).execute(),
@@ -189,8 +189,8 @@ for (const { test, testService } of stores) {
   }
 
   test('X2 after=latest starts after all entries, visible or not, and returns only later ones', async () => {
-    const owner = await carillon.account('latest.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('latest.test');
+    const member = await carillon.createUser(owner, 'member');
     assert.deepEqual(await feed(owner, '?after=latest'), { data: [], next: '0' });
     await owner.carillon.clients.create({ client_name: 'Before' });
     for (const who of [owner, member])
@@ -202,7 +202,7 @@ for (const { test, testService } of stores) {
     });
     // The call may begin to wait at any step, so an occurrence is created at each step.
     const happen = () => owner.carillon.clients.create({ client_name: 'Then' });
-    await stepByStep(happen, () => isTold, Boolean);
+    await eventuallyAfterSteps(happen, () => isTold, Boolean);
     const { data, next } = await waiting;
     assert.deepEqual([data[0].kind, data.at(-1).cursor], ['new_client', next]);
     assert.ok(Number(data[0].cursor) > 1);
@@ -212,12 +212,12 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 a cursor is 410 if later entries were deleted, or if it was never issued', async () => {
-    const owner = await carillon.account('old.test');
+    const owner = await carillon.createAccount('old.test');
     for (let count = 1; count <= 6; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     for (const cursor of ['7', '9007199254740991']) {
       assert.deepEqual(await refused(owner, `?after=${cursor}`), [410, 'cursor_gone'], cursor);
     }
-    await forget(carillon, 'old.test', 3);
+    await deleteOccurrences(carillon, 'old.test', 3);
     for (const cursor of ['0', '1', '2']) {
       assert.deepEqual(await refused(owner, `?after=${cursor}`), [410, 'cursor_gone'], cursor);
       assert.deepEqual(await refused(owner, `?after=${cursor}&kind=new_task`), [410, 'cursor_gone'], cursor);
@@ -229,7 +229,7 @@ for (const { test, testService } of stores) {
     assert.equal((await feed(owner)).data[0].cursor, '4', 'from the oldest that is kept');
     await assert.rejects(owner.carillon.notifications.list({ after: '0' }), { code: 'cursor_gone', status: 410 });
 
-    await forget(carillon, 'old.test', 6);
+    await deleteOccurrences(carillon, 'old.test', 6);
     assert.deepEqual(await feed(owner), { data: [], next: '6' }, 'nothing is kept');
     assert.deepEqual(await feed(owner, '?after=6'), { data: [], next: '6' });
     assert.deepEqual(await refused(owner, '?after=5'), [410, 'cursor_gone']);
@@ -238,7 +238,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 a cursor from before a restore is 410, and earlier entries are not returned', async () => {
-    const owner = await carillon.account('restored.test');
+    const owner = await carillon.createAccount('restored.test');
     for (let count = 1; count <= 3; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     const accountId = await accountOf('restored.test');
     await carillon.store.write(({ queries }) =>
@@ -261,8 +261,8 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 one call scans at most ten thousand occurrences, however many are skipped', async () => {
-    const owner = await carillon.account('many.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('many.test');
+    const member = await carillon.createUser(owner, 'member');
     const accountId = await accountOf('many.test');
     await carillon.store.write(async ({ queries }) => {
       await sql`insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
@@ -280,7 +280,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 a reader concurrent with many writers sees every position once, in order', async () => {
-    const owner = await carillon.account('gapless.test');
+    const owner = await carillon.createAccount('gapless.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'One' });
     const WRITERS = 16;
     let writing = WRITERS;

@@ -1,8 +1,8 @@
-import { type Kind, kinds, permissionFor, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import { kinds, type OccurrenceKind, permissionFor, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import { type FeedPage, follow } from '../../http/feed/follow-route.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
-import { key, readOnlyId, readOnlyText, readOnlyTimestamp, readOnlyWord } from '../../http/fields/field-types.ts';
-import { type Given, wordParameter } from '../../http/routes/query-parameters.ts';
+import { ownId, readOnlyEnum, readOnlyId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { enumParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { FeedRequest, Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
@@ -10,27 +10,27 @@ import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of a feed entry (X2). */
 export const notificationFields = {
-  cursor: key('Its position in the feed; later entries have higher ones.'),
-  kind: readOnlyWord('What happened.', Object.keys(kinds), 'NotificationKind'),
+  cursor: ownId('Its position in the feed; later entries have higher ones.'),
+  kind: readOnlyEnum('What happened.', Object.keys(kinds), 'NotificationKind'),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
   user_id: readOnlyId('The user who caused it: the creator of a new record, otherwise the user of the key.'),
 };
 
 export const notificationParameters = {
-  kind: wordParameter('Only this kind.', Object.keys(kinds) as Kind[]),
-  scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
+  kind: enumParameter('Only this kind.', Object.keys(kinds) as OccurrenceKind[]),
+  scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
 /** Minimum number of occurrences read per query. */
-const MIN_PAGE_SIZE = 100;
+const MIN_ROWS_PER_QUERY = 100;
 /** Maximum number of occurrences read per query. */
-const MAX_PAGE_SIZE = 1_000;
+const MAX_ROWS_PER_QUERY = 1_000;
 /** Maximum number of occurrences scanned per call. */
-export const MAX_PER_CALL = 10_000;
+export const MAX_SCANNED_PER_CALL = 10_000;
 
 type NotificationRow = OutputOf<typeof notificationFields>;
-type Query = Given<typeof notificationParameters>;
+type FeedQuery = ParsedParameters<typeof notificationParameters>;
 
 /**
  * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
@@ -39,7 +39,7 @@ type Query = Given<typeof notificationParameters>;
 export async function followNotifications(
   view: AccountView,
   caller: Caller,
-  query: Query,
+  query: FeedQuery,
   { after, limit }: FeedRequest,
   baseUrl: string,
 ): Promise<FeedPage<NotificationRow>> {
@@ -54,8 +54,8 @@ export async function followNotifications(
 
   const rows: NotificationRow[] = [];
   let reached = after;
-  for (let scanned = 0; scanned < MAX_PER_CALL; ) {
-    const size = Math.min(MAX_PAGE_SIZE, Math.max(MIN_PAGE_SIZE, limit - rows.length));
+  for (let scanned = 0; scanned < MAX_SCANNED_PER_CALL; ) {
+    const size = Math.min(MAX_ROWS_PER_QUERY, Math.max(MIN_ROWS_PER_QUERY, limit - rows.length));
     const found = await occurrencesAfter(view, reached ?? epochStart, size);
     // Positions have no gaps. If the next position is missing, retention has deleted its occurrence.
     const [first] = found;
@@ -73,7 +73,7 @@ export async function followNotifications(
 }
 
 function occurrencesAfter(view: AccountView, position: number, limit: number): Promise<Occurrence[]> {
-  return occurrencesOf(view)
+  return selectOccurrences(view)
     .where('occurrences.position', '>', position)
     .orderBy('occurrences.position')
     .limit(limit)
@@ -81,7 +81,7 @@ function occurrencesAfter(view: AccountView, position: number, limit: number): P
 }
 
 function toRow({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
-  return { ...rest, cursor: position, kind, resource_url: resourceUrl(baseUrl, kind as Kind, record_id) };
+  return { ...rest, cursor: position, kind, resource_url: resourceUrl(baseUrl, kind as OccurrenceKind, record_id) };
 }
 
 export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
@@ -108,7 +108,7 @@ export type Occurrence = {
 };
 
 /** Selects the occurrences of an account. The calling code adds conditions, order and limit. */
-export function occurrencesOf(view: AccountView) {
+export function selectOccurrences(view: AccountView) {
   return view
     .selectFrom('occurrences')
     .select([
@@ -126,7 +126,7 @@ export function occurrencesOf(view: AccountView) {
  */
 export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
-type VisibilityQuery = { readonly kind?: Kind; readonly scope?: 'own' | 'account' };
+type VisibilityQuery = { readonly kind?: OccurrenceKind; readonly scope?: 'own' | 'account' };
 
 /**
  * Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` if the caller is not
@@ -136,7 +136,7 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }
-  const wanted = kind === undefined ? (Object.keys(kinds) as Kind[]) : [kind];
+  const wanted = kind === undefined ? (Object.keys(kinds) as OccurrenceKind[]) : [kind];
   return {
     userId: scope === 'account' ? undefined : caller.userId,
     // Kinds that a newer version has recorded are not in the table `kinds`, so they are never included.
@@ -144,6 +144,9 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   };
 }
 
-export function isVisible(reach: Visibility, occurrence: { readonly kind: string; readonly user_id: number }): boolean {
-  return (reach.userId ?? occurrence.user_id) === occurrence.user_id && reach.kinds.has(occurrence.kind);
+export function isVisible(
+  visibility: Visibility,
+  occurrence: { readonly kind: string; readonly user_id: number },
+): boolean {
+  return (visibility.userId ?? occurrence.user_id) === occurrence.user_id && visibility.kinds.has(occurrence.kind);
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.ts';
-import { networkOf } from '../../http/server/client-network.ts';
+import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
 
 /** Number of failed attempts within a window that cause no delay. */
 const FREE_ATTEMPTS = 5;
 /** Length of the window in which failed attempts are counted. */
-const WINDOW_MS = 15 * 60_000;
+const FAILURE_WINDOW_MS = 15 * 60_000;
 
 /** Delay after the last free attempt. It doubles with each further failure. */
 const INITIAL_DELAY_MS = 30_000;
@@ -13,10 +13,10 @@ const INITIAL_DELAY_MS = 30_000;
 const MAX_DELAY_MS = 15 * 60_000;
 
 /** Maximum number of tracked pairs of user and network. The least recently used pair is evicted. */
-const MAX_TRACKED = 10_000;
+const MAX_TRACKED_PAIRS = 10_000;
 
 /** The failures of one user from one network. Times are in milliseconds of the monotonic clock. */
-type Entry = { failures: number; startedAt: number; blockedUntil: number; expiresAt: number };
+type ThrottleEntry = { failures: number; startedAt: number; blockedUntil: number; expiresAt: number };
 
 /** One login attempt. It counts as failed until it succeeds. */
 export type LoginAttempt = {
@@ -30,7 +30,7 @@ export type LoginAttempt = {
  */
 export class LoginThrottle {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ThrottleEntry>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -45,7 +45,7 @@ export class LoginThrottle {
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
   begin(user: string, source: string): LoginAttempt {
-    const name = JSON.stringify([user, networkOf(source)]);
+    const name = JSON.stringify([user, clientNetworkOf(source)]);
     const now = this.#clock.monotonic();
     const entry = this.#find(name, now);
     if (now < entry.blockedUntil) {
@@ -55,7 +55,7 @@ export class LoginThrottle {
     entry.failures += 1;
     const excess = entry.failures - FREE_ATTEMPTS;
     if (excess >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excess, MAX_DELAY_MS);
-    entry.expiresAt = Math.max(now, entry.blockedUntil) + WINDOW_MS;
+    entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
     this.#store(name, entry);
     return {
       check: async (work) => {
@@ -72,21 +72,21 @@ export class LoginThrottle {
     };
   }
 
-  #find(name: string, now: number): Entry {
+  #find(name: string, now: number): ThrottleEntry {
     const entry = this.#entries.get(name);
     const isStale = entry !== undefined && (now >= entry.expiresAt || isWindowOver(entry, now));
     return entry === undefined || isStale ? { failures: 0, startedAt: now, blockedUntil: 0, expiresAt: 0 } : entry;
   }
 
-  #store(name: string, entry: Entry): void {
+  #store(name: string, entry: ThrottleEntry): void {
     this.#entries.delete(name);
     const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= MAX_TRACKED && oldest !== undefined) this.#entries.delete(oldest);
+    if (this.#entries.size >= MAX_TRACKED_PAIRS && oldest !== undefined) this.#entries.delete(oldest);
     this.#entries.set(name, entry);
   }
 }
 
 /** Whether the window has passed before the free attempts were used up. The count then starts again. */
-function isWindowOver({ failures, startedAt }: Entry, now: number): boolean {
-  return failures < FREE_ATTEMPTS && now - startedAt >= WINDOW_MS;
+function isWindowOver({ failures, startedAt }: ThrottleEntry, now: number): boolean {
+  return failures < FREE_ATTEMPTS && now - startedAt >= FAILURE_WINDOW_MS;
 }

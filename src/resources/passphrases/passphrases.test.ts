@@ -1,26 +1,31 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
-import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/kit/service/service.ts';
+import { serializeTables } from '../../../test/kit/service/occurrences.ts';
+import {
+  type ApiUser,
+  type ConsoleUser,
+  type TestService,
+  withProductionHashing,
+} from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { Passphrases, systemRandom } from '../../secrets.ts';
+import { PassphraseHasher, systemRandom } from '../../secrets.ts';
 
 const FIRST = 'correct horse battery staple';
 const SECOND = 'another horse, another staple';
 const HOME = { 'sec-fetch-site': 'same-origin' };
 
 for (const { test, testService } of stores) {
-  const carillon = await testService({ after }, asShipped);
+  const carillon = await testService({ after }, withProductionHashing);
 
-  async function withPassphrase(who: Person, at: TestService = carillon): Promise<void> {
-    const token = (await at.link(who)).split('/').at(-1);
+  async function withPassphrase(who: ApiUser, at: TestService = carillon): Promise<void> {
+    const token = (await at.createLink(who)).split('/').at(-1);
     const { status } = await at.call({ headers: HOME }, 'POST', '/console/welcome', { token, passphrase: FIRST });
     assert.equal(status, 200);
   }
 
-  const put = (who: SignedIn, body: unknown, at = carillon) => at.call(who, 'PUT', '/console/api/passphrase', body);
-  const signIn = async ({ domain }: Person, passphrase: string) =>
+  const put = (who: ConsoleUser, body: unknown, at = carillon) => at.call(who, 'PUT', '/console/api/passphrase', body);
+  const signIn = async ({ domain }: ApiUser, passphrase: string) =>
     (
       await carillon.call({ headers: HOME }, 'POST', '/console/session', {
         domain,
@@ -30,11 +35,11 @@ for (const { test, testService } of stores) {
     ).status;
 
   test('setting a passphrase requires the current one and ends other sessions and open links, but not this session', async () => {
-    const owner = await carillon.account('set.test');
+    const owner = await carillon.createAccount('set.test');
     await withPassphrase(owner);
     const [here, elsewhere] = [await carillon.signIn(owner), await carillon.signIn(owner)];
-    const link = await carillon.link(owner);
-    const colleague = await carillon.signIn(await carillon.user(owner, 'member'));
+    const link = await carillon.createLink(owner);
+    const colleague = await carillon.signIn(await carillon.createUser(owner, 'member'));
     const { status, json } = await put(here, { current: FIRST, passphrase: SECOND });
     assert.deepEqual([status, json], [200, { data: { user_id: owner.userId } }]);
     assert.equal((await here.console.user.get()).user_id, owner.userId);
@@ -51,12 +56,12 @@ for (const { test, testService } of stores) {
   });
 
   test('a missing current passphrase or an invalid new one changes nothing, and the error names the field', async () => {
-    const owner = await carillon.account('kept.test');
-    const bare = await carillon.signIn(await carillon.user(owner, 'member'));
+    const owner = await carillon.createAccount('kept.test');
+    const bare = await carillon.signIn(await carillon.createUser(owner, 'member'));
     await withPassphrase(owner);
     const here = await carillon.signIn(owner);
-    const before = await everythingWritten(carillon);
-    const wrong: [SignedIn, object, string][] = [
+    const before = await serializeTables(carillon);
+    const wrong: [ConsoleUser, object, string][] = [
       [here, { current: SECOND, passphrase: SECOND }, 'current'],
       [here, { passphrase: SECOND }, 'current'],
       [here, { current: FIRST, passphrase: 'too short' }, 'passphrase'],
@@ -72,13 +77,13 @@ for (const { test, testService } of stores) {
         JSON.stringify(body),
       );
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 
   test('attempts at the current passphrase through a session are throttled', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     await withPassphrase(owner, carillon);
     const thief = await carillon.signIn(owner);
     for (let count = 0; count < 5; count += 1) {
@@ -91,7 +96,7 @@ for (const { test, testService } of stores) {
   });
 
   test('of two concurrent changes one fails', async () => {
-    const owner = await carillon.account('race.test');
+    const owner = await carillon.createAccount('race.test');
     await withPassphrase(owner);
     const here = await carillon.signIn(owner);
     const both = await Promise.all([
@@ -102,9 +107,9 @@ for (const { test, testService } of stores) {
   });
 
   test('a hash of lower cost is renewed at sign-in', async () => {
-    const owner = await carillon.account('dearer.test');
+    const owner = await carillon.createAccount('dearer.test');
     await withPassphrase(owner);
-    const cheap = await new Passphrases(systemRandom, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');
+    const cheap = await new PassphraseHasher(systemRandom, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');
     await carillon.store.write(({ queries }) =>
       queries
         .updateTable('passphrases')

@@ -1,30 +1,30 @@
-import { note } from '../../audit/actions.ts';
-import { type Created, type Field, responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
+import { type CreationInput, type Field, responseSchema, serializeRecord } from '../../http/fields/field.ts';
 import { readOnlyId } from '../../http/fields/field-types.ts';
-import { creation, isText } from '../../http/fields/validate-body.ts';
+import { creationBodySpec, isValidText } from '../../http/fields/validate-body.ts';
 import { recordSchema } from '../../http/routes/pagination.ts';
-import { prepared, type Route } from '../../http/routes/route.ts';
-import { networkOf } from '../../http/server/client-network.ts';
+import { type Route, writeWithPreparation } from '../../http/routes/route.ts';
+import { clientNetworkOf } from '../../http/server/client-network.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
-import type { Passphrases } from '../../secrets.ts';
+import type { PassphraseHasher } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 
 /** Minimum length of a passphrase in characters. */
-const MIN_LENGTH = 12;
+const MIN_PASSPHRASE_LENGTH = 12;
 /** Maximum length of a passphrase in characters. */
-const MAX_LENGTH = 256;
+const MAX_PASSPHRASE_LENGTH = 256;
 
 function passphraseField(description: string, minLength: number, errorMessage: string): Field<string, 'writeOnly'> {
   return {
     mode: 'writeOnly',
     description,
-    inputSchema: { type: 'string', minLength, maxLength: MAX_LENGTH, 'x-must': errorMessage },
+    inputSchema: { type: 'string', minLength, maxLength: MAX_PASSPHRASE_LENGTH, 'x-must': errorMessage },
     // `isText` trims a text. The bars keep leading and trailing spaces, which are part of a passphrase. Control
     // characters are rejected.
-    validate: (value) => (isText(`|${value}|`, 2, MAX_LENGTH + 2) ? undefined : errorMessage),
+    validate: (value) => (isValidText(`|${value}|`, 2, MAX_PASSPHRASE_LENGTH + 2) ? undefined : errorMessage),
     parse: String,
     default: undefined,
     outputSchema: {},
@@ -33,53 +33,57 @@ function passphraseField(description: string, minLength: number, errorMessage: s
 }
 
 /** Creates the field for a new passphrase. */
-export const newPassphrase = (description: string) =>
-  passphraseField(description, MIN_LENGTH, `must be a text of ${MIN_LENGTH} to ${MAX_LENGTH} characters`);
+export const newPassphraseField = (description: string) =>
+  passphraseField(
+    description,
+    MIN_PASSPHRASE_LENGTH,
+    `must be a text of ${MIN_PASSPHRASE_LENGTH} to ${MAX_PASSPHRASE_LENGTH} characters`,
+  );
 
 /** Creates the field for a passphrase that is compared with the stored one. The field has no minimum length. */
-export const triedPassphrase = (description: string) =>
-  passphraseField(description, 0, `must be a text of at most ${MAX_LENGTH} characters`);
+export const enteredPassphraseField = (description: string) =>
+  passphraseField(description, 0, `must be a text of at most ${MAX_PASSPHRASE_LENGTH} characters`);
 
 /** Input fields of a passphrase change. */
 export const passphraseFields = {
-  current: triedPassphrase('The current passphrase.'),
-  passphrase: newPassphrase('The new passphrase. It must be neither your e-mail address nor the domain.'),
+  current: enteredPassphraseField('The current passphrase.'),
+  passphrase: newPassphraseField('The new passphrase. It must be neither your e-mail address nor the domain.'),
 };
 
-export const passphraseSetFields = { user_id: readOnlyId('The user.') };
+export const passphraseResponseFields = { user_id: readOnlyId('The user.') };
 
 /** The hashes of the current passphrase and of the new passphrase. */
-export type NewPassphrase = { readonly stored: string; readonly made: string };
+export type PassphraseHashes = { readonly currentHash: string; readonly newHash: string };
 
 /**
  * Verifies the current passphrase and hashes the new one. This happens before the transaction, because hashing is slow.
  * Failed attempts are rate-limited as at sign-in.
  */
-export async function preparePassphrase(
+export async function preparePassphraseChange(
   view: AccountView,
   caller: Caller,
-  input: Created<typeof passphraseFields>,
+  input: CreationInput<typeof passphraseFields>,
   source: string,
-  { passphrases, throttle }: { passphrases: Passphrases; throttle: LoginThrottle },
-): Promise<NewPassphrase> {
-  requireDifferent(input.passphrase, await emailAndDomainOf(view, caller.userId));
-  const stored = await storedPassphrase(view, caller.userId);
+  { passphrases, throttle }: { passphrases: PassphraseHasher; throttle: LoginThrottle },
+): Promise<PassphraseHashes> {
+  requireNotEmailOrDomain(input.passphrase, await emailAndDomainOf(view, caller.userId));
+  const stored = await findPassphraseHash(view, caller.userId);
   const attempt = throttle.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
-  const network = networkOf(source);
+  const network = clientNetworkOf(source);
   const isCorrect = await attempt.check(() => passphrases.matches(input.current, stored, network));
-  if (!isCorrect || stored === undefined) throw wrongPassphrase();
-  return { stored, made: await passphrases.hash(input.passphrase, network) };
+  if (!isCorrect || stored === undefined) throw wrongPassphraseProblem();
+  return { currentHash: stored, newHash: await passphrases.hash(input.passphrase, network) };
 }
 
 /** Stores the new passphrase, ends the user's other sessions and revokes the user's open invitations. */
 export async function changePassphrase(
   write: AccountWrite,
   caller: Caller,
-  { stored, made }: NewPassphrase,
+  { currentHash, newHash }: PassphraseHashes,
 ): Promise<{ user_id: number }> {
   const { userId: user_id, sessionId: except } = caller;
-  if ((await storedPassphrase(write, user_id)) !== stored) throw wrongPassphrase();
-  await storePassphrase(write, user_id, made);
+  if ((await findPassphraseHash(write, user_id)) !== currentHash) throw wrongPassphraseProblem();
+  await storePassphrase(write, user_id, newHash);
   await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
   return { user_id };
@@ -93,11 +97,11 @@ export async function storePassphrase(write: AccountWrite, userId: number, hash:
       conflict.column('user_id').doUpdateSet({ passphrase_hash: hash, date_modified: write.now }),
     )
     .execute();
-  note(write, { action: 'passphrase.set', subject: `user ${userId}` });
+  writeAuditEntries(write, { action: 'passphrase.set', subject: `user ${userId}` });
 }
 
 /** Finds the stored hash of a user's passphrase; undefined if no passphrase was set. */
-export async function storedPassphrase(view: AccountView, userId: number): Promise<string | undefined> {
+export async function findPassphraseHash(view: AccountView, userId: number): Promise<string | undefined> {
   const row = await view
     .selectFrom('passphrases')
     .select('passphrases.passphrase_hash')
@@ -107,7 +111,10 @@ export async function storedPassphrase(view: AccountView, userId: number): Promi
 }
 
 /** Rejects a passphrase that equals the e-mail address or the domain, because an attacker tries these first. */
-export function requireDifferent(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
+export function requireNotEmailOrDomain(
+  passphrase: string,
+  names: { readonly email: string; readonly domain: string },
+): void {
   const normalized = (text: string) => text.normalize('NFKC').trim().toLowerCase();
   if (![names.email, names.domain].map(normalized).includes(normalized(passphrase))) return;
   throw invalidInput([{ field: 'passphrase', message: 'must be neither your e-mail address nor the domain' }]);
@@ -122,14 +129,14 @@ async function emailAndDomainOf(view: AccountView, userId: number): Promise<{ em
     .executeTakeFirstOrThrow();
 }
 
-function wrongPassphrase() {
+function wrongPassphraseProblem() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
-export type PassphrasePorts = { readonly passphrases: Passphrases; readonly throttle: LoginThrottle };
+export type PassphrasePorts = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
 
 export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
-  const input = creation(passphraseFields);
+  const input = creationBodySpec(passphraseFields);
   return [
     {
       method: 'PUT',
@@ -139,15 +146,16 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
       parameters: {},
       body: input.schema,
       status: 200,
-      answer: recordSchema(responseSchema(passphraseSetFields)),
+      responseSchema: recordSchema(responseSchema(passphraseResponseFields)),
       records: [],
       conditional: false,
       problems: ['too_many_tries'],
       lockMode: 'exclusive',
-      ...prepared({
-        prepare: (caller, { body }, view, source) => preparePassphrase(view, caller, input.read(body), source, ports),
+      ...writeWithPreparation({
+        prepare: (caller, { body }, view, source) =>
+          preparePassphraseChange(view, caller, input.read(body), source, ports),
         run: async (write, caller, _input, found) => ({
-          body: { data: serializeRecord(passphraseSetFields, await changePassphrase(write, caller, found)) },
+          body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, found)) },
         }),
       }),
     },

@@ -6,8 +6,8 @@ import { systemClock } from '../../clock.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
   const client = await owner.carillon.clients.create({ client_name: 'Client' });
 
   const NEVER = '0000-00-00 00:00:00';
@@ -87,14 +87,14 @@ for (const { test, testService } of stores) {
     let wanted = json.data;
     for (const [name, field] of Object.entries(everything)) {
       const path = `/v2/projects/${wanted.project_id}`;
-      const { result, noted } = await recordOccurrences(carillon, owner, () =>
+      const { result, recorded } = await recordOccurrences(carillon, owner, () =>
         carillon.call(owner, 'PUT', path, { [name]: field[0] }),
       );
       assert.equal(result.status, 200, name);
       const named = name === 'client_id' ? { client_name: 'Client' } : {};
       wanted = { ...wanted, [name]: shownOf(field), ...named, date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
-      assert.deepEqual(noted, [{ kind: 'changed_project', record_id: wanted.project_id, user_id: owner.userId }]);
+      assert.deepEqual(recorded, [{ kind: 'changed_project', record_id: wanted.project_id, user_id: owner.userId }]);
     }
     const assigned = await carillon.call(owner, 'PUT', `/v2/projects/${wanted.project_id}`, { users: [member.userId] });
     assert.deepEqual(assigned.json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
 
   test('C26 C30 an unknown client or assigned user is 404; due before start is 400', async () => {
     const project = await owner.carillon.projects.create({ project_name: 'Kept', users: [member.userId] });
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const [body, status] of [
         [{ client_id: '999999' }, 404],
         [{ users: ['999999'] }, 404],
@@ -116,7 +116,7 @@ for (const { test, testService } of stores) {
         assert.deepEqual([created.status, changed.status], [status, status], JSON.stringify(body));
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
     assert.deepEqual(await owner.carillon.projects.get(project.project_id), project);
   });
 
@@ -134,9 +134,9 @@ for (const { test, testService } of stores) {
     const event = await events.create({ event_name: 'Meeting', ...span, project_id: gone.project_id });
     const otherEvent = await events.create({ event_name: 'Other', ...span, project_id: kept.project_id });
 
-    const { noted } = await recordOccurrences(carillon, owner, () => projects.delete(gone.project_id));
+    const { recorded } = await recordOccurrences(carillon, owner, () => projects.delete(gone.project_id));
     const user_id = owner.userId;
-    assert.deepEqual(noted, [
+    assert.deepEqual(recorded, [
       { kind: 'deleted_subtask', record_id: subtask.subtask_id, user_id },
       { kind: 'deleted_task', record_id: firstTask.task_id, user_id },
       { kind: 'deleted_task', record_id: secondTask.task_id, user_id },
@@ -169,7 +169,7 @@ for (const { test, testService } of stores) {
   let now = Date.parse('2027-03-09T23:59:59.999Z');
   const clock = { ...systemClock, now: () => now };
   const carillon = await testService({ after }, { ports: { clock } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const client = await owner.carillon.clients.create({ client_name: 'Client' });
 
   /** All projects of the account, with their creation times. */

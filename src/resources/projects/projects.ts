@@ -1,48 +1,48 @@
 import { sql } from 'kysely';
 import {
-  active,
-  assigned,
+  activeState,
   assignedTeams,
+  assignedUsers,
   calendarTimeOrNone,
   constant,
   currency,
   decimal,
   fixedPrice,
   flag,
-  hoursOf,
+  hoursFromSeconds,
   integer,
-  key,
   longText,
-  name,
-  order,
+  ownId,
   readOnlyNumber,
   readOnlyText,
+  requiredName,
   resourceIdOrNone,
   shortText,
+  sortPosition,
   tags,
 } from '../../http/fields/field-types.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  condition,
   dateFrom,
   dateTo,
   idFilter,
-  tagIn,
+  sqlCondition,
+  tagFilter,
   timestampFrom,
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
 import { recurring } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { asc, desc, number, text } from '../core/sorting.ts';
-import { requireDateOrder, stamps } from '../core/timestamps.ts';
-import { PROJECT_SECONDS } from '../core/tracked-seconds.ts';
+import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { commonFields, requireDateOrder } from '../core/timestamps.ts';
+import { PROJECT_SECONDS_SQL } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */
 export const projectFields = {
-  project_id: key('Identifier of the project.'),
-  project_name: name('Name of the project.'),
+  project_id: ownId('Identifier of the project.'),
+  project_name: requiredName('Name of the project.'),
   uri: shortText('Its URL elsewhere.', 2_048),
   description: longText('Description.'),
   color: shortText('Colour.', 32),
@@ -54,15 +54,15 @@ export const projectFields = {
   client_id: resourceIdOrNone('The client of the project.'),
   client_name: readOnlyText('The name of that client.'),
   currency: currency('Currency of its amounts.'),
-  billable_hours: hoursOf('tracked_seconds', 'Hours worked on its tasks, as a number.'),
+  billable_hours: hoursFromSeconds('tracked_seconds', 'Hours worked on its tasks, as a number.'),
   tracked_seconds: readOnlyNumber('Seconds worked on its tasks: the sum of their time entries.'),
   estimated_hours: decimal('Estimated hours.'),
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('Whether it has a fixed price.'),
   price: decimal('Price.'),
-  project_order: order('Its position among the projects.'),
+  project_order: sortPosition('Its position among the projects.'),
   public: flag('Whether it may be shown to the client.'),
-  active: active(),
+  active: activeState(),
   important: flag('Whether it is important.'),
   closed: flag('Whether it is closed.'),
   archived: flag('Whether it is archived.'),
@@ -70,8 +70,8 @@ export const projectFields = {
   notifications: flag('Stored for existing clients; it has no effect.'),
   recurring: recurring('Its recurrence; a closed project is not repeated.'),
   template: constant('Always "0": there are no templates.', '0'),
-  ...stamps,
-  users: assigned('The assigned users.'),
+  ...commonFields,
+  users: assignedUsers('The assigned users.'),
   teams: assignedTeams('The assigned teams.'),
 };
 
@@ -81,12 +81,12 @@ export const projectFilters = {
   due_to: dateTo('Due on this day or earlier.', 'projects.due_date'),
   created_from: timestampFrom('Created on this day (UTC) or later.', 'projects.date_created'),
   created_to: timestampTo('Created on this day (UTC) or earlier.', 'projects.date_created'),
-  tag: tagIn('With this tag.', 'projects.tags'),
+  tag: tagFilter('With this tag.', 'projects.tags'),
   status: wordFilter('open leaves out closed and archived; there are no templates.', {
-    open: condition('projects.closed = 0 and projects.archived = 0'),
-    closed: condition('projects.closed = 1'),
-    templates: condition('1 = 0'),
-    archived: condition('projects.archived = 1'),
+    open: sqlCondition('projects.closed = 0 and projects.archived = 0'),
+    closed: sqlCondition('projects.closed = 1'),
+    templates: sqlCondition('1 = 0'),
+    archived: sqlCondition('projects.archived = 1'),
   }),
 };
 
@@ -96,16 +96,16 @@ export const projects = defineResource('project', {
   orders: {
     descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     by: {
-      projectname: asc(text('fold(projects.project_name)')),
+      projectname: asc(textKey('fold(projects.project_name)')),
       // The response shows a due date of zeros for a project without one. Such projects are sorted accordingly, before
       // all others.
-      duedate: asc(text("coalesce(projects.due_date, '')")),
-      progress: desc(number('projects.progress')),
-      billablehours: desc(number(PROJECT_SECONDS)),
-      latest: desc(number('projects.date_created')),
+      duedate: asc(textKey("coalesce(projects.due_date, '')")),
+      progress: desc(numberKey('projects.progress')),
+      billablehours: desc(numberKey(PROJECT_SECONDS_SQL)),
+      latest: desc(numberKey('projects.date_created')),
     },
   },
-  shown: (view) =>
+  select: (view) =>
     view
       .selectFrom('projects')
       .leftJoin('clients', (join) =>
@@ -115,15 +115,15 @@ export const projects = defineResource('project', {
       )
       .selectAll('projects')
       .select('clients.client_name')
-      .select(sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds')),
+      .select(sql.raw<number>(PROJECT_SECONDS_SQL).as('tracked_seconds')),
   check: requireDateOrder,
-  removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
+  beforeRemove: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
 
 export const projectRoutes = resourceRoutes(projects, {
   list: 'Lists projects.',
   create: 'Creates a project.',
-  one: 'Returns a project.',
+  get: 'Returns a project.',
   change: 'Changes the given fields of a project.',
   remove:
     'Deletes a project with its tasks, their subtasks and time entries, and all comments on them; its events stay, with project "0".',

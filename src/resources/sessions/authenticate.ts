@@ -4,11 +4,11 @@ import type { AuthenticateSession } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';
-import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
+import { prepared, withRowLocksOrSkipped } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
-import { endOf } from './lifetime.ts';
+import { sessionExpiryOf } from './lifetime.ts';
 
 /** Authenticates callers by session token, and tracks the last use of each session in batches. */
 export type SessionAuthenticator = {
@@ -33,7 +33,7 @@ const findSession = prepared((queries, { hash }: { hash: string }) =>
     .where('users.date_deleted', 'is', null),
 );
 
-const findLive = prepared((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
+const findLiveSession = prepared((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
   queries
     .selectFrom('sessions')
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -43,12 +43,12 @@ const findLive = prepared((queries, { sessionId, role }: { sessionId: number; ro
     .where('users.role', '=', role),
 );
 
-type SignedIn = CachedCaller & { readonly expiresAt: number };
+type CachedSession = CachedCaller & { readonly expiresAt: number };
 
 const permissionSets = new Map<Role, ReadonlySet<Permission>>();
 
 /** Returns the permissions of a session, which are those of the user's role. */
-function permissionsIn(role: Role): ReadonlySet<Permission> {
+function rolePermissions(role: Role): ReadonlySet<Permission> {
   const set = permissionSets.get(role) ?? new Set(permissionsOf(role));
   permissionSets.set(role, set);
   return set;
@@ -57,7 +57,7 @@ function permissionsIn(role: Role): ReadonlySet<Permission> {
 /** Creates the authenticator for sessions. It finds no caller for an unknown token, or if the session has ended. */
 export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = ports;
-  const cache = new CallerCache<SignedIn>(store);
+  const cache = new CallerCache<CachedSession>(store);
   const lastUsed = new LastUsedTracker({
     store,
     clock,
@@ -70,13 +70,13 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       return queries
         .updateTable('sessions')
         .set({ last_used: at })
-        .where('session_id', 'in', lockedOrSkipped(queries, older))
+        .where('session_id', 'in', withRowLocksOrSkipped(queries, older))
         .execute();
     },
-    failed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
+    onWriteFailed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
   });
 
-  const hasEnded = (expires_at: number, last_used: number) => endOf({ expires_at, last_used }) <= clock.now();
+  const hasEnded = (expires_at: number, last_used: number) => sessionExpiryOf({ expires_at, last_used }) <= clock.now();
 
   function authenticate(token: string): CallerLookup {
     const hash = hashToken(token);
@@ -84,13 +84,13 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
     return found instanceof Promise ? found.then(accept) : accept(found);
   }
 
-  function accept(entry: SignedIn | undefined): Caller | undefined {
+  function accept(entry: CachedSession | undefined): Caller | undefined {
     if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsed)) return undefined;
-    lastUsed.note(entry, entry.caller.sessionId);
+    lastUsed.recordUse(entry, entry.caller.sessionId);
     return entry.caller;
   }
 
-  async function lookUp(hash: string): Promise<SignedIn | undefined> {
+  async function lookUp(hash: string): Promise<CachedSession | undefined> {
     const [row] = await findSession(store.read, { hash });
     if (row === undefined) return undefined;
     const role = row.role as Role;
@@ -100,16 +100,16 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       role,
       keyId: 0,
       sessionId: row.session_id,
-      permissions: permissionsIn(role),
+      permissions: rolePermissions(role),
       expiresAt: null,
     };
     return { caller, lastUsed: row.last_used, expiresAt: row.expires_at };
   }
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
-    const entry = tx.mayHaveStaleAccess ? undefined : cache.of(caller);
+    const entry = tx.mayHaveStaleAccess ? undefined : cache.entryOf(caller);
     if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsed);
-    const [row] = await findLive(tx.queries, { sessionId: caller.sessionId, role: caller.role });
+    const [row] = await findLiveSession(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }
 
@@ -140,16 +140,17 @@ const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Linux', /\bLinux\b|\bX11\b/],
 ];
 
-const MAX_LENGTH = 120;
+const MAX_BROWSER_NAME_LENGTH = 120;
 
 /**
  * Converts a `User-Agent` to a readable name, such as `Firefox 145 on Windows`. An unknown `User-Agent` is only
  * truncated.
  */
-export function browserOf(userAgent: string): string {
+export function browserNameOf(userAgent: string): string {
   const browser = browsers.find(([, pattern, also = '']) => pattern.test(userAgent) && userAgent.includes(also));
   const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0];
-  if (browser === undefined) return [...userAgent.replaceAll('\0', '')].slice(0, MAX_LENGTH).join('').trim();
+  if (browser === undefined)
+    return [...userAgent.replaceAll('\0', '')].slice(0, MAX_BROWSER_NAME_LENGTH).join('').trim();
   const [name, pattern] = browser;
   const [, version] = pattern.exec(userAgent) ?? [];
   return `${name} ${version}${system === undefined ? '' : ` on ${system}`}`;

@@ -5,8 +5,8 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { browserOf } from './authenticate.ts';
-import { dropSessions, MAX_SESSIONS } from './sessions.ts';
+import { browserNameOf } from './authenticate.ts';
+import { deleteExpiredSessions, MAX_SESSIONS_PER_USER } from './sessions.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -26,8 +26,8 @@ test('a User-Agent is shown as a readable browser name', () => {
     'curl/8.5.0': 'curl/8.5.0',
     '': '',
   };
-  for (const [says, words] of Object.entries(cases)) assert.equal(browserOf(says), words);
-  assert.equal(browserOf('x'.repeat(500)).length, 120);
+  for (const [says, words] of Object.entries(cases)) assert.equal(browserNameOf(says), words);
+  assert.equal(browserNameOf('x'.repeat(500)).length, 120);
 });
 
 for (const store of stores) {
@@ -35,10 +35,10 @@ for (const store of stores) {
 
   store.test('a user is signed in in fifty browsers at the most: the one that came first is signed out', async (t) => {
     const several = await store.testService(t);
-    const owner = await several.account('acme.test');
+    const owner = await several.createAccount('acme.test');
     const [first, second] = [await several.signIn(owner), await several.signIn(owner)];
-    const other = await several.signIn(await several.user(owner, 'member'));
-    for (let count = 2; count < MAX_SESSIONS; count += 1) await several.signIn(owner);
+    const other = await several.signIn(await several.createUser(owner, 'member'));
+    for (let count = 2; count < MAX_SESSIONS_PER_USER; count += 1) await several.signIn(owner);
     assert.equal((await first.console.user.get()).user_id, owner.userId);
     const newest = await several.signIn(owner);
     await eventually(
@@ -46,12 +46,12 @@ for (const store of stores) {
       (answer) => answer === 'signed_out',
     );
     for (const one of [second, other, newest]) assert.equal((await one.console.user.get()).user_id, one.userId);
-    assert.equal((await newest.console.sessions.list()).paging.total_records, MAX_SESSIONS);
+    assert.equal((await newest.console.sessions.list()).paging.total_records, MAX_SESSIONS_PER_USER);
   });
 
   store.test('sessions are listed: your own, and for admins those of another user', async () => {
-    const owner = await carillon.account('listed.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const owner = await carillon.createAccount('listed.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     const [one, other, theirs] = [
       await carillon.signIn(member),
       await carillon.signIn(member),
@@ -76,8 +76,8 @@ for (const store of stores) {
   });
 
   store.test('a session is ended by whose it is, and by admins who are not below; at once, and only once', async () => {
-    const owner = await carillon.account('ended.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const owner = await carillon.createAccount('ended.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     const top = await carillon.signIn(owner);
     const above = await carillon.signIn(admin);
     const [one, other] = [await carillon.signIn(member), await carillon.signIn(member)];
@@ -115,7 +115,7 @@ for (const store of stores) {
     const begun = Date.parse('2027-01-01T00:00:00Z');
     let now = begun;
     const carillon = await store.testService(t, { ports: { clock: { ...systemClock, now: () => now } } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const [used, unused] = [await carillon.signIn(owner), await carillon.signIn(owner)];
     const statusAt = async (who: typeof used, at: number) => {
       now = begun + at;
@@ -138,14 +138,14 @@ for (const store of stores) {
     assert.equal(more.length, 0, 'what has ended is not listed');
     assert.equal(only?.expires, '2027-01-31 00:00:00', 'thirty days after it began, however much it is used');
     assert.deepEqual([await statusAt(used, 30 * DAY_MS - 1), await statusAt(used, 30 * DAY_MS)], [200, 401]);
-    await dropSessions(carillon.store, now, () => false);
+    await deleteExpiredSessions(carillon.store, now, () => false);
     assert.deepEqual(await carillon.store.read.selectFrom('sessions').select('session_id').execute(), []);
   });
 
   store.test('when a session was last used is written down at most once a minute', async (t) => {
     const clock = testClock();
     const carillon = await store.testService(t, { ports: { clock } });
-    const session = await carillon.signIn(await carillon.account('acme.test'));
+    const session = await carillon.signIn(await carillon.createAccount('acme.test'));
     const written = async () =>
       (await carillon.store.read.selectFrom('sessions').select('last_used').executeTakeFirstOrThrow()).last_used;
     const begun = clock.now();

@@ -1,9 +1,9 @@
 import { type SqlBool, sql } from 'kysely';
-import { note } from '../../audit/actions.ts';
+import { writeAuditEntries } from '../../audit/actions.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
-  key,
   label,
+  ownId,
   readOnlyFlag,
   readOnlyId,
   readOnlyText,
@@ -11,8 +11,8 @@ import {
   shortText,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
-import { type Given, idParameter } from '../../http/routes/query-parameters.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { list, type Route, remove } from '../../http/routes/route.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
@@ -20,16 +20,16 @@ import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
-import { pageOf } from '../core/pagination.ts';
-import { ascending, number } from '../core/sorting.ts';
-import { triedPassphrase } from '../passphrases/passphrases.ts';
-import { resolveHookOwner } from '../users/lookup.ts';
-import { browserOf } from './authenticate.ts';
-import { endOf, IDLE_TTL_MS, SESSION_TTL_MS } from './lifetime.ts';
+import { loadPage } from '../core/pagination.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { enteredPassphraseField } from '../passphrases/passphrases.ts';
+import { resolveListedUser } from '../users/lookup.ts';
+import { browserNameOf } from './authenticate.ts';
+import { SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './lifetime.ts';
 
 /** Response fields of a session. */
 const sessionFields = {
-  id: key('Identifier of the session.'),
+  id: ownId('Identifier of the session.'),
   user_id: readOnlyId('Who is signed in.'),
   date_created: readOnlyTimestamp('When the user signed in, UTC.'),
   last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
@@ -47,41 +47,41 @@ const sessionParameters = {
 export const signInFields = {
   domain: shortText('The domain of the account. Optional if the service has exactly one.'),
   email: label('The e-mail address of the user.'),
-  passphrase: triedPassphrase('The passphrase of the user.'),
+  passphrase: enteredPassphraseField('The passphrase of the user.'),
 };
 
 export const signedInFields = { user_id: readOnlyId('Who is signed in.') };
 
-function live(view: AccountView) {
+function liveSessions(view: AccountView) {
   return view
     .selectFrom('sessions')
     .where('sessions.expires_at', '>', view.now)
-    .where('sessions.last_used', '>', view.now - IDLE_TTL_MS);
+    .where('sessions.last_used', '>', view.now - SESSION_IDLE_TTL_MS);
 }
 
-const byId = ascending('id', number('sessions.session_id'));
+const byId = ascendingOrder('id', numberKey('sessions.session_id'));
 
 /** Lists the sessions of the caller. Admins can list the sessions of another user. */
 async function listSessions(
   view: AccountView,
   caller: Caller,
-  given: Given<typeof sessionParameters>,
-  paging: Paging,
+  given: ParsedParameters<typeof sessionParameters>,
+  paging: PageRequest,
 ): Promise<Page<OutputOf<typeof sessionFields>>> {
-  const owner = sql<SqlBool>`sessions.user_id = ${resolveHookOwner(caller, given.user_id)}`;
-  const rows = live(view).selectAll('sessions');
-  const page = await pageOf(live(view), rows, byId, [owner], paging);
+  const owner = sql<SqlBool>`sessions.user_id = ${resolveListedUser(caller, given.user_id)}`;
+  const rows = liveSessions(view).selectAll('sessions');
+  const page = await loadPage(liveSessions(view), rows, byId, [owner], paging);
   return mapRows(page, (row) => ({
     ...row,
     id: row.session_id,
-    expires: endOf(row),
+    expires: sessionExpiryOf(row),
     current: row.session_id === caller.sessionId,
   }));
 }
 
 /** Ends a session of the caller. Admins can also end sessions of users whose role is not above their own. */
 export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
-  const row = await live(write)
+  const row = await liveSessions(write)
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
     .select(['sessions.user_id', 'users.role'])
     .where('sessions.session_id', '=', sessionId)
@@ -113,42 +113,46 @@ export async function openSession(
     date_created: write.now,
     last_used: write.now,
     expires_at: write.now + SESSION_TTL_MS,
-    agent: browserOf(agent),
+    agent: browserNameOf(agent),
     source: write.by.source,
   });
-  await endOldest(write, userId);
-  note(write, { action: 'login.opened', subject: `session ${row.session_id}`, detail: { user_id: String(userId) } });
+  await endOldestSessions(write, userId);
+  writeAuditEntries(write, {
+    action: 'login.opened',
+    subject: `session ${row.session_id}`,
+    detail: { user_id: String(userId) },
+  });
   return { userId, token, lifeMs: SESSION_TTL_MS };
 }
 
 /** Maximum number of sessions per user. Further sign-ins end the oldest sessions. */
-export const MAX_SESSIONS = 50;
+export const MAX_SESSIONS_PER_USER = 50;
 
 /** Ends the oldest sessions of a user above the limit, so that repeated sign-ins do not fill the table. */
-async function endOldest(write: AccountWrite, userId: number): Promise<void> {
+async function endOldestSessions(write: AccountWrite, userId: number): Promise<void> {
   const older = await write
     .selectFrom('sessions')
     .select('sessions.session_id')
     .where('sessions.user_id', '=', userId)
     .orderBy('sessions.session_id', 'desc')
-    .limit(MAX_SESSIONS)
-    .offset(MAX_SESSIONS)
+    .limit(MAX_SESSIONS_PER_USER)
+    .offset(MAX_SESSIONS_PER_USER)
     .execute();
   for (const { session_id } of older) await endSessions(write, { userId, only: session_id }, 'too many sessions');
 }
 
-const WRITE_BATCH_SIZE = 500;
+const DELETE_BATCH_SIZE = 500;
 
 /** Deletes expired sessions in batches. Returns how many were deleted. */
-export async function dropSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
+export async function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
   let total = 0;
   while (!isStopped()) {
     const deleted = await store.write(async ({ queries }) => {
       const expired = queries
         .selectFrom('sessions')
         .select('session_id')
-        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - IDLE_TTL_MS)]))
-        .limit(WRITE_BATCH_SIZE);
+        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
+        .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('sessions')
         .where('session_id', 'in', expired)
@@ -156,7 +160,7 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
       return Number(numDeletedRows);
     });
     total += deleted;
-    if (deleted < WRITE_BATCH_SIZE) return total;
+    if (deleted < DELETE_BATCH_SIZE) return total;
   }
   return total;
 }

@@ -1,19 +1,19 @@
-import { type Created, serializeRecord } from '../../http/fields/field.ts';
-import { creation } from '../../http/fields/validate-body.ts';
+import { type CreationInput, serializeRecord } from '../../http/fields/field.ts';
+import { creationBodySpec } from '../../http/fields/validate-body.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
-import { networkOf } from '../../http/server/client-network.ts';
+import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { invalidInput, Problem } from '../../problems.ts';
-import { hashToken, type Passphrases, type Random } from '../../secrets.ts';
+import { hashToken, type PassphraseHasher, type Random } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
-import { storedPassphrase } from '../passphrases/passphrases.ts';
+import { findPassphraseHash } from '../passphrases/passphrases.ts';
 import { findUserByEmail, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
 
 export type SignInPorts = {
   readonly random: Random;
-  readonly passphrases: Passphrases;
+  readonly passphrases: PassphraseHasher;
   readonly throttle: LoginThrottle;
   /**
    * Called for each rejected sign-in, with the account and the user that it named. The id of an unknown account or user
@@ -23,8 +23,8 @@ export type SignInPorts = {
 };
 
 /** Creates the public routes for sign-in and sign-out. */
-export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
-  const input = creation(signInFields);
+export function sessionPublicRoutes(ports: SignInPorts): readonly PublicRoute[] {
+  const input = creationBodySpec(signInFields);
   return [
     {
       method: 'POST',
@@ -49,7 +49,7 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
 /** Signs in. Every failure has the same response after the same work, so that accounts and users cannot be probed. */
 async function signIn(
   request: PublicRequest,
-  input: Created<typeof signInFields>,
+  input: CreationInput<typeof signInFields>,
   { random, passphrases, throttle, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
   const hasSeveral = await hasSeveralAccounts(request.read);
@@ -61,7 +61,7 @@ async function signIn(
   // exists.
   const who = JSON.stringify([hasSeveral ? input.domain : '', user?.email ?? input.email]).toLowerCase();
   const stored = user?.passphrase_hash ?? undefined;
-  const network = networkOf(request.source);
+  const network = clientNetworkOf(request.source);
   const opened = (await throttle
     .begin(who, request.source)
     .check(() => passphrases.matches(input.passphrase, stored, network)))
@@ -72,15 +72,15 @@ async function signIn(
     throw new Problem('sign_in_refused');
   }
   await signOut(request, 'signed in anew');
-  return signedIn(opened);
+  return toSignInResult(opened);
 
   async function open(): Promise<NewSession | undefined> {
     // Rehash if the stored hash uses a lower cost than the current setting.
     const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
-    return request.within({ accountId, userId, holding: 'shared' }, async (write) => {
+    return request.runInAccount({ accountId, userId, lockMode: 'shared' }, async (write) => {
       // The passphrase was changed meanwhile, or the user was deleted: reject the sign-in.
-      if ((await storedPassphrase(write, userId)) !== stored) return undefined;
+      if ((await findPassphraseHash(write, userId)) !== stored) return undefined;
       if (newHash !== '') await replaceHash(write, userId, newHash);
       return openSession(write, { userId, agent: request.agent }, random);
     });
@@ -112,7 +112,7 @@ async function findAccount(
 }
 
 /** Creates the response to a successful sign-in, with the session for the cookie. */
-export function signedIn({ userId, token, lifeMs }: NewSession): PublicResult {
+export function toSignInResult({ userId, token, lifeMs }: NewSession): PublicResult {
   return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
 }
 
@@ -126,7 +126,7 @@ export async function signOut(request: PublicRequest, because: 'signed out' | 's
     .executeTakeFirst();
   if (session === undefined) return;
   const { account_id: accountId, user_id: userId, session_id: only } = session;
-  await request.within({ accountId, userId, holding: 'shared' }, (write) =>
+  await request.runInAccount({ accountId, userId, lockMode: 'shared' }, (write) =>
     endSessions(write, { userId, only }, because),
   );
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const HOUR_MS = 3_600_000;
 
-  async function stage(t: TestContext) {
+  async function setUp(t: TestContext) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
-    const owner = await carillon.account('acme.test');
-    const hoursOf = async (who: Person) => (await carillon.signIn(who)).console.hours;
-    const subscribe = async (who: Person, port: number) =>
+    const owner = await carillon.createAccount('acme.test');
+    const hoursOf = async (who: ApiUser) => (await carillon.signIn(who)).console.hours;
+    const subscribe = async (who: ApiUser, port: number) =>
       (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${port}`, event: 'new_client' })).id;
     /** Inserts attempts made a number of hours ago. */
     const attempted = (hook: string, hoursAgo: number, ...tries: readonly [outcome: string, milliseconds: number][]) =>
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
   }
 
   test('each hook has its last 24 hours, with what was delivered, what failed and how long it took', async (t) => {
-    const { owner, hoursOf, subscribe, attempted } = await stage(t);
+    const { owner, hoursOf, subscribe, attempted } = await setUp(t);
     const [one, two] = [await subscribe(owner, 1), await subscribe(owner, 2)];
     await attempted(one, 0, ['200', 10], ['200', 20], ['500', 60], ['no_resolver', 9_000]);
     await attempted(one, 23, ['timeout', 15_000]);
@@ -69,8 +69,8 @@ for (const { test, testService } of stores) {
   });
 
   test('hours are of the caller’s hooks, or for admins of another user’s', async (t) => {
-    const { carillon, owner, hoursOf, subscribe } = await stage(t);
-    const member = await carillon.user(owner, 'member');
+    const { carillon, owner, hoursOf, subscribe } = await setUp(t);
+    const member = await carillon.createUser(owner, 'member');
     const theirs = await subscribe(member, 1);
     const mine = await subscribe(owner, 2);
     const [ofOwner, ofMember] = [await hoursOf(owner), await hoursOf(member)];

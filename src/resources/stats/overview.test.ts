@@ -4,24 +4,24 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
-import type { Person } from '../../../test/kit/service/service.ts';
+import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const MINUTE_MS = 60_000;
 
-  async function stage(t: TestContext) {
+  async function setUp(t: TestContext) {
     const clock = testClock();
     const waits = { retryWaits: '10m,2h' };
     const carillon = await testService(t, { ports: { clock }, options: waits });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
-    const overviewOf = async (who: Person) => {
+    const overviewOf = async (who: ApiUser) => {
       const { console } = await carillon.signIn(who);
       return () => console.overview();
     };
-    const subscribe = async (who: Person, path: string) =>
+    const subscribe = async (who: ApiUser, path: string) =>
       (await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' })).id;
     const settled = (count: number) =>
       eventually(
@@ -32,7 +32,7 @@ for (const { test, testService } of stores) {
   }
 
   test('an account without activity has an overview of zeros and sixty empty minutes', async (t) => {
-    const { owner, overviewOf } = await stage(t);
+    const { owner, overviewOf } = await setUp(t);
     const { minutes, ...rest } = await (await overviewOf(owner))();
     assert.deepEqual(rest, {
       pending: '0',
@@ -52,18 +52,18 @@ for (const { test, testService } of stores) {
   });
 
   test('deliveries, failures and ended hooks are counted: of the account for admins, of own hooks for others', async (t) => {
-    const { clock, carillon, owner, target, overviewOf, subscribe, settled } = await stage(t);
-    const member = await carillon.user(owner, 'member');
+    const { clock, carillon, owner, target, overviewOf, subscribe, settled } = await setUp(t);
+    const member = await carillon.createUser(owner, 'member');
     const [all, own] = [await overviewOf(owner), await overviewOf(member)];
     await subscribe(owner, '/live');
     await subscribe(member, '/failing');
     const { id: gone } = await owner.carillon.hooks.create({ target_url: target.at('/gone'), event: 'new_task' });
     await owner.carillon.hooks.delete(gone);
     const answer = (
-      response: Parameters<Exclude<Parameters<typeof target.answers>[0], number | { status: number }>>[0],
+      response: Parameters<Exclude<Parameters<typeof target.setReplies>[0], number | { status: number }>>[0],
       path: string,
     ) => response.writeHead(path === '/failing' ? 500 : 200).end();
-    target.answers((response, { path }) => void answer(response, path));
+    target.setReplies((response, { path }) => void answer(response, path));
     await owner.carillon.clients.create({ client_name: 'A' });
     await settled(1);
     await clock.advance(MINUTE_MS);
@@ -99,14 +99,14 @@ for (const { test, testService } of stores) {
       [pending, hooks_failing, hooks_live, hooks_ended_today, delivered_last_hour, failed_last_hour],
       ['2', '1', '1', '0', '0', '1'],
     );
-    const stranger = await (await overviewOf(await carillon.account('other.test')))();
+    const stranger = await (await overviewOf(await carillon.createAccount('other.test')))();
     assert.deepEqual([stranger.pending, stranger.hooks_live, stranger.failed_last_hour], ['0', '0', '0']);
   });
 
   test('attempts count for an hour and ended hooks for the day; deliveries of ended hooks are not pending', async (t) => {
-    const { clock, owner, target, overviewOf, subscribe, settled } = await stage(t);
+    const { clock, owner, target, overviewOf, subscribe, settled } = await setUp(t);
     const overview = await overviewOf(owner);
-    target.answers(401);
+    target.setReplies(401);
     await subscribe(owner, '/refusing');
     await owner.carillon.clients.create({ client_name: 'A' });
     await settled(1);
@@ -121,8 +121,8 @@ for (const { test, testService } of stores) {
   });
 
   test('pending deliveries of thousands of live hooks are added up; a member sees only those of own hooks', async (t) => {
-    const { carillon, owner, overviewOf } = await stage(t);
-    const member = await carillon.user(owner, 'member');
+    const { carillon, owner, overviewOf } = await setUp(t);
+    const member = await carillon.createUser(owner, 'member');
     const { account_id } = await carillon.store.read
       .selectFrom('users')
       .select('account_id')
@@ -146,7 +146,7 @@ for (const { test, testService } of stores) {
   });
 
   test('p50 and p95 are quantiles of the attempts’ durations, without local errors', async (t) => {
-    const { clock, carillon, owner, overviewOf, subscribe } = await stage(t);
+    const { clock, carillon, owner, overviewOf, subscribe } = await setUp(t);
     const hook_id = Number(await subscribe(owner, '/a'));
     await carillon.store.write(async ({ queries }) => {
       const { account_id } = await queries.selectFrom('hooks').select('account_id').executeTakeFirstOrThrow();

@@ -1,11 +1,11 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { OutputOf } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { nextSlice } from '../../http/routes/page-slices.ts';
+import { waitForNextSlice } from '../../http/routes/page-slices.ts';
 import { get, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/deliveries.ts';
+import { countAll, isDeliveredSql, latestBuckets, selectAttempts } from '../deliveries/deliveries.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),
@@ -47,7 +47,7 @@ const MINUTES = 60;
 const MINUTES_PER_QUERY = 5;
 
 /** Attempts are counted backwards in time. After this number of attempts, the earlier minutes are left out. */
-const MAX_ATTEMPTS = 200_000;
+const MAX_COUNTED_ATTEMPTS = 200_000;
 
 /** Maximum number of hook queues whose pending deliveries are counted. */
 const MAX_QUEUES = 10_000;
@@ -60,12 +60,12 @@ export async function getOverview(view: AccountView, caller: Caller): Promise<Ov
   return {
     ...(await countPending(view, userId)),
     ...(await countHooks(view, userId)),
-    ...(await lastHour(view, userId)),
+    ...(await countLastHour(view, userId)),
   };
 }
 
 /** Selects the hooks of a user, or of all users if `userId` is undefined. */
-function hooksOf(view: AccountView, userId: number | undefined) {
+function selectHooks(view: AccountView, userId: number | undefined) {
   const hooks = view.selectFrom('hooks');
   return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
 }
@@ -76,14 +76,14 @@ async function countPending(view: AccountView, userId: number | undefined) {
   let oldest: number | null = null;
   let lastHookId = 0;
   for (let scanned = 0; scanned < MAX_QUEUES; scanned += QUEUES_PER_QUERY) {
-    const queues = await queuesAfter(view, userId, lastHookId);
+    const queues = await loadQueuesAfter(view, userId, lastHookId);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
       pending += queue.pending ?? 0;
       if (queue.oldest !== null) oldest = Math.min(queue.oldest, oldest ?? queue.oldest);
     }
     if (queues.length < QUEUES_PER_QUERY) break;
     lastHookId = queues.at(-1)?.hook_id ?? lastHookId;
-    await nextSlice();
+    await waitForNextSlice();
   }
   return { pending, oldest_pending_at: oldest };
 }
@@ -93,7 +93,7 @@ async function countPending(view: AccountView, userId: number | undefined) {
  * queue to queue along an index, however many deliveries each queue has. The cross join fixes the join order of SQLite,
  * which would otherwise scan every hook.
  */
-function queuesAfter(view: AccountView, userId: number | undefined, lastHookId: number) {
+function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHookId: number) {
   const { accountId } = view;
   const queuesWithPending = sql<{ hook_id: number }>`(
     with recursive found (hook_id) as (
@@ -129,8 +129,8 @@ function queuesAfter(view: AccountView, userId: number | undefined, lastHookId: 
 
 async function countHooks(view: AccountView, userId: number | undefined) {
   const numberOf = async (...conditions: Expression<SqlBool>[]) => {
-    const query = conditions.reduce((hooks, one) => hooks.where(one), hooksOf(view, userId));
-    return (await query.select(count.as('hooks')).executeTakeFirstOrThrow()).hooks;
+    const query = conditions.reduce((hooks, one) => hooks.where(one), selectHooks(view, userId));
+    return (await query.select(countAll.as('hooks')).executeTakeFirstOrThrow()).hooks;
   };
   const today = Math.floor(view.now / DAY_MS) * DAY_MS;
   return {
@@ -140,15 +140,15 @@ async function countHooks(view: AccountView, userId: number | undefined) {
   };
 }
 
-async function lastHour(view: AccountView, userId: number | undefined) {
-  const [newest] = lastBuckets(view.now, MINUTE_MS, 1);
+async function countLastHour(view: AccountView, userId: number | undefined) {
+  const [newest] = latestBuckets(view.now, MINUTE_MS, 1);
   const end = newest?.until ?? view.now;
   const byMinute = new Map<number, { delivered: number; failed: number }>();
   const byMs = new Map<number, number>();
   let total = 0;
   let since = end;
-  while (since > end - MINUTES * MINUTE_MS && total < MAX_ATTEMPTS) {
-    await nextSlice();
+  while (since > end - MINUTES * MINUTE_MS && total < MAX_COUNTED_ATTEMPTS) {
+    await waitForNextSlice();
     const from = since - MINUTES_PER_QUERY * MINUTE_MS;
     for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
       const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
@@ -159,7 +159,7 @@ async function lastHour(view: AccountView, userId: number | undefined) {
     }
     since = from;
   }
-  const minutes = lastBuckets(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
+  const minutes = latestBuckets(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
     .toReversed()
     .map(
       ({ from }): MinuteRow => ({ minute: from, ...(byMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }) }),
@@ -177,10 +177,10 @@ async function lastHour(view: AccountView, userId: number | undefined) {
 
 function attemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
   const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
-  const own = sql<SqlBool>`attempts.hook_id in (${hooksOf(view, userId).select('hooks.hook_id')})`;
-  return attemptsIn(view, bucket, userId === undefined ? undefined : own)
-    .select([minute.as('minute'), isDelivered.as('delivered'), 'attempts.milliseconds', count.as('attempts')])
-    .groupBy([minute, isDelivered, 'attempts.milliseconds'])
+  const own = sql<SqlBool>`attempts.hook_id in (${selectHooks(view, userId).select('hooks.hook_id')})`;
+  return selectAttempts(view, bucket, userId === undefined ? undefined : own)
+    .select([minute.as('minute'), isDeliveredSql.as('delivered'), 'attempts.milliseconds', countAll.as('attempts')])
+    .groupBy([minute, isDeliveredSql, 'attempts.milliseconds'])
     .execute();
 }
 

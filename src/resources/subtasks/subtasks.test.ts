@@ -6,9 +6,9 @@ import { systemClock } from '../../clock.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
+  const member = await carillon.createUser(owner, 'member');
   const { tasks, subtasks } = owner.carillon;
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   const task = await tasks.create(project.project_id, { task_name: 'Cast' });
@@ -76,11 +76,11 @@ for (const { test, testService } of stores) {
     let wanted: Record<string, unknown> = { ...(await subtasks.create(task.task_id, { subtask_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.subtask_id);
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
       assert.equal(result.status, 200, name);
       wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
-      assert.deepEqual(noted, [{ kind: 'changed_subtask', record_id: id, user_id: owner.userId }]);
+      assert.deepEqual(recorded, [{ kind: 'changed_subtask', record_id: id, user_id: owner.userId }]);
     }
   });
 
@@ -106,10 +106,10 @@ for (const { test, testService } of stores) {
   test('C33 a subtask is completed, is not recorded as completed a second time, and reopens', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Once' });
     const noted = async (body: unknown, who = owner) => {
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(subtask_id, body, who));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(subtask_id, body, who));
       assert.equal(result.status, 200);
       const { completed, date_completed } = result.json.data;
-      return { completed, at: date_completed, noted };
+      return { completed, at: date_completed, noted: recorded };
     };
     // The occurrence names the user who completes the subtask (C14).
     const first = await noted({ completed: 1 }, member);
@@ -125,30 +125,30 @@ for (const { test, testService } of stores) {
   });
 
   test('C33 a subtask that is created complete records no completion', async () => {
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       subtasks.create(task.task_id, { subtask_name: 'Born done', completed: true }),
     );
     assert.equal(result.completed, '1');
     assert.notEqual(result.date_completed, NEVER);
-    assert.deepEqual(noted, [{ kind: 'new_subtask', record_id: result.subtask_id, user_id: owner.userId }]);
+    assert.deepEqual(recorded, [{ kind: 'new_subtask', record_id: result.subtask_id, user_id: owner.userId }]);
   });
 
   test('C34 creating a subtask of an unknown task is 404 and writes nothing', async () => {
     const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const id of ['999999', '0', theirs.task_id, 'abc', '01']) {
         const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${id}`, { subtask_name: 'Orphan' });
         assert.deepEqual([status, json.code], [404, 'not_found'], id);
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
   });
 
   test('C34 deleting a subtask keeps its task; a second time is 404', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Gone', users: [member.userId] });
-    const { noted } = await recordOccurrences(carillon, owner, () => subtasks.delete(subtask_id));
-    assert.deepEqual(noted, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);
+    const { recorded } = await recordOccurrences(carillon, owner, () => subtasks.delete(subtask_id));
+    assert.deepEqual(recorded, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/subtasks/${subtask_id}`)).status, 404);
     assert.equal((await tasks.get(task.task_id)).task_id, task.task_id);
   });
@@ -158,8 +158,8 @@ for (const { test, testService } of stores) {
   let now = Date.parse('2027-03-01T00:00:00Z');
   const clock = { ...systemClock, now: () => now };
   const carillon = await testService({ after }, { ports: { clock } });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   const cast = await owner.carillon.tasks.create(project.project_id, { task_name: 'Cast' });
   const hang = await owner.carillon.tasks.create(project.project_id, { task_name: 'Hang' });
@@ -214,7 +214,7 @@ for (const { test, testService } of stores) {
   }
 
   test('C32 a deleted user is assigned to nothing, in responses and in filters', async () => {
-    const gone = await carillon.user(owner, 'member');
+    const gone = await carillon.createUser(owner, 'member');
     const assigned = { subtask_name: 'h', users: [gone.userId, owner.userId] };
     const { subtask_id } = await owner.carillon.subtasks.create(hang.task_id, assigned);
     assert.equal((await owner.carillon.subtasks.list({ user_id: gone.userId })).paging.total_records, 1);

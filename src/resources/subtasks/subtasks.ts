@@ -1,45 +1,45 @@
 import {
-  active,
-  assigned,
+  activeState,
   assignedTeams,
+  assignedUsers,
   calendarTimeOrNone,
   decimal,
   flag,
   integer,
-  key,
   longText,
-  name,
-  order,
+  ownId,
   readOnlyId,
   readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
+  requiredName,
   resourceId,
   shortText,
+  sortPosition,
   writeOnlyFlag,
 } from '../../http/fields/field-types.ts';
-import { isCompleted, withCompletion } from '../core/completion.ts';
+import { isNewlyCompleted, withCompletion } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   assignedFilter,
   assignedTeamFilter,
-  condition,
   dateFrom,
   dateTo,
   idFilter,
+  sqlCondition,
   timestampFrom,
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { periodOf, recurring, repeatSubtask } from '../core/recurrence.ts';
+import { periodAfterChange, recurring, repeatSubtask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { requireDateOrder, stamps } from '../core/timestamps.ts';
-import { trackedSeconds } from '../core/tracked-seconds.ts';
+import { commonFields, requireDateOrder } from '../core/timestamps.ts';
+import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a subtask (C32). */
 export const subtaskFields = {
-  subtask_id: key('Identifier of the subtask.'),
-  subtask_name: name('Name of the subtask.'),
+  subtask_id: ownId('Identifier of the subtask.'),
+  subtask_name: requiredName('Name of the subtask.'),
   description: longText('Description.'),
   color: shortText('Colour.', 32),
   notes: longText('Notes.'),
@@ -52,21 +52,21 @@ export const subtaskFields = {
   task_id: readOnlyId('The task it belongs to.'),
   task_name: readOnlyText('The name of that task.'),
   estimated_hours: decimal('Estimated hours.'),
-  subtask_order: order('Its position among the subtasks of the task.'),
-  active: active(),
+  subtask_order: sortPosition('Its position among the subtasks of the task.'),
+  active: activeState(),
   important: flag('Whether it is important.'),
   completed: flag('Whether it is completed. 1 completes the subtask, 0 reopens it.'),
   progress: integer('Progress in percent.', 100),
   notifications: flag('Stored for existing clients; it has no effect.'),
   recurring: recurring('Its recurrence: completing it creates the next one.'),
   tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
-  ...stamps,
-  users: assigned('The assigned users.'),
+  ...commonFields,
+  users: assignedUsers('The assigned users.'),
   teams: assignedTeams('The assigned teams.'),
 };
 
 /** SQL condition: the subtask is archived. Subtasks have no archive of their own; they are archived with their task. */
-const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
+const ARCHIVED_SQL = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
   and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
 /** Input fields of a change. The subtask can also move to another task, and `resume` reopens it (C33). */
@@ -85,12 +85,12 @@ export const subtaskFilters = {
   completed_from: timestampFrom('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
   completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
   status: wordFilter('open leaves out completed and archived; archived are those of archived tasks.', {
-    open: condition(`subtasks.completed = 0 and not ${ARCHIVED}`),
-    completed: condition('subtasks.completed = 1'),
-    active: condition('subtasks.active = 1'),
-    onhold: condition('subtasks.active = 2'),
-    inactive: condition('subtasks.active = 0'),
-    archived: condition(ARCHIVED),
+    open: sqlCondition(`subtasks.completed = 0 and not ${ARCHIVED_SQL}`),
+    completed: sqlCondition('subtasks.completed = 1'),
+    active: sqlCondition('subtasks.active = 1'),
+    onhold: sqlCondition('subtasks.active = 2'),
+    inactive: sqlCondition('subtasks.active = 0'),
+    archived: sqlCondition(ARCHIVED_SQL),
   }),
 };
 
@@ -98,21 +98,26 @@ export const subtasks = defineResource('subtask', {
   fields: subtaskFields,
   changes: subtaskChangeFields,
   filters: subtaskFilters,
-  shown: (view) =>
+  select: (view) =>
     view
       .selectFrom('subtasks')
       .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('subtasks')
-      .select(['tasks.task_name', 'tasks.project_id', 'projects.project_name', trackedSeconds('subtasks.subtask_id')]),
+      .select([
+        'tasks.task_name',
+        'tasks.project_id',
+        'projects.project_name',
+        selectTrackedSeconds('subtasks.subtask_id'),
+      ]),
   check: requireDateOrder,
-  stored: withCompletion,
-  changed: {
+  toColumns: withCompletion,
+  onChange: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
     async occurrences(write, { userId }, before, stored) {
       const { subtask_id: id } = before;
-      const completes = isCompleted(before, stored);
-      const period = completes ? periodOf(before, stored) : undefined;
+      const completes = isNewlyCompleted(before, stored);
+      const period = completes ? periodAfterChange(before, stored) : undefined;
       return [
         { kind: completes ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
         ...(period === undefined ? [] : await repeatSubtask(write, period, id)),
@@ -124,7 +129,7 @@ export const subtasks = defineResource('subtask', {
 export const subtaskRoutes = resourceRoutes(subtasks, {
   list: 'Lists subtasks.',
   create: 'Creates a subtask of a task.',
-  one: 'Returns a subtask.',
+  get: 'Returns a subtask.',
   change: 'Changes the given fields of a subtask, completes or reopens it.',
   remove: 'Deletes a subtask with its comments; its time entries stay with the task.',
 });

@@ -6,9 +6,9 @@ import { systemClock } from '../../clock.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const stranger = await carillon.createAccount('other.test');
+  const member = await carillon.createUser(owner, 'member');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { tasks, subtasks } = owner.carillon;
 
@@ -80,11 +80,11 @@ for (const { test, testService } of stores) {
     let wanted: Record<string, unknown> = { ...(await tasks.create(project.project_id, { task_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.task_id);
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
       assert.equal(result.status, 200, name);
       wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
-      assert.deepEqual(noted, [{ kind: 'changed_task', record_id: id, user_id: owner.userId }]);
+      assert.deepEqual(recorded, [{ kind: 'changed_task', record_id: id, user_id: owner.userId }]);
     }
   });
 
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
     const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
 
     // The occurrence names the user who completes the task, not its creator (C14).
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       put(task.task_id, { completed: 1 }, member),
     );
     assert.equal(result.json.data.completed, '1');
@@ -133,7 +133,7 @@ for (const { test, testService } of stores) {
     assert.notEqual(result.json.data.date_completed, NEVER);
     assert.equal(result.json.data.user_id, owner.userId);
     const user_id = member.userId;
-    assert.deepEqual(noted, [
+    assert.deepEqual(recorded, [
       { kind: 'completed_subtask', record_id: first.subtask_id, user_id },
       { kind: 'completed_subtask', record_id: second.subtask_id, user_id },
       { kind: 'completed_task', record_id: task.task_id, user_id },
@@ -151,11 +151,11 @@ for (const { test, testService } of stores) {
     const first = await put(task.task_id, { completed: 1 });
     const late = await subtasks.create(task.task_id, { subtask_name: 'Late' });
     for (const completed of [1, '1', true]) {
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(task.task_id, { completed }));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(task.task_id, { completed }));
       assert.deepEqual([result.status, result.json.data.completed], [200, '1']);
       assert.equal(result.json.data.date_completed, first.json.data.date_completed);
       assert.deepEqual(
-        noted.map((one) => one.kind),
+        recorded.map((one) => one.kind),
         ['changed_task'],
       );
     }
@@ -166,13 +166,13 @@ for (const { test, testService } of stores) {
     for (const body of [{ resume: 1 }, { resume: '1' }, { resume: true }, { completed: 0 }, { completed: false }]) {
       const task = await tasks.create(project.project_id, { task_name: 'Again' });
       const completing = () => recordOccurrences(carillon, owner, () => put(task.task_id, { completed: 1 }));
-      assert.equal((await completing()).noted[0]?.kind, 'completed_task');
-      const { result, noted } = await recordOccurrences(carillon, owner, () => put(task.task_id, body));
+      assert.equal((await completing()).recorded[0]?.kind, 'completed_task');
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => put(task.task_id, body));
       const { completed, date_completed } = result.json.data;
       assert.deepEqual([result.status, completed, date_completed], [200, '0', NEVER], JSON.stringify(body));
       assert.equal(result.json.data.resume, undefined);
-      assert.deepEqual(noted, [{ kind: 'changed_task', record_id: task.task_id, user_id: owner.userId }]);
-      assert.equal((await completing()).noted[0]?.kind, 'completed_task');
+      assert.deepEqual(recorded, [{ kind: 'changed_task', record_id: task.task_id, user_id: owner.userId }]);
+      assert.equal((await completing()).recorded[0]?.kind, 'completed_task');
     }
   });
 
@@ -185,13 +185,13 @@ for (const { test, testService } of stores) {
   });
 
   test('C33 a task that is created complete records no completion', async () => {
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Born done', completed: 1 }),
     );
     assert.equal(result.json.data.completed, '1');
     assert.notEqual(result.json.data.date_completed, NEVER);
-    assert.deepEqual(noted, [{ kind: 'new_task', record_id: result.json.data.task_id, user_id: owner.userId }]);
-    const { noted: again } = await recordOccurrences(carillon, owner, () =>
+    assert.deepEqual(recorded, [{ kind: 'new_task', record_id: result.json.data.task_id, user_id: owner.userId }]);
+    const { recorded: again } = await recordOccurrences(carillon, owner, () =>
       put(result.json.data.task_id, { completed: 1 }),
     );
     assert.deepEqual(
@@ -204,13 +204,13 @@ for (const { test, testService } of stores) {
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
     await owner.carillon.projects.delete(gone.project_id);
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const id of ['999999', '0', theirs.project_id, gone.project_id, 'abc', '-1']) {
         const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${id}`, { task_name: 'Orphan' });
         assert.deepEqual([status, json.code], [404, 'not_found'], id);
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
   });
 
   test('C34 deleting a task deletes its subtasks and records each deletion', async () => {
@@ -218,9 +218,9 @@ for (const { test, testService } of stores) {
     const task = await tasks.create(project.project_id, { task_name: 'Gone', users });
     const first = await subtasks.create(task.task_id, { subtask_name: 'First', users });
     const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
-    const { noted } = await recordOccurrences(carillon, owner, () => tasks.delete(task.task_id));
+    const { recorded } = await recordOccurrences(carillon, owner, () => tasks.delete(task.task_id));
     const user_id = owner.userId;
-    assert.deepEqual(noted, [
+    assert.deepEqual(recorded, [
       { kind: 'deleted_subtask', record_id: first.subtask_id, user_id },
       { kind: 'deleted_subtask', record_id: second.subtask_id, user_id },
       { kind: 'deleted_task', record_id: task.task_id, user_id },
@@ -238,7 +238,7 @@ for (const { test, testService } of stores) {
   let now = Date.parse('2027-03-01T00:00:00Z');
   const clock = { ...systemClock, now: () => now };
   const carillon = await testService({ after }, { ports: { clock } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const bells = await owner.carillon.projects.create({ project_name: 'Bells' });
   const other = await owner.carillon.projects.create({ project_name: 'Other' });
 

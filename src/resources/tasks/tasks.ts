@@ -1,51 +1,51 @@
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import {
-  active,
-  assigned,
+  activeState,
   assignedTeams,
+  assignedUsers,
   calendarTimeOrNone,
   decimal,
   fixedPrice,
   flag,
   integer,
-  key,
   longText,
-  name,
-  order,
+  ownId,
   readOnlyId,
   readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
+  requiredName,
   resourceId,
   shortText,
+  sortPosition,
   tags,
   writeOnlyFlag,
 } from '../../http/fields/field-types.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { isCompleted, withCompletion } from '../core/completion.ts';
+import { isNewlyCompleted, withCompletion } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  condition,
   dateFrom,
   dateTo,
   idFilter,
-  tagIn,
+  sqlCondition,
+  tagFilter,
   timestampFrom,
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { periodOf, recurring, repeatTask } from '../core/recurrence.ts';
+import { periodAfterChange, recurring, repeatTask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { idBatches } from '../core/resource-tables.ts';
-import { asc, desc, number, text } from '../core/sorting.ts';
-import { requireDateOrder, stamps } from '../core/timestamps.ts';
-import { trackedSeconds } from '../core/tracked-seconds.ts';
+import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { commonFields, requireDateOrder } from '../core/timestamps.ts';
+import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a task (C31). */
 export const taskFields = {
-  task_id: key('Identifier of the task.'),
-  task_name: name('Name of the task.'),
+  task_id: ownId('Identifier of the task.'),
+  task_name: requiredName('Name of the task.'),
   description: longText('Description.'),
   color: shortText('Colour.', 32),
   tags: tags('Tags, separated by commas.'),
@@ -61,8 +61,8 @@ export const taskFields = {
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('Whether it has a fixed price.'),
   price: decimal('Price.'),
-  task_order: order('Its position among the tasks of the project.'),
-  active: active(),
+  task_order: sortPosition('Its position among the tasks of the project.'),
+  active: activeState(),
   important: flag('Whether it is important.'),
   completed: flag('Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task.'),
   progress: integer('Progress in percent.', 100),
@@ -70,8 +70,8 @@ export const taskFields = {
   recurring: recurring('Its recurrence: completing it creates the next one.'),
   archived: flag('Whether it is archived.'),
   tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
-  ...stamps,
-  users: assigned('The assigned users.'),
+  ...commonFields,
+  users: assignedUsers('The assigned users.'),
   teams: assignedTeams('The assigned teams.'),
 };
 
@@ -90,14 +90,14 @@ export const taskFilters = {
   created_to: timestampTo('Created on this day (UTC) or earlier.', 'tasks.date_created'),
   completed_from: timestampFrom('Completed on this day (UTC) or later.', 'tasks.date_completed'),
   completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
-  tag: tagIn('With this tag.', 'tasks.tags'),
+  tag: tagFilter('With this tag.', 'tasks.tags'),
   status: wordFilter('open leaves out completed and archived.', {
-    open: condition('tasks.completed = 0 and tasks.archived = 0'),
-    completed: condition('tasks.completed = 1'),
-    active: condition('tasks.active = 1'),
-    onhold: condition('tasks.active = 2'),
-    inactive: condition('tasks.active = 0'),
-    archived: condition('tasks.archived = 1'),
+    open: sqlCondition('tasks.completed = 0 and tasks.archived = 0'),
+    completed: sqlCondition('tasks.completed = 1'),
+    active: sqlCondition('tasks.active = 1'),
+    onhold: sqlCondition('tasks.active = 2'),
+    inactive: sqlCondition('tasks.active = 0'),
+    archived: sqlCondition('tasks.archived = 1'),
   }),
 };
 
@@ -109,26 +109,26 @@ export const tasks = defineResource('task', {
     descriptions:
       'taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id.',
     by: {
-      taskname: asc(text('fold(tasks.task_name)')),
-      duedate: asc(text("coalesce(tasks.due_date, '9999-99')")),
-      progress: desc(number('tasks.progress')),
-      latest: desc(number('tasks.date_created')),
+      taskname: asc(textKey('fold(tasks.task_name)')),
+      duedate: asc(textKey("coalesce(tasks.due_date, '9999-99')")),
+      progress: desc(numberKey('tasks.progress')),
+      latest: desc(numberKey('tasks.date_created')),
     },
   },
-  shown: (view) =>
+  select: (view) =>
     view
       .selectFrom('tasks')
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('tasks')
-      .select(['projects.project_name', trackedSeconds('tasks.task_id')]),
+      .select(['projects.project_name', selectTrackedSeconds('tasks.task_id')]),
   check: requireDateOrder,
-  stored: withCompletion,
-  changed: {
+  toColumns: withCompletion,
+  onChange: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
     async occurrences(write, caller, before, stored) {
       const { task_id: id } = before;
-      const completes = isCompleted(before, stored);
-      const period = completes ? periodOf(before, stored) : undefined;
+      const completes = isNewlyCompleted(before, stored);
+      const period = completes ? periodAfterChange(before, stored) : undefined;
       return [
         ...(completes ? await completeSubtasks(write, caller, id) : []),
         { kind: completes ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
@@ -158,7 +158,7 @@ async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId:
 export const taskRoutes = resourceRoutes(tasks, {
   list: 'Lists tasks.',
   create: 'Creates a task in a project.',
-  one: 'Returns a task.',
+  get: 'Returns a task.',
   change: 'Changes the given fields of a task, completes or reopens it.',
   remove: 'Deletes a task with its subtasks, time entries and comments.',
 });

@@ -5,9 +5,9 @@ import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
+  const stranger = await carillon.createAccount('other.test');
   const { projects, tasks, subtasks, teams } = owner.carillon;
 
   test('C37 a team has these fields; users are given by id, or as they were returned', async () => {
@@ -45,8 +45,8 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await subtasks.update(subtask.subtask_id, { notes: 'As it is' })).teams, changed.teams);
     assert.deepEqual((await tasks.list({ project_id: project.project_id })).data[0]?.teams, both);
     assert.deepEqual((await tasks.update(task.task_id, { teams: [] })).teams, []);
-    const { noted } = await recordOccurrences(carillon, owner, () => teams.delete(other.team_id));
-    assert.deepEqual(noted, [{ kind: 'deleted_team', record_id: other.team_id, user_id: owner.userId }]);
+    const { recorded } = await recordOccurrences(carillon, owner, () => teams.delete(other.team_id));
+    assert.deepEqual(recorded, [{ kind: 'deleted_team', record_id: other.team_id, user_id: owner.userId }]);
     assert.deepEqual((await projects.get(project.project_id)).teams, both.slice(0, 1));
     await projects.delete(project.project_id);
     const left = await carillon.store.read.selectFrom('team_assignments').selectAll().execute();

@@ -1,25 +1,25 @@
-import { assigned, key, name, shortText } from '../../http/fields/field-types.ts';
+import { assignedUsers, ownId, requiredName, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a team, a group of users who are assigned together (C37). */
 export const teamFields = {
-  team_id: key('Identifier of the team.'),
-  team_name: name('Name of the team.'),
+  team_id: ownId('Identifier of the team.'),
+  team_name: requiredName('Name of the team.'),
   color: shortText('Colour.', 32),
-  users: assigned('The members.'),
+  users: assignedUsers('The members.'),
 };
 
 export const teams = defineResource('team', {
   fields: teamFields,
   filters: {},
-  removing: (write, teamId) => write.deleteFrom('team_assignments').where('team_id', '=', teamId).execute(),
+  beforeRemove: (write, teamId) => write.deleteFrom('team_assignments').where('team_id', '=', teamId).execute(),
 });
 
 export const teamRoutes = resourceRoutes(teams, {
   list: 'Lists teams.',
   create: 'Creates a team; for admins.',
-  one: 'Returns a team.',
+  get: 'Returns a team.',
   change: 'Changes the given fields of a team; for admins.',
   remove: 'Deletes a team and its assignments; for admins.',
 });

@@ -5,9 +5,9 @@ import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
+  const stranger = await carillon.createAccount('other.test');
   const { clients, projects, tasks, subtasks, timeEntries } = owner.carillon;
   const { client_id } = await clients.create({ client_name: 'Client' });
   const { project_id } = await projects.create({ project_name: 'Project', client_id });
@@ -66,7 +66,7 @@ for (const { test, testService } of stores) {
     assert.equal((await timeEntries.update(begun.entry_id, { date: '' })).date, '2027-05-01', 'as it was begun');
     const days = ['Pacific/Kiritimati', 'Pacific/Pago_Pago'].map(async (time_zone, index) => {
       const domain = `zone-${index}.test`;
-      const far = (await carillon.account(domain)).carillon;
+      const far = (await carillon.createAccount(domain)).carillon;
       await carillon.store.write(({ queries }) =>
         queries.updateTable('accounts').set({ time_zone }).where('domain', '=', domain).execute(),
       );
@@ -173,7 +173,7 @@ for (const { test, testService } of stores) {
     const { entry_id } = await timeEntries.create(task_id, { seconds: 1, subtask_id: one.subtask_id });
     const moving = await timeEntries.create(task_id, { seconds: 1, subtask_id: two.subtask_id });
     const kindsOf = async (act: () => Promise<unknown>) =>
-      (await recordOccurrences(carillon, owner, act)).noted.map(({ kind, record_id }) => [kind, record_id]);
+      (await recordOccurrences(carillon, owner, act)).recorded.map(({ kind, record_id }) => [kind, record_id]);
     assert.deepEqual(await kindsOf(() => subtasks.delete(one.subtask_id)), [
       ['changed_time_entry', entry_id],
       ['deleted_subtask', one.subtask_id],
@@ -192,7 +192,7 @@ for (const { test, testService } of stores) {
 
   test('C14 C38 only admins enter time for another user, and a deleted user keeps a name', async () => {
     const { task_id } = await newTask();
-    const gone = await carillon.user(owner, 'member');
+    const gone = await carillon.createUser(owner, 'member');
     const mine = { seconds: 1, user_id: gone.userId };
     await assert.rejects(member.carillon.timeEntries.create(task_id, mine), { code: 'not_permitted' });
     const made = await timeEntries.create(task_id, mine);

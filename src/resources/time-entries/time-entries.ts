@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import {
   calendarDayOrNone,
   calendarTimeOrNone,
-  key,
   longText,
   numberFlag,
+  ownId,
   readOnlyCount,
   readOnlyId,
   readOnlyText,
@@ -13,25 +13,25 @@ import {
   seconds,
 } from '../../http/fields/field-types.ts';
 import type { Route } from '../../http/routes/route.ts';
-import { localAt } from '../../ical/zone.ts';
+import { localTimeAt } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  condition,
   dateFrom,
   dateTo,
   idFilter,
   relatedIdFilter,
+  sqlCondition,
   timestampFrom,
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
-import { dateOrderCheck } from '../core/timestamps.ts';
+import { aliasRoutes, resourceRoutes } from '../core/resource-routes.ts';
+import { createDateOrderCheck } from '../core/timestamps.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {
-  entry_id: key('Identifier of the time entry.'),
+  entry_id: ownId('Identifier of the time entry.'),
   date: calendarDayOrNone(
     "The day of the work. Default: the day of date_started, or today in the account's time zone.",
   ),
@@ -56,7 +56,7 @@ export const timeEntryFields = {
 export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
 
 /** SQL condition: the entry is a running timer, which is started, not stopped, and has 0 seconds. */
-const RUNNING =
+const RUNNING_TIMER_SQL =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
 export const timeEntryFilters = {
@@ -71,12 +71,12 @@ export const timeEntryFilters = {
   task_id: idFilter('Only entries of this task.', 'time_entries.task_id'),
   subtask_id: idFilter('Only entries of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
   hide_billed: wordFilter('1 leaves out billed entries.', {
-    0: condition('1 = 1'),
-    1: condition('time_entries.billed = 0'),
+    0: sqlCondition('1 = 1'),
+    1: sqlCondition('time_entries.billed = 0'),
   }),
   running: wordFilter('1: running timers; 0: all others.', {
-    0: condition(`not (${RUNNING})`),
-    1: condition(RUNNING),
+    0: sqlCondition(`not (${RUNNING_TIMER_SQL})`),
+    1: sqlCondition(RUNNING_TIMER_SQL),
   }),
   created_from: timestampFrom('Entered on this day (UTC) or later.', 'time_entries.date_created'),
   created_to: timestampTo('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
@@ -88,7 +88,7 @@ export const timeEntries = defineResource('time_entry', {
   fields: timeEntryFields,
   changes: timeEntryChangeFields,
   filters: timeEntryFilters,
-  shown: (view) =>
+  select: (view) =>
     view
       .selectFrom('time_entries')
       .innerJoin('tasks', 'tasks.task_id', 'time_entries.task_id')
@@ -102,25 +102,25 @@ export const timeEntries = defineResource('time_entry', {
         sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
-  check: dateOrderCheck('date_started', 'date_stopped'),
-  async stored(given, before, view) {
+  check: createDateOrderCheck('date_started', 'date_stopped'),
+  async toColumns(given, before, view) {
     const { date_started } = { ...before, ...given };
-    return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;
+    return given.date === null ? { ...given, date: await workDayOf(view, date_started) } : given;
   },
 });
 
 /** Returns the day on which the work started. If it has no start, returns today in the time zone of the account. */
-async function dayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
+async function workDayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
   const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
-  return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
+  return `${(dateStarted ?? localTimeAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
 }
 
 const routes = resourceRoutes(timeEntries, {
   list: 'Lists time entries.',
   create: 'Creates a time entry for a task.',
-  one: 'Returns a time entry.',
+  get: 'Returns a time entry.',
   change: 'Changes the given fields of a time entry.',
   remove: 'Deletes a time entry.',
 });
 
-export const timeEntryRoutes: readonly Route[] = [...routes, ...aliasRoute(routes, 'PUT', '/time_entry')];
+export const timeEntryRoutes: readonly Route[] = [...routes, ...aliasRoutes(routes, 'PUT', '/time_entry')];

@@ -3,7 +3,7 @@ import { notFound, Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Returns the first and last name of a user, or only the one that is set. */
-export function userName(user: { first_name: string; last_name: string }): string {
+export function fullNameOf(user: { first_name: string; last_name: string }): string {
   return `${user.first_name} ${user.last_name}`.trim();
 }
 
@@ -40,7 +40,7 @@ export async function requireUsers(view: AccountView, userIds: readonly number[]
 }
 
 /** Returns the id of the user whose records a list contains: the caller, or, for admins, the requested user. */
-export function resolveHookOwner(caller: Caller, requested: number | undefined): number {
+export function resolveListedUser(caller: Caller, requested: number | undefined): number {
   if (requested === undefined || requested === caller.userId) return caller.userId;
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });

@@ -8,7 +8,7 @@ for (const { test, testService } of stores) {
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
   test('C35 a user has these fields, and no others', async () => {
-    const owner = await carillon.account('fields.test');
+    const owner = await carillon.createAccount('fields.test');
     const body = {
       email: 'ann@fields.test',
       first_name: ' Ann ',
@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
       role: 'admin',
       user_name: 'ignored',
     };
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'POST', '/v2/users', body),
     );
     assert.equal(result.status, 201);
@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     const names = { first_name: 'Ann', last_name: 'Lee', user_name: 'Ann Lee' };
     assert.deepEqual(rest, { email: 'ann@fields.test', ...names, role: 'admin' });
     assert.match(date_created, TIME);
-    assert.deepEqual(noted, [{ kind: 'new_user', record_id: user_id, user_id: owner.userId }]);
+    assert.deepEqual(recorded, [{ kind: 'new_user', record_id: user_id, user_id: owner.userId }]);
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/users/${user_id}`)).json, result.json);
     const { json } = await carillon.call(owner, 'GET', '/v2/users');
     assert.deepEqual(
@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C35 by default a user has no names and is a member; user_name joins both names', async () => {
-    const owner = await carillon.account('names.test');
+    const owner = await carillon.createAccount('names.test');
     const plain = await owner.carillon.users.create({ email: 'plain@names.test' });
     assert.deepEqual([plain.first_name, plain.last_name, plain.user_name, plain.role], ['', '', '', 'member']);
     const changed = await owner.carillon.users.update(plain.user_id, { last_name: 'Lee' });
@@ -42,8 +42,8 @@ for (const { test, testService } of stores) {
   });
 
   test('C35 /v2/user is the caller, with any permissions', async () => {
-    const owner = await carillon.account('caller.test');
-    const member = await carillon.user(owner, 'member', []);
+    const owner = await carillon.createAccount('caller.test');
+    const member = await carillon.createUser(owner, 'member', []);
     const { status, json } = await carillon.call(member, 'GET', '/v2/user');
     assert.equal(status, 200);
     assert.deepEqual(
@@ -54,8 +54,8 @@ for (const { test, testService } of stores) {
   });
 
   test('C35 an e-mail address is unique in an account, compared without case', async () => {
-    const owner = await carillon.account('email.test');
-    const other = await carillon.account('elsewhere.test');
+    const owner = await carillon.createAccount('email.test');
+    const other = await carillon.createAccount('elsewhere.test');
     for (const [email, again] of [
       ['ann@email.test', 'ANN@email.test'],
       ['Ärger@email.test', 'ärger@email.test'],
@@ -78,24 +78,24 @@ for (const { test, testService } of stores) {
   });
 
   test('C2 C35 only admins add, change and delete users', async () => {
-    const owner = await carillon.account('admins.test');
+    const owner = await carillon.createAccount('admins.test');
     const [admin, member, victim] = [
-      await carillon.user(owner, 'admin'),
-      await carillon.user(owner, 'member'),
-      await carillon.user(owner, 'member'),
+      await carillon.createUser(owner, 'admin'),
+      await carillon.createUser(owner, 'member'),
+      await carillon.createUser(owner, 'member'),
     ];
     const calls = [
       ['POST', '/v2/users', { email: 'new@admins.test' }, 201],
       ['PUT', `/v2/users/${victim.userId}`, { first_name: 'Changed' }, 200],
       ['DELETE', `/v2/users/${victim.userId}`, undefined, 200],
     ] as const;
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const [method, path, body] of calls) {
         const { status, json } = await carillon.call(member, method, path, body);
         assert.deepEqual([status, json.code], [401, 'not_permitted'], method);
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
     assert.equal((await carillon.call(member, 'GET', '/v2/users')).status, 200);
     for (const [method, path, body, wanted] of calls) {
       assert.equal((await carillon.call(admin, method, path, body)).status, wanted, method);
@@ -103,8 +103,8 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 a caller cannot give, remove or change a role above their own', async () => {
-    const owner = await carillon.account('roles.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const owner = await carillon.createAccount('roles.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     const refused = [
       ['POST', '/v2/users', { email: 'new@roles.test', role: 'owner' }],
       ['PUT', `/v2/users/${member.userId}`, { role: 'owner' }],
@@ -113,42 +113,42 @@ for (const { test, testService } of stores) {
       ['PUT', `/v2/users/${owner.userId}`, { email: 'mine@roles.test' }],
       ['DELETE', `/v2/users/${owner.userId}`, undefined],
     ] as const;
-    const { noted } = await recordOccurrences(carillon, owner, async () => {
+    const { recorded } = await recordOccurrences(carillon, owner, async () => {
       for (const [method, path, body] of refused) {
         const { status, json } = await carillon.call(admin, method, path, body);
         assert.deepEqual([status, json.code], [401, 'not_permitted'], `${method} ${path} ${JSON.stringify(body)}`);
       }
     });
-    assert.deepEqual(noted, []);
+    assert.deepEqual(recorded, []);
     assert.equal((await carillon.call(admin, 'PUT', `/v2/users/${member.userId}`, { role: 'admin' })).status, 200);
     assert.equal((await carillon.call(owner, 'PUT', `/v2/users/${member.userId}`, { role: 'owner' })).status, 200);
   });
 
   test('X7 the last owner cannot be demoted or deleted', async () => {
-    const owner = await carillon.account('last.test');
+    const owner = await carillon.createAccount('last.test');
     const path = `/v2/users/${owner.userId}`;
     const demote = () => carillon.call(owner, 'PUT', path, { role: 'admin' });
     for (const { status, json } of [await demote(), await carillon.call(owner, 'DELETE', path)]) {
       assert.deepEqual([status, json.code], [409, 'last_owner']);
     }
     assert.equal((await carillon.call(owner, 'PUT', path, { role: 'owner', first_name: 'Still' })).status, 200);
-    const second = await carillon.user(owner, 'owner');
+    const second = await carillon.createUser(owner, 'owner');
     assert.equal((await demote()).status, 200, 'there is another');
     const left = await carillon.call(second, 'DELETE', `/v2/users/${second.userId}`);
     assert.deepEqual([left.status, left.json.code], [409, 'last_owner']);
   });
 
   test('C23 C35 deleting a user revokes the keys; the records stay', async () => {
-    const owner = await carillon.account('deleted.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('deleted.test');
+    const member = await carillon.createUser(owner, 'member');
     const event = await member.carillon.events.create({
       event_name: 'E',
       start_date: '20270101',
       due_date: '20270101',
     });
     const project = await owner.carillon.projects.create({ project_name: 'P', users: [member.userId, owner.userId] });
-    const { noted } = await recordOccurrences(carillon, owner, () => owner.carillon.users.delete(member.userId));
-    assert.deepEqual(noted, [{ kind: 'deleted_user', record_id: member.userId, user_id: owner.userId }]);
+    const { recorded } = await recordOccurrences(carillon, owner, () => owner.carillon.users.delete(member.userId));
+    assert.deepEqual(recorded, [{ kind: 'deleted_user', record_id: member.userId, user_id: owner.userId }]);
 
     assert.equal((await carillon.call(member, 'GET', '/v2/user')).status, 401);
     assert.deepEqual(await owner.carillon.events.get(event.event_id), event, 'still the creator');

@@ -1,23 +1,23 @@
 import { type SqlBool, sql } from 'kysely';
-import { type Entry, note } from '../../audit/actions.ts';
+import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/outbox/end-hooks.ts';
-import { record } from '../../delivery/outbox/record-occurrences.ts';
-import type { Changed, Created, OutputOf } from '../../http/fields/field.ts';
-import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
+import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
+import type { ChangeInput, CreationInput, OutputOf } from '../../http/fields/field.ts';
+import { email, ownId, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeAllAccess, revokeInvitationsOf } from '../auth/revoke-access.ts';
-import { pageOf } from '../core/pagination.ts';
-import { ascending, number } from '../core/sorting.ts';
-import { userName } from './lookup.ts';
+import { loadPage } from '../core/pagination.ts';
+import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { fullNameOf } from './lookup.ts';
 
 /** Fields of a user (C35). */
 export const userFields = {
-  user_id: key('Identifier of the user.'),
+  user_id: ownId('Identifier of the user.'),
   email: email('E-mail address; unique in the account.', 'required'),
   first_name: shortText('First name.', 100),
   last_name: shortText('Last name.', 100),
@@ -28,25 +28,25 @@ export const userFields = {
 
 type UserRow = OutputOf<typeof userFields>;
 
-function live(view: AccountView) {
+function existingUsers(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
 }
 
 function toRow<R extends { first_name: string; last_name: string; role: string }>(
   row: R,
 ): R & { user_name: string; role: Role } {
-  return { ...row, user_name: userName(row), role: row.role as Role };
+  return { ...row, user_name: fullNameOf(row), role: row.role as Role };
 }
 
-const byId = ascending('id', number('users.user_id'));
+const byId = ascendingOrder('id', numberKey('users.user_id'));
 
-export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
-  const page = await pageOf(live(view), live(view).selectAll('users'), byId, [], paging);
+export async function listUsers(view: AccountView, paging: PageRequest): Promise<Page<UserRow>> {
+  const page = await loadPage(existingUsers(view), existingUsers(view).selectAll('users'), byId, [], paging);
   return mapRows(page, toRow);
 }
 
 export async function getUser(view: AccountView, userId: number): Promise<UserRow> {
-  const row = await live(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
+  const row = await existingUsers(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
   if (row === undefined) throw notFound();
   return toRow(row);
 }
@@ -55,20 +55,23 @@ export async function getUser(view: AccountView, userId: number): Promise<UserRo
 export async function createUser(
   write: AccountWrite,
   caller: Caller,
-  input: Created<typeof userFields>,
+  input: CreationInput<typeof userFields>,
 ): Promise<UserRow> {
   requireNotAbove(caller, input.role);
   await requireUnusedEmail(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
-  record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
+  recordOccurrences(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
   return getUser(write, user_id);
 }
 
 /** Adds a user without a permission check; used by the command line and by `createUser`. */
-export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
+export async function insertUser(
+  write: AccountWrite,
+  input: CreationInput<typeof userFields>,
+): Promise<{ user_id: number }> {
   const row = { ...input, date_created: write.now, date_modified: null, date_deleted: null };
   const { user_id } = await write.insertRow('users', row);
-  note(write, {
+  writeAuditEntries(write, {
     action: 'user.created',
     subject: `user ${user_id}`,
     detail: { email: input.email, role: input.role },
@@ -80,7 +83,7 @@ export async function changeUser(
   write: AccountWrite,
   caller: Caller,
   userId: number,
-  input: Changed<typeof userFields>,
+  input: ChangeInput<typeof userFields>,
 ): Promise<UserRow> {
   const before = await getUser(write, userId);
   requireNotAbove(caller, before.role);
@@ -89,21 +92,21 @@ export async function changeUser(
     if (before.role === 'owner' && input.role !== 'owner') await requireAnotherOwner(write);
   }
   if (input.email !== undefined) await requireUnusedEmail(write, input.email, userId);
-  write.accessChanges();
+  write.markAccessChange();
   await write
     .updateTable('users')
     .set({ ...input, date_modified: write.now })
     .where('user_id', '=', userId)
     .execute();
   if (input.role !== undefined && input.role !== before.role) {
-    note(write, {
+    writeAuditEntries(write, {
       action: 'user.role_changed',
       subject: `user ${userId}`,
       detail: { from: before.role, to: input.role },
     });
     await revokeInvitationsOf(write, userId);
   }
-  record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
+  recordOccurrences(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
 }
 
@@ -115,7 +118,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   const user = await getUser(write, userId);
   requireNotAbove(caller, user.role);
   if (user.role === 'owner') await requireAnotherOwner(write);
-  write.accessChanges();
+  write.markAccessChange();
   await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
   const revoked = await write
     .updateTable('api_keys')
@@ -124,10 +127,10 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     .where('revoked_at', 'is', null)
     .returning('key_id')
     .execute();
-  note(
+  writeAuditEntries(
     write,
     { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
-    ...revoked.map(({ key_id }): Entry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
+    ...revoked.map(({ key_id }): AuditEntry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
   );
   await revokeAllAccess(write, userId);
   const hooks = await write
@@ -136,7 +139,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     .where('hooks.user_id', '=', userId)
     .where('hooks.date_ended', 'is', null)
     .execute();
-  record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
+  recordOccurrences(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
   await endHooks(
     write,
     hooks.map((hook) => hook.hook_id),
@@ -150,7 +153,7 @@ function requireNotAbove(caller: Caller, role: Role): void {
 }
 
 async function requireAnotherOwner(view: AccountView): Promise<void> {
-  const owners = await live(view).select('users.user_id').where('users.role', '=', 'owner').execute();
+  const owners = await existingUsers(view).select('users.user_id').where('users.role', '=', 'owner').execute();
   if (owners.length < 2) throw new Problem('last_owner');
 }
 
@@ -164,7 +167,7 @@ export async function findByEmail(
   view: AccountView,
   email: string,
 ): Promise<{ user_id: number; role: Role } | undefined> {
-  const row = await live(view)
+  const row = await existingUsers(view)
     .select(['users.user_id', 'users.role'])
     .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
     .executeTakeFirst();

@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { versionOf } from '../migrate.ts';
 import { SqliteConnection } from '../sqlite/connection.ts';
-import { fsyncPath, makeFile, requireSingleName } from '../sqlite/file-lock.ts';
+import { createFile, fsyncPath, requireSingleName } from '../sqlite/file-lock.ts';
 import { type Queries, StoreError } from '../store.ts';
 
-export type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly found: T };
+export type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly checkResult: T };
 
 /**
  * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is
@@ -15,7 +15,7 @@ export type BackupResult<T> = { readonly bytes: number; readonly version: number
  * @param check additional checks of the copy before it gets its final name; throws to reject the copy
  * @throws StoreError with one line for the operator
  */
-export async function backUp<T>(
+export async function backUpDatabase<T>(
   path: string,
   to: string,
   check: (queries: Queries) => Promise<T>,
@@ -24,7 +24,7 @@ export async function backUp<T>(
   let reader: SqliteConnection | undefined;
   try {
     requireSingleName(path);
-    reader = new SqliteConnection(path, { readOnly: true, patient: true });
+    reader = new SqliteConnection(path, { readOnly: true, waitsWhenBusy: true });
     const { database } = reader;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
@@ -34,7 +34,7 @@ export async function backUp<T>(
     };
     const bytes = await copyDatabase({ database, to, verify });
     if (found === undefined) throw new Error('the copy was not looked at');
-    return { bytes, version, found: found.value };
+    return { bytes, version, checkResult: found.value };
   } catch (error) {
     if (error instanceof StoreError) throw error;
     throw new StoreError(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
@@ -45,7 +45,7 @@ export async function backUp<T>(
 
 /** Checks every page and index of a copy, then runs `check` on it. */
 export async function checkCopy<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
-  const copy = new SqliteConnection(file, { readOnly: true, patient: true });
+  const copy = new SqliteConnection(file, { readOnly: true, waitsWhenBusy: true });
   try {
     const wrong = integrityErrors(copy.database, 'integrity_check');
     if (wrong.length > 0) throw new StoreError(`${file} is damaged: ${wrong[0]}.`);
@@ -59,12 +59,12 @@ export async function checkCopy<T>(file: string, check: (queries: Queries) => Pr
  * Number of copies so far. It makes temporary file names unique, since two copies of the same database may run
  * concurrently.
  */
-let parts = 0;
+let copyCount = 0;
 
 /** Disk space that must remain free after a copy, for concurrent writes. */
 const SPARE_BYTES = 16 * 1_024 * 1_024;
 
-export type Copying = {
+export type CopyOptions = {
   readonly database: DatabaseSync;
   readonly to: string;
   /** Verifies the copy before it gets its final name. Throws to reject the copy. */
@@ -78,22 +78,22 @@ export type Copying = {
  * Only the owner can read the copy. It gets its final name after it is verified and synced to disk, and never replaces
  * a file. Returns its size in bytes.
  */
-export async function copyDatabase({ database, to, verify, freeBytes = freeBytesIn }: Copying): Promise<number> {
-  parts += 1;
-  const part = `${to}.part-${process.pid}-${parts}`;
+export async function copyDatabase({ database, to, verify, freeBytes = freeBytesIn }: CopyOptions): Promise<number> {
+  copyCount += 1;
+  const temporaryPath = `${to}.part-${process.pid}-${copyCount}`;
   requireAbsent(to);
-  makeFile(part);
+  createFile(temporaryPath);
   try {
-    requireSpace(to, bytesOf(database), freeBytes(dirname(to)));
-    database.prepare('vacuum into ?').run(part);
-    await verify(part);
-    fsyncPath(part, 'r+');
+    requireSpace(to, databaseBytes(database), freeBytes(dirname(to)));
+    database.prepare('vacuum into ?').run(temporaryPath);
+    await verify(temporaryPath);
+    fsyncPath(temporaryPath, 'r+');
     requireAbsent(to);
-    renameSync(part, to);
+    renameSync(temporaryPath, to);
     fsyncPath(dirname(to), 'r');
     return statSync(to).size;
   } finally {
-    rmSync(part, { force: true });
+    rmSync(temporaryPath, { force: true });
   }
 }
 
@@ -104,7 +104,7 @@ export function freeBytesIn(folder: string): number {
 }
 
 /** Returns the size of a database in bytes, an upper bound for the size of its copy. */
-export function bytesOf(database: DatabaseSync): number {
+export function databaseBytes(database: DatabaseSync): number {
   const [pages] = Object.values(database.prepare('pragma page_count').get() ?? {});
   const [size] = Object.values(database.prepare('pragma page_size').get() ?? {});
   return Number(pages) * Number(size);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -22,7 +22,7 @@ async function positionsOf(store: Store): Promise<number[][]> {
 
 for (const { test, database } of stores) {
   test('C5 an epoch raises all ids and positions to a million per second since 2025', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     await add(store, 'a.test');
     await add(store, 'b.test');
     const before = await store.sequences.all(store.read);
@@ -57,7 +57,7 @@ for (const { test, database } of stores) {
   });
 
   test('C5 epochs in quick succession, also of copies of another backup, do not overlap', async (t) => {
-    const [old, recent] = [await openAt(t, await database(t)), await openAt(t, await database(t))];
+    const [old, recent] = [await openStoreAt(t, await database(t)), await openStoreAt(t, await database(t))];
     for (const store of [old, recent]) await add(store, 'a.test');
     await add(recent, 'b.test');
     const [first, second] = [await begin(old, BEGUN), await begin(recent, BEGUN + 1)];
@@ -66,7 +66,7 @@ for (const { test, database } of stores) {
   });
 
   test('C5 a clock that is behind or centuries ahead is rejected in one line, and nothing changes', async (t) => {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     await add(store, 'a.test');
     const refused = (words: RegExp) => (error: unknown) =>
       error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');

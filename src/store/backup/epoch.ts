@@ -9,9 +9,9 @@ export type Epoch = {
 };
 
 /** The time from which epoch starts are computed, milliseconds since the Unix epoch. */
-const ORIGIN = Date.UTC(2025, 0, 1);
+const EPOCH_ORIGIN_MS = Date.UTC(2025, 0, 1);
 /** A new epoch starts at this many ids per millisecond since ORIGIN. No service can have issued as many. */
-const IDS_PER_MS = 1_000;
+const EPOCH_IDS_PER_MS = 1_000;
 
 /**
  * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database, or
@@ -22,7 +22,7 @@ const IDS_PER_MS = 1_000;
  * @throws StoreError if this clock is behind the clock by which ids were issued, or if ids would exceed 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
-  const start = IDS_PER_MS * Math.floor(now - ORIGIN);
+  const start = EPOCH_IDS_PER_MS * Math.floor(now - EPOCH_ORIGIN_MS);
   // Node ids are not raised: they are internal and end with their process, and PostgreSQL's advisory locks need them
   // below 2^31.
   const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');

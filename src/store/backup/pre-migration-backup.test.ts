@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt, openingOf } from '../../../test/kit/database/database.ts';
-import { load, type Release, releases } from '../../../test/kit/service/packages.ts';
+import { openOptionsOf, openStoreAt } from '../../../test/kit/database/database.ts';
+import { loadRelease, type Release, releases } from '../../../test/kit/service/packages.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { openStore } from '../open.ts';
 import { StoreError } from '../store.ts';
@@ -14,7 +14,7 @@ import { backUpBeforeMigration } from './pre-migration-backup.ts';
 
 const [oldest] = releases as readonly [Release];
 
-const beside = (path: string) =>
+const filesInFolderOf = (path: string) =>
   readdirSync(dirname(path))
     .filter((file) => file !== basename(path))
     .sort();
@@ -26,11 +26,11 @@ const versionIn = (path: string) => {
 };
 
 test('a migration backs up the database, readable by its owner only, and logs that; later starts make no backup', async (t) => {
-  const path = load(t, oldest);
+  const path = loadRelease(t, oldest);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  await (await openAt(t, `sqlite:${path}`, { log })).close();
-  const [kept = ''] = beside(path).filter((file) => file.includes('.before-'));
+  await (await openStoreAt(t, `sqlite:${path}`, { log })).close();
+  const [kept = ''] = filesInFolderOf(path).filter((file) => file.includes('.before-'));
   const file = `${dirname(path)}/${kept}`;
   const said = lines.filter(({ event }) => event === 'database.kept');
   assert.deepEqual(
@@ -40,25 +40,25 @@ test('a migration backs up the database, readable by its owner only, and logs th
   assert.equal(statSync(file).mode & 0o777, 0o600);
   assert.deepEqual([versionIn(file), versionIn(path) !== 1], [1, true]);
 
-  await (await openAt(t, `sqlite:${path}`, { log })).close();
+  await (await openStoreAt(t, `sqlite:${path}`, { log })).close();
   assert.equal(lines.filter(({ event }) => event === 'database.kept').length, 1);
   assert.deepEqual(
-    beside(path).filter((one) => one.includes('.before-')),
+    filesInFolderOf(path).filter((one) => one.includes('.before-')),
     [kept],
   );
 });
 
 test('a new database is not backed up', async (t) => {
   const path = `${temporaryFolder(t)}/carillon.db`;
-  await (await openAt(t, `sqlite:${path}`)).close();
+  await (await openStoreAt(t, `sqlite:${path}`)).close();
   assert.deepEqual(
-    beside(path).filter((file) => !file.startsWith('carillon.db.lock')),
+    filesInFolderOf(path).filter((file) => !file.startsWith('carillon.db.lock')),
     [],
   );
 });
 
 test('the last three backups are kept, and no other files are touched', async (t) => {
-  const path = load(t, oldest);
+  const path = loadRelease(t, oldest);
   const others = ['carillon.db.before-0002-notes', 'other.db.before-0002-20200101T000000', 'carillon.db.backup-1'];
   for (const name of others) writeFileSync(`${dirname(path)}/${name}`, '');
   const database = new DatabaseSync(path);
@@ -69,7 +69,7 @@ test('the last three backups are kept, and no other files are touched', async (t
   for (let round = 0; round < 5; round += 1) {
     await keep();
     made.push(
-      ...beside(path).filter(
+      ...filesInFolderOf(path).filter(
         (file) => /before-0002-2\d{7}T/.test(file) && !made.includes(file) && !others.includes(file),
       ),
     );
@@ -77,14 +77,14 @@ test('the last three backups are kept, and no other files are touched', async (t
   }
   assert.equal(made.length, 5);
   assert.deepEqual(
-    beside(path).filter((file) => made.includes(file)),
+    filesInFolderOf(path).filter((file) => made.includes(file)),
     made.slice(2),
   );
   for (const name of others) assert.ok(existsSync(`${dirname(path)}/${name}`), name);
 });
 
 test('without space for the backup nothing is migrated: one line, and the database is unchanged', async (t) => {
-  const path = load(t, oldest);
+  const path = loadRelease(t, oldest);
   const database = new DatabaseSync(path);
   t.after(() => database.close());
   const keeping = { path, newest: 2, clock: testClock(), log: pino({ level: 'silent' }), freeBytes: () => 1_000_000 };
@@ -98,18 +98,18 @@ test('without space for the backup nothing is migrated: one line, and the databa
   });
   assert.equal(versionIn(path), 1);
   assert.deepEqual(
-    beside(path).filter((file) => file.includes('.before-')),
+    filesInFolderOf(path).filter((file) => file.includes('.before-')),
     [],
   );
 });
 
 test('two processes that open an old file concurrently both find it migrated', async (t) => {
-  const path = load(t, oldest);
-  const opening = (as: 'service' | 'command') => openStore({ ...openingOf(`sqlite:${path}`), as });
+  const path = loadRelease(t, oldest);
+  const opening = (as: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), as });
   const opened = await Promise.all([opening('service'), opening('command'), opening('command')]);
   for (const store of opened) await store.probe();
   for (const store of opened) await store.close();
-  const kept = beside(path).filter((file) => file.includes('.before-'));
+  const kept = filesInFolderOf(path).filter((file) => file.includes('.before-'));
   assert.ok(kept.length > 0);
   for (const file of kept)
     assert.match(file, /^carillon\.db\.before-0002-\d{8}T\d{6}$/, 'no part of one is left behind');

@@ -5,16 +5,16 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, sqliteCode } from '../sqlite/connection.ts';
-import { resolvedPath } from '../sqlite/file-lock.ts';
+import { resolvePath } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
-import { type Copying, copyDatabase, fileTimestamp, integrityErrors } from './backup.ts';
+import { type CopyOptions, copyDatabase, fileTimestamp, integrityErrors } from './backup.ts';
 
 /** Maximum number of pre-migration backups. Older ones are deleted. */
 const MAX_BACKUPS = 3;
 
-const STAMP_LENGTH = '20270131T235959'.length;
+const TIMESTAMP_LENGTH = '20270131T235959'.length;
 
-export type BackupOptions = Pick<Copying, 'freeBytes'> & {
+export type PreMigrationBackupOptions = Pick<CopyOptions, 'freeBytes'> & {
   readonly path: string;
   /** The version to which the database will be migrated. */
   readonly newest: number;
@@ -29,26 +29,26 @@ export type BackupOptions = Pick<Copying, 'freeBytes'> & {
  */
 export async function backUpBeforeMigration(
   database: DatabaseSync,
-  { path, newest, clock, log, freeBytes }: BackupOptions,
+  { path, newest, clock, log, freeBytes }: PreMigrationBackupOptions,
 ): Promise<void> {
   const version = versionOf(database);
   if (version === 0 || version >= newest) return;
-  const begin = `${resolvedPath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
-  const to = begin + fileTimestamp(clock.now());
-  const bytes = await copyOf(database, to, version, freeBytes);
+  const prefix = `${resolvePath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
+  const to = prefix + fileTimestamp(clock.now());
+  const bytes = await copyUnlessMigrated(database, to, version, freeBytes);
   // Undefined: another process has just made the backup, or has already migrated.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: to, version, bytes });
-  dropOlder(resolvedPath(path));
+  deleteOldBackups(resolvePath(path));
 }
 
-async function copyOf(
+async function copyUnlessMigrated(
   database: DatabaseSync,
   to: string,
   version: number,
-  freeBytes: Copying['freeBytes'],
+  freeBytes: CopyOptions['freeBytes'],
 ): Promise<number | undefined> {
-  const verify = (file: string) => requireSound(file, version);
+  const verify = (file: string) => verifyCopy(file, version);
   try {
     return await copyDatabase({ database, to, verify, ...(freeBytes === undefined ? {} : { freeBytes }) });
   } catch (error) {
@@ -60,7 +60,7 @@ async function copyOf(
   }
 }
 
-function requireSound(file: string, version: number): void {
+function verifyCopy(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
     const wrong = integrityErrors(copy, 'quick_check');
@@ -71,10 +71,10 @@ function requireSound(file: string, version: number): void {
   }
 }
 
-function dropOlder(path: string): void {
+function deleteOldBackups(path: string): void {
   const [folder, name] = [dirname(path), basename(path)];
   const stamped = readdirSync(folder)
     .filter((file) => file.startsWith(name) && /^\.before-\d{4}-\d{8}T\d{6}$/.test(file.slice(name.length)))
-    .sort((one, other) => (one.slice(-STAMP_LENGTH) < other.slice(-STAMP_LENGTH) ? 1 : -1));
+    .sort((one, other) => (one.slice(-TIMESTAMP_LENGTH) < other.slice(-TIMESTAMP_LENGTH) ? 1 : -1));
   for (const file of stamped.slice(MAX_BACKUPS)) rmSync(join(folder, file), { force: true });
 }

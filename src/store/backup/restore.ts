@@ -5,7 +5,7 @@ import { addPipelined } from '../commit-events.ts';
 import { migrate, versionOf } from '../migrate.ts';
 import type { Sequences } from '../sequences.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from '../sqlite/connection.ts';
-import { fsyncPath, makeFolder, resolvedPath, takeLock, toStoreError } from '../sqlite/file-lock.ts';
+import { createFolder, fsyncPath, lockDatabase, resolvePath, toStoreError } from '../sqlite/file-lock.ts';
 import { dialect } from '../sqlite/open.ts';
 import { sequences } from '../sqlite/sequences.ts';
 import { StoreError, type Tx } from '../store.ts';
@@ -39,13 +39,13 @@ export type ReplaceResult<T> = {
  *
  * @throws StoreError with one line for the operator; the database is then unchanged
  */
-export async function replaceDatabase<T>(replacing: ReplaceOptions<T>): Promise<ReplaceResult<T>> {
-  const { from, force, stamp } = replacing;
+export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<ReplaceResult<T>> {
+  const { from, force, stamp } = options;
   if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
-  makeFolder(dirname(replacing.path));
-  const path = resolvedPath(replacing.path);
-  if (path === resolvedPath(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
-  const lock = takeLock(path);
+  createFolder(dirname(options.path));
+  const path = resolvePath(options.path);
+  if (path === resolvePath(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
+  const lock = lockDatabase(path);
   const temporary = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
   try {
@@ -55,14 +55,14 @@ export async function replaceDatabase<T>(replacing: ReplaceOptions<T>): Promise<
     }
     if (existsSync(kept)) throw new StoreError(`${kept} already exists and is not overwritten.`);
     // Remove the files of an interrupted restore.
-    removeAll(temporary);
+    removeDatabaseFiles(temporary);
     const version = await copyBackup(from, temporary);
-    const prepared = await migrateAndPrepare(temporary, replacing);
-    if (exists) checkpointLog(path, kept);
+    const prepared = await migrateAndPrepare(temporary, options);
+    if (exists) checkpointWal(path, kept);
     swapFiles(path, temporary, kept);
     return { version, kept: exists ? kept : undefined, prepared };
   } finally {
-    removeAll(temporary);
+    removeDatabaseFiles(temporary);
     lock.close();
   }
 }
@@ -70,7 +70,7 @@ export async function replaceDatabase<T>(replacing: ReplaceOptions<T>): Promise<
 async function copyBackup(from: string, to: string): Promise<number> {
   let backup: SqliteConnection | undefined;
   try {
-    backup = new SqliteConnection(from, { readOnly: true, patient: true });
+    backup = new SqliteConnection(from, { readOnly: true, waitsWhenBusy: true });
     const { database } = backup;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${from} is not a backup of Carillon.`);
@@ -107,7 +107,7 @@ async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>
  * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of
  * the WAL is kept, since SQLite may delete the WAL in the attempt.
  */
-function checkpointLog(path: string, kept: string): void {
+function checkpointWal(path: string, kept: string): void {
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
   if (existsSync(log)) copyFileSync(log, keptLog);
   try {
@@ -149,6 +149,6 @@ function renameWithoutReplacing(path: string, kept: string): void {
   }
 }
 
-function removeAll(path: string): void {
+function removeDatabaseFiles(path: string): void {
   for (const suffix of ['', ...SIDE_FILE_SUFFIXES]) rmSync(path + suffix, { force: true });
 }

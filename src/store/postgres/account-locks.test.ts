@@ -5,11 +5,11 @@ import { Problem } from '../../problems.ts';
 import { AccountLocks } from './account-locks.ts';
 
 /** Returns functions that start writes, and end them. */
-function writes(turns: AccountLocks) {
+function createWrites(locks: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const write = (accountId: number, how: 'exclusive' | 'shared', name: string) =>
-    turns.run(accountId, how, async () => {
+    locks.run(accountId, how, async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
@@ -20,7 +20,7 @@ function writes(turns: AccountLocks) {
 }
 
 test('shared writes of an account run up to the limit, an exclusive one runs alone, first come, first served', async () => {
-  const { begun, write, end } = writes(new AccountLocks(3, 10));
+  const { begun, write, end } = createWrites(new AccountLocks(3, 10));
   const all = [
     write(1, 'shared', 'a'),
     write(1, 'exclusive', 'b'),
@@ -41,7 +41,7 @@ test('shared writes of an account run up to the limit, an exclusive one runs alo
 });
 
 test('a failed write releases its lock, and writes beyond the waiting limit are rejected', async () => {
-  const { begun, write, end } = writes(new AccountLocks(1, 2));
+  const { begun, write, end } = createWrites(new AccountLocks(1, 2));
   const first = write(1, 'shared', 'a');
   const waiting = [write(1, 'shared', 'b'), write(1, 'shared', 'c')];
   await assert.rejects(write(1, 'shared', 'd'), (error) => error instanceof Problem && error.code === 'overloaded');

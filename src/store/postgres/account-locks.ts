@@ -24,15 +24,15 @@ export class AccountLocks {
   }
 
   /** Runs `work` under the lock of the account. Waiting calls get the lock in order of arrival. */
-  async run<T>(accountId: number, how: LockMode, work: () => Promise<T>): Promise<T> {
+  async run<T>(accountId: number, lockMode: LockMode, work: () => Promise<T>): Promise<T> {
     const account = this.#accounts.get(accountId) ?? { held: { exclusive: 0, shared: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
-    if (account.waiting.length > 0 || !this.#hasRoom(account, how)) await this.#wait(account, how);
-    else account.held[how] += 1;
+    if (account.waiting.length > 0 || !this.#hasRoom(account, lockMode)) await this.#wait(account, lockMode);
+    else account.held[lockMode] += 1;
     try {
       return await work();
     } finally {
-      account.held[how] -= 1;
+      account.held[lockMode] -= 1;
       this.#beginNext(account);
       if (account.held.exclusive + account.held.shared === 0) this.#accounts.delete(accountId);
     }
@@ -61,7 +61,7 @@ export class AccountLocks {
    * Whether the lock can be taken now. An exclusive lock does not wait here for shared holders: it waits for them in
    * the database.
    */
-  #hasRoom({ held }: LockState, how: LockMode): boolean {
-    return held.exclusive === 0 && (how === 'exclusive' || held.shared < this.#maxShared);
+  #hasRoom({ held }: LockState, lockMode: LockMode): boolean {
+    return held.exclusive === 0 && (lockMode === 'exclusive' || held.shared < this.#maxShared);
   }
 }

@@ -1,7 +1,7 @@
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { runDirectly, type SendQuery, StatementDriver, type StatementMode } from '../prepared-queries.ts';
+import { registerRunner, type SendQuery, StatementDriver, type StatementMode } from '../prepared-queries.ts';
 import type { Queries } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
@@ -11,13 +11,13 @@ const INT8 = 20;
 const adapter = new PostgresAdapter();
 
 /** Reads int8 as a number instead of text: all our integers are below 2^53. */
-const types = {
+const typeParsers = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
 };
 
 /** Options of Carillon in the query string of `postgres://…?`, which are not passed to PostgreSQL. */
-export type Extras = {
+export type AddressOptions = {
   /**
    * Whether statements are prepared once per connection. Off behind a pooler that does not support prepared statements.
    */
@@ -28,7 +28,7 @@ export type Extras = {
   readonly pool: number;
 };
 
-const DEFAULT_POOL = 10;
+const DEFAULT_POOL_SIZE = 10;
 
 /**
  * Query timeout of a service. A connection whose query timed out is closed, which fails all its queries: the network
@@ -37,20 +37,20 @@ const DEFAULT_POOL = 10;
 export const QUERY_TIMEOUT_MS = 15_000;
 
 /** Separates the options of Carillon from a database address. */
-export function readAddress(address: string): { address: string; extras: Extras } {
+export function parseAddress(address: string): { address: string; extras: AddressOptions } {
   const url = new URL(address);
   const take = (name: string) => {
     const value = url.searchParams.get(name);
     url.searchParams.delete(name);
     return value;
   };
-  const [prepared, listen, pool] = [take('prepared'), take('listen'), Number(take('pool') ?? DEFAULT_POOL)];
+  const [prepared, listen, pool] = [take('prepared'), take('listen'), Number(take('pool') ?? DEFAULT_POOL_SIZE)];
   return {
     address: url.href,
     extras: {
       prepared: prepared !== 'off',
       listen: listen !== 'off',
-      pool: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL,
+      pool: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL_SIZE,
     },
   };
 }
@@ -60,7 +60,7 @@ export function readAddress(address: string): { address: string; extras: Extras 
  * was made while a table was almost empty would choose a sequential scan, and keep it when thousands of deliveries are
  * pending.
  */
-export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
+export const PREFER_INDEX_PLANS = 'set enable_seqscan = off; set jit = off';
 
 /**
  * Returns the options of all connections. `pipeline`: queries are sent without waiting for the results of earlier ones.
@@ -73,37 +73,37 @@ export function clientOptions(address: string) {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
-    types,
+    types: typeParsers,
   } as const;
 }
 
 /** An object that runs SQL: a pool or a connection. */
-type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
+type QueryRunner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
-const names = new Map<string, string>();
-let named = 0;
+const statementNames = new Map<string, string>();
+let statementCount = 0;
 
 /** Returns the name of the prepared statement for an SQL text, which is the same on every connection. */
-function nameOf(sql: string): string {
-  let name = names.get(sql);
+function statementNameOf(sql: string): string {
+  let name = statementNames.get(sql);
   if (name === undefined) {
-    named += 1;
-    name = `c${named}`;
-    names.set(sql, name);
+    statementCount += 1;
+    name = `c${statementCount}`;
+    statementNames.set(sql, name);
   }
   return name;
 }
 
 /** Whether the cached plan of a prepared statement is no longer valid, because a migration has changed a table. */
-export function isStale(error: unknown): boolean {
+export function isStalePlan(error: unknown): boolean {
   return sqlStateOf(error) === '0A000';
 }
 
 /** Gives a statement a new name, so that every connection plans it again. */
-export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
+export function withNewStatementName<Q extends pg.QueryConfig>(query: Q): Q {
   if (query.name === undefined) return query;
-  if (names.get(query.text) === query.name) names.delete(query.text);
-  return { ...query, name: nameOf(query.text) };
+  if (statementNames.get(query.text) === query.name) statementNames.delete(query.text);
+  return { ...query, name: statementNameOf(query.text) };
 }
 
 export type QueryFunction = (text: string, values: readonly unknown[], mode: StatementMode) => Promise<pg.QueryResult>;
@@ -115,18 +115,18 @@ export type QueryFunction = (text: string, values: readonly unknown[], mode: Sta
  * @param failed called with every error; returns the error that the caller gets
  * @param timeoutMs query timeout in milliseconds; no timeout if omitted
  */
-export function queryFunctionOf(
-  runner: Runner,
-  extras: Extras,
+export function createQueryFunction(
+  runner: QueryRunner,
+  extras: AddressOptions,
   failed: (error: unknown) => unknown,
   timeoutMs?: number,
 ): QueryFunction {
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   return (text, values, planned) => {
-    const name = extras.prepared && planned !== 'unprepared' ? { name: nameOf(text) } : {};
+    const name = extras.prepared && planned !== 'unprepared' ? { name: statementNameOf(text) } : {};
     const query = { text, values: [...values], ...name, ...limit };
     return runner.query(query).catch((error: unknown) => {
-      if (isStale(error)) renamed(query);
+      if (isStalePlan(error)) withNewStatementName(query);
       throw failed(error);
     });
   };
@@ -137,7 +137,7 @@ export function queryFunctionOf(
  *
  * @param batched runs queries that may be batched with others (mode `batched`)
  */
-export function queriesOver(
+export function createQueries(
   send: QueryFunction,
   batched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
@@ -153,7 +153,7 @@ export function queriesOver(
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  runDirectly(queries, async (sql, parameters, planned) => {
+  registerRunner(queries, async (sql, parameters, planned) => {
     if (planned === 'batched' && batched !== undefined) return batched(sql, parameters);
     const { rows } = await send(sql, parameters, planned);
     return rows;
@@ -177,7 +177,7 @@ const IDLE_IN_TRANSACTION = '25P03';
  * SQLSTATEs, or their prefixes, that concern the state of the database instead of the query: connections, resources,
  * operator intervention.
  */
-const UNAVAILABLE = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '58', 'XX'];
+const UNAVAILABLE_SQLSTATES = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '58', 'XX'];
 
 /** Whether the connection was lost or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
@@ -194,10 +194,10 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** Maps database failures to the problem `storage_unavailable`; returns any other error unchanged. */
-export function asProblem(error: unknown): unknown {
+export function toProblem(error: unknown): unknown {
   if (error instanceof Problem) return error;
   const state = sqlStateOf(error);
   const unavailable =
-    state === undefined ? isConnectionLost(error) : UNAVAILABLE.some((prefix) => state.startsWith(prefix));
+    state === undefined ? isConnectionLost(error) : UNAVAILABLE_SQLSTATES.some((prefix) => state.startsWith(prefix));
   return unavailable ? new Problem('storage_unavailable', { cause: error }) : error;
 }

@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { addPipelined, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
+import { addPipelined, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
 import type { CommitEvents, LockMode, Queries, Tx } from '../store.ts';
 import {
-  type Extras,
+  type AddressOptions,
+  createQueries,
+  createQueryFunction,
   isConnectionLost,
   isTimeout,
   type QueryFunction,
-  queriesOver,
-  queryFunctionOf,
   sqlStateOf,
 } from './connection.ts';
 import { QueryBatcher } from './query-batcher.ts';
@@ -21,10 +21,10 @@ import { QueryBatcher } from './query-batcher.ts';
 const RETRYABLE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 
 /** Class id of the advisory locks of accounts. */
-const ACCOUNT_LOCKS = 0x43_41_52_49;
+const ACCOUNT_LOCK_CLASS = 0x43_41_52_49;
 
 /** Timeouts of a service, milliseconds. */
-export type Limits = {
+export type TransactionTimeouts = {
   /** Query timeout, milliseconds. */
   readonly answerMs: number;
   /**
@@ -53,20 +53,20 @@ type MemberSession = { readonly queries: Queries; hasChanged: boolean };
 export class TransactionConnection {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
-  readonly #extras: Extras;
-  readonly #limits: Limits | undefined;
+  readonly #extras: AddressOptions;
+  readonly #limits: TransactionTimeouts | undefined;
   readonly #batcher: QueryBatcher;
   readonly #sessions: MemberSession[] = [];
   failure: unknown;
   /** The session of the member whose query failed first; undefined if a query of the transaction itself failed. */
   failedSession: MemberSession | undefined;
 
-  constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
+  constructor(client: pg.PoolClient, extras: AddressOptions, limits: TransactionTimeouts | undefined) {
     this.client = client;
     this.#extras = extras;
     this.#limits = limits;
-    const send = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
-    this.queries = queriesOver(send);
+    const send = createQueryFunction(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    this.queries = createQueries(send);
     // Batches the queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
     // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
@@ -103,14 +103,14 @@ export class TransactionConnection {
       if (!text.startsWith('select')) session.hasChanged = true;
     };
     const failed = (error: unknown) => this.#fail(error, session);
-    const sendNow = queryFunctionOf(this.client, this.#extras, failed, this.#limits?.answerMs);
+    const sendNow = createQueryFunction(this.client, this.#extras, failed, this.#limits?.answerMs);
     const send: QueryFunction = (text, values, mode) => {
       noteChange(text);
       return sendNow(text, values, mode);
     };
-    const queries = queriesOver(send, (text, parameters) => {
+    const queries = createQueries(send, (text, parameters) => {
       noteChange(text);
-      return this.#batcher.ask(text, parameters);
+      return this.#batcher.query(text, parameters);
     });
     const session: MemberSession = { queries, hasChanged: false };
     return session;
@@ -134,12 +134,12 @@ export type WriteResult =
   | { readonly error: unknown; readonly retryAs?: LockMode | undefined };
 
 /** The result of a transaction: its commit events, if it was committed, and the result of each write. */
-export type GroupResult = { readonly news?: CommitEvents; readonly ends: readonly WriteResult[] };
+export type GroupResult = { readonly commitEvents?: CommitEvents; readonly results: readonly WriteResult[] };
 
 /** One write of a group transaction, with the events, locks and conditions that it has added. */
 class GroupMember {
-  readonly news = new CommitEventsBuilder();
-  readonly beforeCommit = new BeforeCommit();
+  readonly commitEvents = new CommitEventsBuilder();
+  readonly beforeCommit = new BeforeCommitActions();
   readonly conditions: Promise<unknown>[] = [];
   /** For each account lock that the write has requested: whether the lock was acquired. */
   readonly locks: Promise<boolean>[] = [];
@@ -162,7 +162,7 @@ class GroupMember {
  * If a member fails after it has changed something, or does not get its account lock, the whole group is rolled
  * back.
  */
-export async function transact(
+export async function runTransaction(
   connection: TransactionConnection,
   requests: readonly WriteRequest[],
 ): Promise<GroupResult> {
@@ -184,26 +184,28 @@ export async function transact(
   if (connection.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
     await connection.send('rollback').catch(() => undefined);
     return {
-      ends: isExclusive(requests) ? [exclusiveResult(connection, ran)] : groupResults(connection, members, ran, locked),
+      results: isExclusive(requests)
+        ? [resultAfterRollback(connection, ran)]
+        : resultsAfterRollback(connection, members, ran, locked),
     };
   }
 
-  const all = new GroupMember({ queries: connection.queries, hasChanged: true });
-  for (const [index, { news, beforeCommit }] of members.entries()) {
+  const merged = new GroupMember({ queries: connection.queries, hasChanged: true });
+  for (const [index, { commitEvents, beforeCommit }] of members.entries()) {
     if (ran[index]?.status === 'rejected') continue;
-    all.news.add(news);
-    all.beforeCommit.addAll(beforeCommit);
+    merged.commitEvents.add(commitEvents);
+    merged.beforeCommit.addAll(beforeCommit);
   }
-  const acting = all.beforeCommit.act(group.txOf(all));
+  const acting = merged.beforeCommit.act(group.txOf(merged));
   const committing = connection.send('commit');
   const ended = await Promise.allSettled([committing, acting, ...group.trailing]);
   const failed = ended.find((result) => result.status === 'rejected');
   if (failed === undefined && (await committing).command === 'COMMIT')
-    return { news: all.news, ends: ran.map(resultOf) };
+    return { commitEvents: merged.commitEvents, results: ran.map(resultOf) };
   const error = connection.failure ?? failed?.reason;
   // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
   const retryAs = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
-  return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, retryAs })) };
+  return { results: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, retryAs })) };
 }
 
 /** Whether the requests are a single write with its own transaction, which may wait for locks. */
@@ -218,7 +220,7 @@ class GroupTransaction {
   /** Accounts whose shared lock was acquired without waiting. */
   readonly #sharedLocks: Promise<ReadonlySet<number>>;
   readonly #deduped = new Map<object, Promise<unknown>>();
-  readonly #names = new Set<string>();
+  readonly #lockNames = new Set<string>();
 
   constructor(connection: TransactionConnection, requests: readonly WriteRequest[]) {
     this.#connection = connection;
@@ -230,7 +232,7 @@ class GroupTransaction {
     this.#sharedLocks.catch(() => undefined);
   }
 
-  txOf({ news: events, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
+  txOf({ commitEvents: events, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
     return {
       queries,
       events,
@@ -240,7 +242,7 @@ class GroupTransaction {
         locked.catch(() => undefined);
         locks.push(locked);
       },
-      tryLockAccount: (name) => this.#tryLock(name),
+      tryLock: (name) => this.#tryLock(name),
       withCommit: (query) => addPipelined(this.trailing, queries, query),
       commitIf: (condition) => addPipelined(conditions, queries, condition),
       beforeCommit: (act, item) => beforeCommit.add(act, item),
@@ -257,24 +259,26 @@ class GroupTransaction {
   async #lock(accountId: number, how: LockMode): Promise<boolean> {
     if (!this.#isExclusive) return how === 'shared' && (await this.#sharedLocks).has(accountId);
     const shared = how === 'shared' ? '_shared' : '';
-    this.trailing.push(this.#connection.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
+    this.trailing.push(
+      this.#connection.send(`select pg_advisory_xact_lock${shared}($1, $2)`, accountLockKey(accountId)),
+    );
     return true;
   }
 
   async #lockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const keys = accountIds.map((accountId) => keyOf(accountId)[1]);
+    const keys = accountIds.map((accountId) => accountLockKey(accountId)[1]);
     const { rows } = await this.#connection.send(
       `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as keys (key, number)
         order by number`,
-      [ACCOUNT_LOCKS, keys],
+      [ACCOUNT_LOCK_CLASS, keys],
     );
     return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
 
   async #tryLock(name: string): Promise<boolean> {
     // The members share a transaction, so the database would grant the lock twice.
-    if (this.#names.has(name)) return false;
-    this.#names.add(name);
+    if (this.#lockNames.has(name)) return false;
+    this.#lockNames.add(name);
     return isHeld(
       await this.#connection.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
     );
@@ -291,7 +295,7 @@ class GroupTransaction {
  * Returns the keys of the advisory lock of an account. Keys have 32 bits: accounts with the same lower 31 bits share a
  * lock.
  */
-const keyOf = (accountId: number) => [ACCOUNT_LOCKS, accountId % 2 ** 31] as const;
+const accountLockKey = (accountId: number) => [ACCOUNT_LOCK_CLASS, accountId % 2 ** 31] as const;
 
 const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 
@@ -300,7 +304,7 @@ function resultOf(ran: PromiseSettledResult<unknown>): WriteResult {
 }
 
 /** Returns the result of a single write whose transaction was rolled back. */
-function exclusiveResult(
+function resultAfterRollback(
   { failure }: TransactionConnection,
   [ran]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
@@ -312,7 +316,7 @@ function exclusiveResult(
  * Returns the results of a group that was rolled back: the member that caused the rollback is retried in its own
  * transaction, the other members in a group.
  */
-function groupResults(
+function resultsAfterRollback(
   { failure, failedSession }: TransactionConnection,
   members: readonly GroupMember[],
   ran: readonly PromiseSettledResult<unknown>[],
@@ -323,7 +327,7 @@ function groupResults(
     // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
     if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
     const isCause = failure === undefined ? locked[index] !== true : [undefined, session].includes(failedSession);
-    return { error: failure, again: isCause ? 'exclusive' : 'shared' };
+    return { error: failure, retryAs: isCause ? 'exclusive' : 'shared' };
   });
 }
 

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import type { Location } from '../database-url.ts';
+import type { DatabaseLocation } from '../database-url.ts';
 import type { Inspection } from '../inspection.ts';
 import { migrations } from '../migrate.ts';
 import type { Queries } from '../store.ts';
-import { clientOptions, queriesOver, queryFunctionOf, readAddress } from './connection.ts';
-import { NODE_LOCKS } from './notifier.ts';
+import { clientOptions, createQueries, createQueryFunction, parseAddress } from './connection.ts';
+import { NODE_LOCK_CLASS } from './notifier.ts';
 import { dialect } from './open.ts';
 
 /** Settings that must be on: otherwise a crash may lose or corrupt acknowledged writes. */
@@ -14,26 +14,26 @@ const MUST_BE_ON = ['fsync', 'synchronous_commit', 'full_page_writes'];
 type DatabaseFacts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
 
 export async function inspect(
-  { url }: Extract<Location, { scheme: 'postgres' }>,
+  { url }: Extract<DatabaseLocation, { scheme: 'postgres' }>,
   now: () => number,
 ): Promise<Inspection> {
-  const { address, extras } = readAddress(url);
+  const { address, extras } = parseAddress(url);
   const client = new pg.Client(clientOptions(address));
   // No handling needed: the next query reports a lost connection.
   client.on('error', () => undefined);
   await client.connect();
   try {
-    const queries = queriesOver(queryFunctionOf(client, extras, (error) => error));
+    const queries = createQueries(createQueryFunction(client, extras, (error) => error));
     const { clockAheadMs, facts } = await readFacts(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,
       version: facts.made ? await versionOf(queries) : 0,
       newest: migrations({ ...dialect, words: { ...dialect.words, unicode: '"default"' } }).length,
-      weak: await weakSettings(queries),
+      weakSettings: await weakSettings(queries),
       problems: [],
       bytes: facts.bytes,
       freeBytes: undefined,
-      place: [],
+      locationProblems: [],
       clockAheadMs,
       isServed: facts.nodes > 0,
       queries,
@@ -53,7 +53,7 @@ async function readFacts(queries: Queries, now: () => number): Promise<{ facts: 
   const { rows } = await sql<DatabaseFacts>`
     select current_setting('server_version') as engine, pg_database_size(current_database()) as bytes,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at, to_regclass('migrations') is not null as made,
-      (select count(*) from pg_locks where locktype = 'advisory' and granted and classid::bigint = ${NODE_LOCKS}
+      (select count(*) from pg_locks where locktype = 'advisory' and granted and classid::bigint = ${NODE_LOCK_CLASS}
         and objsubid = 2 and database = (select oid from pg_database where datname = current_database())) as nodes`.execute(
     queries,
   );

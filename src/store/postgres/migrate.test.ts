@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/service/stores.ts';
+import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { newestVersion } from '../migrate.ts';
 
 /** Key of the advisory lock of a migration. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   test('a migration that deadlocks with an older node is retried, and the start continues', async (t) => {
     const address = await database(t);
     const older = new pg.Client({ connectionString: address });
@@ -22,7 +22,7 @@ for (const { test, database } of shared) {
 
     // Shorten the delays between retries.
     const clock = { ...systemClock, after: (_ms: number, run: () => void) => systemClock.after(20, run) };
-    const opened = openAt(t, address, { clock });
+    const opened = openStoreAt(t, address, { clock });
     // Count only locks of this database: tests on other databases wait for locks as well.
     const here = '(select oid from pg_database where datname = current_database())';
     const waiting = async () =>

@@ -34,7 +34,7 @@ const MAX_ATTEMPTS = 20;
 const RETRYABLE_SQLSTATES = ['55P03', '40P01'];
 
 /** Migrates the database; retries while other nodes hold conflicting locks. */
-export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock; log: Log }): Promise<void> {
+export async function migrateWithRetries(pool: Pool, { clock, log }: { clock: Clock; log: Log }): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await migrate(pool);

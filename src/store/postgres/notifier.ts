@@ -2,8 +2,15 @@ import pg from 'pg';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { CommitEventsBuilder } from '../commit-events.ts';
-import type { CommitEvents, Queries, Sessions } from '../store.ts';
-import { BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver, queryFunctionOf } from './connection.ts';
+import type { ClusterSession, CommitEvents, Queries } from '../store.ts';
+import {
+  type AddressOptions,
+  clientOptions,
+  createQueries,
+  createQueryFunction,
+  isTimeout,
+  PREFER_INDEX_PLANS,
+} from './connection.ts';
 
 const CHANNEL = 'carillon';
 
@@ -13,20 +20,20 @@ const CHANNEL = 'carillon';
  */
 const IDS_PER_MESSAGE = 200;
 
-const RECONNECT_AFTER_MS = 250;
+const RECONNECT_DELAY_MS = 250;
 
 /**
  * Query timeout of the notifier. After a timeout, its connection counts as cut and is opened again, well before the
  * peers evict this node.
  */
-const PING_TIMEOUT_MS = 4_000;
+const NOTIFIER_QUERY_TIMEOUT_MS = 4_000;
 
 /** Class id of the advisory locks that show which nodes are connected. */
-export const NODE_LOCKS = 0x43_41_52_4e;
+export const NODE_LOCK_CLASS = 0x43_41_52_4e;
 
-const TRY_LOCK = 'select pg_try_advisory_lock($1, $2)';
+const TRY_LOCK_SQL = 'select pg_try_advisory_lock($1, $2)';
 
-type Message = {
+type CommitEventMessage = {
   readonly pending?: readonly number[];
   readonly asked?: readonly number[];
   readonly ended?: readonly (readonly [number, string])[];
@@ -43,9 +50,9 @@ type Message = {
  * iteration. Notifications may be lost. The poll finds the same work, so notifications only reduce latency. A lost
  * connection is opened again.
  */
-export class NotifierSession implements Sessions {
+export class NotifierSession implements ClusterSession {
   readonly #address: string;
-  readonly #extras: Extras;
+  readonly #extras: AddressOptions;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onEvents: (events: CommitEvents) => void;
@@ -54,16 +61,16 @@ export class NotifierSession implements Sessions {
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #nodeId: number | undefined;
-  #waiting = new CommitEventsBuilder();
+  #unsent = new CommitEventsBuilder();
   #sending: Promise<void> | undefined;
   /** Whether the connection was lost by a timeout. Then the pooled connections are probably cut as well. */
-  #timedOut = false;
-  #closed = false;
-  #cancel: () => void = () => undefined;
+  #hasTimedOut = false;
+  #isClosed = false;
+  #cancelReconnect: () => void = () => undefined;
 
   constructor(ports: {
     address: string;
-    extras: Extras;
+    extras: AddressOptions;
     clock: Clock;
     log: Log;
     onEvents: (events: CommitEvents) => void;
@@ -80,26 +87,26 @@ export class NotifierSession implements Sessions {
   async open(): Promise<void> {
     const client = new pg.Client({
       ...clientOptions(this.#address),
-      connectionTimeoutMillis: PING_TIMEOUT_MS,
-      query_timeout: PING_TIMEOUT_MS,
+      connectionTimeoutMillis: NOTIFIER_QUERY_TIMEOUT_MS,
+      query_timeout: NOTIFIER_QUERY_TIMEOUT_MS,
     });
-    client.on('error', (error) => this.#lost(client, error));
-    client.on('end', () => this.#lost(client, undefined));
+    client.on('error', (error) => this.#onConnectionLost(client, error));
+    client.on('end', () => this.#onConnectionLost(client, undefined));
     client.on('notification', ({ processId, payload }) => {
-      if (processId !== backendOf(client)) this.#onMessage(payload ?? '');
+      if (processId !== backendPidOf(client)) this.#onMessage(payload ?? '');
     });
     try {
       await client.connect();
-      if (this.#extras.prepared) await client.query(BY_INDEX);
+      if (this.#extras.prepared) await client.query(PREFER_INDEX_PLANS);
       if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
-      if (this.#nodeId !== undefined) await client.query(TRY_LOCK, [NODE_LOCKS, this.#nodeId]);
-      if (this.#closed) throw new Error('the session is closed');
+      if (this.#nodeId !== undefined) await client.query(TRY_LOCK_SQL, [NODE_LOCK_CLASS, this.#nodeId]);
+      if (this.#isClosed) throw new Error('the session is closed');
     } catch (error) {
       client.end().catch(() => undefined);
       throw error;
     }
     this.#client = client;
-    this.#queries = queriesOver(queryFunctionOf(client, this.#extras, (error) => this.#failed(error)));
+    this.#queries = createQueries(createQueryFunction(client, this.#extras, (error) => this.#noteTimeout(error)));
   }
 
   /** Queries on the connection of the notifier, which never wait for a pooled connection. */
@@ -108,15 +115,15 @@ export class NotifierSession implements Sessions {
     return this.#queries;
   }
 
-  async hold(nodeId: number): Promise<void> {
+  async takeNodeLock(nodeId: number): Promise<void> {
     this.#nodeId = nodeId;
-    await this.#run(TRY_LOCK, [NODE_LOCKS, nodeId]);
+    await this.#run(TRY_LOCK_SQL, [NODE_LOCK_CLASS, nodeId]);
   }
 
-  async held(): Promise<ReadonlySet<number>> {
+  async connectedNodes(): Promise<ReadonlySet<number>> {
     const rows = await this.#run(
       "select objid::int8 as node_id from pg_locks where locktype = 'advisory' and granted and classid::int8 = $1 and objsubid = 2 and database = (select oid from pg_database where datname = current_database())",
-      [NODE_LOCKS],
+      [NODE_LOCK_CLASS],
     );
     return new Set(rows.map((row) => Number(row.node_id)));
   }
@@ -126,15 +133,15 @@ export class NotifierSession implements Sessions {
    * next message.
    */
   publish(events: CommitEvents): void {
-    if (!this.#extras.listen || this.#closed) return;
-    this.#waiting.add(events);
+    if (!this.#extras.listen || this.#isClosed) return;
+    this.#unsent.add(events);
     this.#sending ??= this.#sendAll();
   }
 
   async close(): Promise<void> {
     await this.#sending;
-    this.#closed = true;
-    this.#cancel();
+    this.#isClosed = true;
+    this.#cancelReconnect();
     const client = this.#client;
     this.#client = undefined;
     this.#queries = undefined;
@@ -144,11 +151,11 @@ export class NotifierSession implements Sessions {
   async #sendAll(): Promise<void> {
     // Batch the commit events of one event-loop iteration.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (hasEvents(this.#waiting)) {
-      const events = this.#waiting;
-      this.#waiting = new CommitEventsBuilder();
+    while (hasEvents(this.#unsent)) {
+      const events = this.#unsent;
+      this.#unsent = new CommitEventsBuilder();
       try {
-        for (const message of messagesOf(events))
+        for (const message of toMessages(events))
           await this.#run('select pg_notify($1, $2)', [
             CHANNEL,
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
@@ -161,23 +168,23 @@ export class NotifierSession implements Sessions {
   }
 
   #onMessage(payload: string): void {
-    const message = readMessage(payload);
+    const message = parseMessage(payload);
     if (message === undefined) {
       this.#log.warn({ event: 'notifier.unreadable', payload });
       return;
     }
     const events = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
     events.addPending(message.pending ?? []);
-    events.addManual(message.asked ?? []);
+    events.addManualAttempts(message.asked ?? []);
     for (const [hookId, reason] of message.ended ?? []) events.addEnded([hookId], reason);
-    events.addChanged(message.changed ?? []);
-    events.addOccurred(message.happened ?? []);
+    events.addChangedSecrets(message.changed ?? []);
+    events.addAccountsWithOccurrences(message.happened ?? []);
     if (message.access) events.addAccessChange();
     this.#onEvents(events);
   }
 
-  #lost(client: pg.Client, error: unknown): void {
-    if (this.#closed || this.#client !== client) return;
+  #onConnectionLost(client: pg.Client, error: unknown): void {
+    if (this.#isClosed || this.#client !== client) return;
     this.#client = undefined;
     this.#queries = undefined;
     this.#log.warn({ event: 'session.lost', err: error });
@@ -186,13 +193,13 @@ export class NotifierSession implements Sessions {
   }
 
   #reconnect(): void {
-    this.#cancel = this.#clock.after(RECONNECT_AFTER_MS, () => {
-      if (this.#closed) return;
+    this.#cancelReconnect = this.#clock.after(RECONNECT_DELAY_MS, () => {
+      if (this.#isClosed) return;
       this.open().then(
         () => {
           this.#log.info({ event: 'session.restored' });
-          if (this.#timedOut) this.#onReconnected();
-          this.#timedOut = false;
+          if (this.#hasTimedOut) this.#onReconnected();
+          this.#hasTimedOut = false;
         },
         () => this.#reconnect(),
       );
@@ -203,23 +210,23 @@ export class NotifierSession implements Sessions {
     if (this.#client === undefined) throw new Error('the connection to the database is lost');
     const running = this.#client.query({ text, values: [...values] });
     const { rows } = await running.catch((error: unknown) => {
-      throw this.#failed(error);
+      throw this.#noteTimeout(error);
     });
     return rows;
   }
 
-  #failed(error: unknown): unknown {
-    if (isTimeout(error)) this.#timedOut = true;
+  #noteTimeout(error: unknown): unknown {
+    if (isTimeout(error)) this.#hasTimedOut = true;
     return error;
   }
 }
 
 /** Returns the backend process id of a connection, which the types of the driver omit. */
-function backendOf(client: pg.Client): number | undefined {
+function backendPidOf(client: pg.Client): number | undefined {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined;
 }
 
-function readMessage(payload: string): Message | undefined {
+function parseMessage(payload: string): CommitEventMessage | undefined {
   try {
     return JSON.parse(payload);
   } catch {
@@ -228,35 +235,35 @@ function readMessage(payload: string): Message | undefined {
 }
 
 function hasEvents(events: CommitEvents): boolean {
-  return countOf(events) > 0 || events.access;
+  return countIds(events) > 0 || events.accessChanged;
 }
 
-function countOf({ pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences }: CommitEvents): number {
+function countIds({ pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences }: CommitEvents): number {
   return pending.size + manualAttempts.size + ended.size + changedSecrets.size + accountsWithOccurrences.size;
 }
 
-function* messagesOf(events: CommitEvents): Generator<Message> {
-  const { pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences, access } = events;
-  if (countOf(events) <= IDS_PER_MESSAGE) {
+function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
+  const { pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences, accessChanged } = events;
+  if (countIds(events) <= IDS_PER_MESSAGE) {
     yield {
       pending: [...pending.keys()],
       asked: [...manualAttempts],
       ended: [...ended],
       ...(changedSecrets.size > 0 ? { changed: [...changedSecrets] } : {}),
       happened: [...accountsWithOccurrences],
-      ...(access ? { access } : {}),
+      ...(accessChanged ? { access: accessChanged } : {}),
     };
     return;
   }
-  for (const pending of chunks(events.pending.keys())) yield { pending };
-  for (const asked of chunks(events.manualAttempts)) yield { asked };
-  for (const ended of chunks(events.ended)) yield { ended };
-  for (const changed of chunks(events.changedSecrets)) yield { changed };
-  for (const happened of chunks(events.accountsWithOccurrences)) yield { happened };
-  if (events.access) yield { access: true };
+  for (const pending of messageBatchesOf(events.pending.keys())) yield { pending };
+  for (const asked of messageBatchesOf(events.manualAttempts)) yield { asked };
+  for (const ended of messageBatchesOf(events.ended)) yield { ended };
+  for (const changed of messageBatchesOf(events.changedSecrets)) yield { changed };
+  for (const happened of messageBatchesOf(events.accountsWithOccurrences)) yield { happened };
+  if (events.accessChanged) yield { access: true };
 }
 
-function* chunks<T>(items: Iterable<T>): Generator<T[]> {
+function* messageBatchesOf<T>(items: Iterable<T>): Generator<T[]> {
   const all = [...items];
   for (let begin = 0; begin < all.length; begin += IDS_PER_MESSAGE) yield all.slice(begin, begin + IDS_PER_MESSAGE);
 }

@@ -4,18 +4,18 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
-import { openAt, rowsOf } from '../../../test/kit/database/database.ts';
+import { openStoreAt, queryRows } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/service/stores.ts';
+import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { Problem } from '../../problems.ts';
 import { type Store, StoreError } from '../store.ts';
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   const WEEK_MS = 7 * 24 * 3_600_000;
   const LONG_AGO = Math.floor(TEST_EPOCH / WEEK_MS) + 20;
 
   const weeksOf = async (address: string, table: string): Promise<number[]> => {
-    const rows = await rowsOf(
+    const rows = await queryRows(
       address,
       `select relname as name from pg_class where relname like '${table}\\_w%' and relkind = 'r'`,
     );
@@ -27,8 +27,8 @@ for (const { test, database } of shared) {
   test('a database that may lose acknowledged writes is rejected in one line, unless the operator allows it', async (t) => {
     const address = await database(t);
     const name = new URL(address).pathname.slice(1);
-    await rowsOf(address, `alter database ${name} set synchronous_commit = off`);
-    await assert.rejects(openAt(t, address, { durability: 'full' }), (error) => {
+    await queryRows(address, `alter database ${name} set synchronous_commit = off`);
+    await assert.rejects(openStoreAt(t, address, { durability: 'full' }), (error) => {
       assert.ok(error instanceof StoreError);
       assert.match(
         error.message,
@@ -36,9 +36,9 @@ for (const { test, database } of shared) {
       );
       return true;
     });
-    await (await openAt(t, address, { durability: 'any' })).probe();
-    await rowsOf(address, `alter database ${name} reset synchronous_commit`);
-    await (await openAt(t, address, { durability: 'full' })).probe();
+    await (await openStoreAt(t, address, { durability: 'any' })).probe();
+    await queryRows(address, `alter database ${name} reset synchronous_commit`);
+    await (await openStoreAt(t, address, { durability: 'full' })).probe();
   });
 
   test('a database that is missing or denies access is reported in one line', async (t) => {
@@ -52,7 +52,7 @@ for (const { test, database } of shared) {
       },
     ]) {
       change();
-      await assert.rejects(openAt(t, url.href), (error) => {
+      await assert.rejects(openStoreAt(t, url.href), (error) => {
         assert.ok(error instanceof StoreError);
         assert.match(error.message, /^The database cannot be opened: [^\n]+\.$/);
         assert.doesNotMatch(error.message, /secret/);
@@ -79,7 +79,7 @@ for (const { test, database } of shared) {
     await ask(`alter database ${pathname.slice(1)} owner to ${few.username}`);
     for (const limit of [1, 3, 4]) {
       await ask(`alter role ${few.username} connection limit ${limit}`);
-      await assert.rejects(openAt(t, few.href), (error) => {
+      await assert.rejects(openStoreAt(t, few.href), (error) => {
         assert.ok(error instanceof StoreError, String(error));
         assert.match(
           error.message,
@@ -99,13 +99,13 @@ for (const { test, database } of shared) {
       );
     }
     await ask(`alter role ${few.username} connection limit 5`);
-    const store = await openAt(t, few.href);
+    const store = await openStoreAt(t, few.href);
     await store.probe();
     await store.close();
   });
 
   test('writes beyond the waiting limit are rejected with `overloaded`; those that wait are committed', async (t) => {
-    const store = await openAt(t, `${await database(t)}?pool=1`);
+    const store = await openStoreAt(t, `${await database(t)}?pool=1`);
     const held = Promise.withResolvers<void>();
     const first = store.write(async () => held.promise);
     let made = 0;
@@ -126,7 +126,7 @@ for (const { test, database } of shared) {
   });
 
   test('consecutive snapshots leave no state on their shared connection', async (t) => {
-    const store = await openAt(t, `${await database(t)}?pool=1`);
+    const store = await openStoreAt(t, `${await database(t)}?pool=1`);
     const warnings: string[] = [];
     const onWarning = ({ name }: Error) => warnings.push(name);
     process.on('warning', onWarning);
@@ -150,7 +150,7 @@ for (const { test, database } of shared) {
           })
           .execute(),
       );
-    const first = await openAt(t, address, { clock });
+    const first = await openStoreAt(t, address, { clock });
     const week = Math.floor(clock.now() / WEEK_MS);
     const five = (from: number) => Array.from({ length: 5 }, (_, index) => from + index);
     for (const table of ['attempts', 'finalized_deliveries', 'occurrences'])
@@ -160,7 +160,7 @@ for (const { test, database } of shared) {
     await first.close();
 
     await clock.advance(6 * WEEK_MS);
-    const later = await openAt(t, address, { clock });
+    const later = await openStoreAt(t, address, { clock });
     assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week), ...five(week + 6)]);
     const whole = (week + 1) * WEEK_MS;
     assert.equal(

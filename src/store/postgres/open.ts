@@ -1,28 +1,28 @@
 import type pg from 'pg';
-import { Listeners } from '../commit-events.ts';
-import type { Location, OpenOptions } from '../database-url.ts';
+import { CommitListeners } from '../commit-events.ts';
+import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
 import { type CommitEvents, type Store, StoreError } from '../store.ts';
 import {
-  asProblem,
-  type Extras,
+  type AddressOptions,
+  createQueries,
+  createQueryFunction,
   isConnectionLost,
-  isStale,
+  isStalePlan,
   isTimeout,
+  parseAddress,
   QUERY_TIMEOUT_MS,
-  queriesOver,
-  queryFunctionOf,
-  readAddress,
-  renamed,
   sqlStateOf,
+  toProblem,
+  withNewStatementName,
 } from './connection.ts';
-import { migrateWhenFree } from './migrate.ts';
+import { migrateWithRetries } from './migrate.ts';
 import { NotifierSession } from './notifier.ts';
 import { createPartitions, dropPartitions } from './partitions.ts';
 import { Pool } from './pool.ts';
 import { QueryBatcher } from './query-batcher.ts';
 import { ReadLimiter } from './read-limiter.ts';
 import { sequences } from './sequences.ts';
-import { snapshot } from './snapshot.ts';
+import { readInSnapshot } from './snapshot.ts';
 import { WriteBatcher } from './write-batcher.ts';
 
 export { dialect } from './migrate.ts';
@@ -61,30 +61,30 @@ const READS_PER_CONNECTION = 4;
 /** Maximum number of tries of a read whose connection was lost or whose plan is stale. */
 const MAX_ATTEMPTS = 3;
 
-type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
+type PostgresOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'postgres' }>>;
 
 /**
  * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one
  * line for the operator.
  */
-export async function openStore(options: Options): Promise<Store> {
-  const { address, extras } = readAddress(options.database.url);
+export async function openStore(options: PostgresOptions): Promise<Store> {
+  const { address, extras } = parseAddress(options.database.url);
   try {
     const pool = new Pool(address, extras, options.log);
     try {
-      await check(pool, options.durability ?? 'full');
-      await migrateWhenFree(pool, options);
+      await checkServer(pool, options.durability ?? 'full');
+      await migrateWithRetries(pool, options);
       return await createStore(pool, address, extras, options);
     } catch (error) {
       await pool.end();
       throw error;
     }
   } catch (error) {
-    throw asFault(error, extras, options);
+    throw toStoreError(error, extras, options);
   }
 }
 
-async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
+async function checkServer(pool: Pool, durability: 'full' | 'any'): Promise<void> {
   const { rows } = await pool.query<{ version: number; encoding: string; fsync: string; commits: string }>(`
     select current_setting('server_version_num')::int / 10000 as version, current_setting('server_encoding') as encoding,
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
@@ -103,11 +103,16 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
   );
 }
 
-async function createStore(pool: Pool, address: string, extras: Extras, options: Options): Promise<Store> {
+async function createStore(
+  pool: Pool,
+  address: string,
+  extras: AddressOptions,
+  options: PostgresOptions,
+): Promise<Store> {
   const { clock, log } = options;
-  const readers = new Pool(address, extras, log);
-  const background = new Pool(address, extras, log, BACKGROUND_CONNECTIONS);
-  const committed = new Listeners();
+  const readPool = new Pool(address, extras, log);
+  const backgroundPool = new Pool(address, extras, log, BACKGROUND_CONNECTIONS);
+  const commitListeners = new CommitListeners();
   const groupListeners: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
   const session = new NotifierSession({
@@ -116,20 +121,20 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     clock,
     log,
     onEvents(events) {
-      if (events.access) accessChanges += 1;
-      committed.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
+      if (events.accessChanged) accessChanges += 1;
+      commitListeners.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
     // If the network was cut for the session, it was cut for the pooled connections as well.
     onReconnected() {
-      pool.renew();
-      readers.renew();
-      background.renew();
+      pool.replaceConnections();
+      readPool.replaceConnections();
+      backgroundPool.replaceConnections();
     },
   });
   if (options.as === 'service') {
     await session.open();
-    await openOneEach([pool, readers, background, background]).catch(async (error: unknown) => {
-      await Promise.allSettled([session.close(), readers.end(), background.end()]);
+    await openOneConnectionEach([pool, readPool, backgroundPool, backgroundPool]).catch(async (error: unknown) => {
+      await Promise.allSettled([session.close(), readPool.end(), backgroundPool.end()]);
       throw error;
     });
   }
@@ -141,29 +146,29 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const listeners = {
     onCommitted(events: CommitEvents) {
       if (options.as === 'service') session.publish(events);
-      return committed.publish(events);
+      return commitListeners.publish(events);
     },
     onGroup: (count: number, seconds: number) => {
       for (const listener of groupListeners) listener(count, seconds);
     },
   };
-  const writes = new WriteBatcher(pool, extras, limits, listeners);
-  const backgroundWrites = new WriteBatcher(background, extras, limits, listeners);
-  const send = queryFunctionOf(withRetries(readers), extras, asProblem, limits?.answerMs);
+  const writeBatcher = new WriteBatcher(pool, extras, limits, listeners);
+  const backgroundWriteBatcher = new WriteBatcher(backgroundPool, extras, limits, listeners);
+  const send = createQueryFunction(retryingReads(readPool), extras, toProblem, limits?.answerMs);
   // Batch the reads of one event-loop iteration.
   const batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), setImmediate);
-  const read = queriesOver(send, (text, parameters) => batcher.ask(text, parameters));
-  const reads = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
+  const read = createQueries(send, (text, parameters) => batcher.query(text, parameters));
+  const readLimiter = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
-    limitedRead: (work) => reads.run(work),
-    sessions: session,
-    write: (work, writer) => writes.write(work, writer),
-    writeInBackground: (work) => backgroundWrites.write(work),
-    snapshot: (work) => snapshot(readers, extras, work),
+    limitedRead: (work) => readLimiter.run(work),
+    clusterSession: session,
+    write: (work, writer) => writeBatcher.write(work, writer),
+    writeInBackground: (work) => backgroundWriteBatcher.write(work),
+    snapshot: (work) => readInSnapshot(readPool, extras, work),
     sequences,
-    onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => groupListeners.push(listener),
+    onCommitted: (listener) => commitListeners.add(listener),
+    onGroupCommit: (listener) => groupListeners.push(listener),
     externalVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
     async dropPartitions(table, before, isStopped) {
@@ -173,7 +178,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     },
     async probe() {
       const row = { probe_id: 1, bytes: '' };
-      await writes.write(({ queries }) =>
+      await writeBatcher.write(({ queries }) =>
         queries
           .insertInto('probes')
           .values(row)
@@ -182,7 +187,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       );
     },
     async close() {
-      const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), background.end()]));
+      const closed = session.close().then(() => Promise.all([pool.end(), readPool.end(), backgroundPool.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve);
       await Promise.race([closed, promise]).finally(cancel);
@@ -196,7 +201,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
  * Opens one connection in each of the pools, so that a `max_connections` that is too low is found at the start and not
  * by a request.
  */
-async function openOneEach(pools: readonly Pool[]): Promise<void> {
+async function openOneConnectionEach(pools: readonly Pool[]): Promise<void> {
   const opened = await Promise.allSettled(pools.map((pool) => pool.connect()));
   for (const result of opened) if (result.status === 'fulfilled') result.value.release();
   for (const result of opened) if (result.status === 'rejected') throw result.reason;
@@ -205,14 +210,14 @@ async function openOneEach(pools: readonly Pool[]): Promise<void> {
 /**
  * Returns a pool that retries reads: on another connection after a lost one, and with a new plan after a schema change.
  */
-function withRetries(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
+function retryingReads(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
     async query(query) {
       for (let tries = 1; ; tries += 1) {
         try {
-          return await pool.query(tries === 1 ? query : renamed(query));
+          return await pool.query(tries === 1 ? query : withNewStatementName(query));
         } catch (error) {
-          const isRetryable = isStale(error) || (isConnectionLost(error) && !isTimeout(error));
+          const isRetryable = isStalePlan(error) || (isConnectionLost(error) && !isTimeout(error));
           if (!isRetryable || tries === MAX_ATTEMPTS) throw error;
         }
       }
@@ -220,7 +225,7 @@ function withRetries(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.Que
   };
 }
 
-function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreError {
+function toStoreError(error: unknown, { pool }: AddressOptions, { as }: PostgresOptions): StoreError {
   if (error instanceof StoreError) return error;
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
     const needs =

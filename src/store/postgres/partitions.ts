@@ -16,10 +16,10 @@ const LOCK_TIMEOUT = '2s';
 
 const weekOf = (at: number) => Math.floor(at / WEEK_MS);
 
-const nameOf = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
+const partitionName = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
 
 /** Returns the weeks for which a table has a partition. */
-async function weeksOf(queries: Queries, table: AppendOnlyTable): Promise<number[]> {
+async function findPartitionWeeks(queries: Queries, table: AppendOnlyTable): Promise<number[]> {
   const { rows } = await sql<{ name: string }>`
     select child.relname as name from pg_inherits
     join pg_class child on child.oid = inhrelid
@@ -34,12 +34,12 @@ async function weeksOf(queries: Queries, table: AppendOnlyTable): Promise<number
  */
 export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
   for (const table of Object.keys(appendOnlyTables) as AppendOnlyTable[]) {
-    const known = await weeksOf(store.read, table);
+    const known = await findPartitionWeeks(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
       if (known.includes(week)) continue;
       const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
-      const create = `create table if not exists ${nameOf(table, week)} partition of ${table} for values ${range}`;
-      await alterPartitions(store, create);
+      const create = `create table if not exists ${partitionName(table, week)} partition of ${table} for values ${range}`;
+      await tryDdl(store, create);
     }
   }
 }
@@ -52,13 +52,13 @@ export async function dropPartitions(
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
-  for (const week of (await weeksOf(store.read, table)).filter((start) => (start + 1) * WEEK_MS <= before)) {
+  for (const week of (await findPartitionWeeks(store.read, table)).filter((start) => (start + 1) * WEEK_MS <= before)) {
     if (isStopped()) return total;
-    const name = nameOf(table, week);
+    const name = partitionName(table, week);
     const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
     // Count in a snapshot, because counting may take longer than the query timeout.
     const { rows } = await store.snapshot((queries) => count.execute(queries));
-    if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
+    if (await tryDdl(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`
     select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(appendOnlyTables[table])} < ${before}) as old`.execute(
@@ -68,7 +68,7 @@ export async function dropPartitions(
 }
 
 /** Runs a DDL statement. Returns false if it cannot be done now. */
-async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
+async function tryDdl(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
       await sql.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).execute(queries);

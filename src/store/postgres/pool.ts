@@ -1,19 +1,19 @@
 import pg from 'pg';
 import type { Log } from '../../log.ts';
-import { BY_INDEX, clientOptions, type Extras, isConnectionLost } from './connection.ts';
+import { type AddressOptions, clientOptions, isConnectionLost, PREFER_INDEX_PLANS } from './connection.ts';
 
 /** A connection pool; connections are opened on demand. */
 export class Pool {
   /** Maximum number of connections. */
-  readonly most: number;
+  readonly maxConnections: number;
   readonly #createPool: () => pg.Pool;
   readonly #checkedOut = new Set<pg.PoolClient>();
   readonly #waiting = new Set<() => void>();
   #pool: pg.Pool;
 
   /** @param max maximum number of connections; default: the `pool` option of the address */
-  constructor(address: string, extras: Extras, log: Log, max = extras.pool) {
-    this.most = max;
+  constructor(address: string, extras: AddressOptions, log: Log, max = extras.pool) {
+    this.maxConnections = max;
     this.#createPool = () => {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
       // An idle connection was lost. A new one is opened on demand.
@@ -22,7 +22,7 @@ export class Pool {
       // the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
       // This query is sent before all other queries of the connection.
-      if (extras.prepared) pool.on('connect', (client) => void client.query(BY_INDEX).catch(() => undefined));
+      if (extras.prepared) pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS).catch(() => undefined));
       pool.on('acquire', (client) => this.#checkedOut.add(client));
       pool.on('release', (_error, client) => this.#checkedOut.delete(client));
       return pool;
@@ -64,13 +64,13 @@ export class Pool {
    * Replaces all connections after the network was cut; running queries fail. Waiting callers are moved to the
    * new pool, since a pool that has ended never serves them.
    */
-  renew(): void {
+  replaceConnections(): void {
     const old = this.#pool;
     const waiting = [...this.#waiting];
     this.#pool = this.#createPool();
     this.#waiting.clear();
     old.end().catch(() => undefined);
-    for (const client of this.#checkedOut) abort(client);
+    for (const client of this.#checkedOut) destroySocket(client);
     for (const waitAgain of waiting) waitAgain();
   }
 
@@ -80,7 +80,7 @@ export class Pool {
 }
 
 /** Destroys the socket of a connection, which the types of the driver omit. `end()` would wait for running queries. */
-function abort(client: object): void {
+function destroySocket(client: object): void {
   const { connection } = client as { connection?: { stream?: { destroy?: () => void } } };
   connection?.stream?.destroy?.();
 }

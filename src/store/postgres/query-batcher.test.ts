@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { shared } from '../../../test/kit/service/stores.ts';
+import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { clientOptions } from './connection.ts';
 import { QueryBatcher } from './query-batcher.ts';
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   /** Opens a connection with a query builder, and records the statements that are sent. */
   async function open(t: TestContext) {
     const client = new pg.Client(clientOptions(await database(t)));
@@ -21,14 +21,12 @@ for (const { test, database } of shared) {
       return client.query({ text, values: [...values] });
     }, setImmediate);
     const insert = (account: number, name: string, note: string | null = null) =>
-      together.ask('insert into "records" ("account_id", "name", "note", "due") values ($1, $2, $3, $4) returning *', [
-        account,
-        name,
-        note,
-        null,
-      ]);
+      together.query(
+        'insert into "records" ("account_id", "name", "note", "due") values ($1, $2, $3, $4) returning *',
+        [account, name, note, null],
+      );
     const named = (account: number, name: string) =>
-      together.ask('select "name", "record_id" from "records" where "account_id" = $1 and "name" = $2', [
+      together.query('select "name", "record_id" from "records" where "account_id" = $1 and "name" = $2', [
         account,
         name,
       ]);
@@ -89,7 +87,7 @@ for (const { test, database } of shared) {
 
   test('a query that cannot be batched is sent on its own immediately', async (t) => {
     const { together, sent } = await open(t);
-    const asked = [true, false].map((is) => together.ask('select $1::bool as given', [is]));
+    const asked = [true, false].map((is) => together.query('select $1::bool as given', [is]));
     assert.equal(sent.length, 2);
     assert.deepEqual((await Promise.all(asked)).flat(), [{ given: true }, { given: false }]);
   });

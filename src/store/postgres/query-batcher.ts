@@ -4,9 +4,9 @@ import type pg from 'pg';
 const MAX_BATCH_SIZE = 128;
 
 /** Name of the column with the number of the query to which a row belongs. */
-const QUERY_NUMBER = 'number of the query';
+const QUERY_NUMBER_COLUMN = 'number of the query';
 
-type Send = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
+type SendStatement = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
 
 type WaitingQuery = {
   readonly parameters: readonly unknown[];
@@ -29,7 +29,7 @@ type BatchedQuery = {
  * as a record by its id, and inserts of one row. Any other query is sent on its own.
  */
 export class QueryBatcher {
-  readonly #send: Send;
+  readonly #send: SendStatement;
   readonly #schedule: (run: () => void) => void;
   readonly #waiting = new Map<BatchedQuery, WaitingQuery[]>();
 
@@ -38,13 +38,13 @@ export class QueryBatcher {
    *
    * @param schedule calls its argument when all queries of one batch have been added: `setImmediate` or `nextTick`
    */
-  constructor(send: Send, schedule: (run: () => void) => void) {
+  constructor(send: SendStatement, schedule: (run: () => void) => void) {
     this.#send = send;
     this.#schedule = schedule;
   }
 
-  async ask(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
-    const batched = batchedFor(text, parameters);
+  async query(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
+    const batched = batchFormOf(text, parameters);
     if (batched === undefined) return (await this.#send(text, parameters)).rows;
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#schedule(() => this.#runAll());
@@ -81,9 +81,9 @@ export class QueryBatcher {
 const batchedByText = new Map<string, BatchedQuery | undefined>();
 
 /** Returns the batched form of a query; undefined if the query cannot be batched. */
-function batchedFor(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
+function batchFormOf(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
   if (!batchedByText.has(text))
-    batchedByText.set(text, batchedInsert(text) ?? batchedSelect(text, parameters.map(typeOf)));
+    batchedByText.set(text, batchedInsert(text) ?? batchedSelect(text, parameters.map(arrayTypeOf)));
   return batchedByText.get(text);
 }
 
@@ -91,7 +91,7 @@ function batchedFor(text: string, parameters: readonly unknown[]): BatchedQuery 
  * Returns the array type of a parameter; undefined if its type cannot be batched. All calls of a query must have the
  * same types.
  */
-function typeOf(value: unknown): string | undefined {
+function arrayTypeOf(value: unknown): string | undefined {
   if (typeof value === 'string') return 'text[]';
   return Number.isSafeInteger(value) ? 'int8[]' : undefined;
 }
@@ -103,25 +103,25 @@ function batchedSelect(text: string, types: readonly (string | undefined)[]): Ba
   const names = types.map((_, column) => `p${column + 1}`).join(', ');
   return {
     single: text,
-    text: `select found.*, query.number as "${QUERY_NUMBER}" from unnest(${lists}) with ordinality as query (${names}, number)
+    text: `select found.*, query.number as "${QUERY_NUMBER_COLUMN}" from unnest(${lists}) with ordinality as query (${names}, number)
       cross join lateral (${text.replace(/\$(\d+)/g, 'query.p$1')}) as found`,
     values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
     split(rows, count) {
       const found: unknown[][] = Array.from({ length: count }, () => []);
-      for (const row of rows) found[Number(row[QUERY_NUMBER]) - 1]?.push(row);
+      for (const row of rows) found[Number(row[QUERY_NUMBER_COLUMN]) - 1]?.push(row);
       return found;
     },
   };
 }
 
-const INSERT = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
+const INSERT_PATTERN = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
 
 /**
  * Returns the batched form of an insert. Generated ids ascend in insertion order and are the first column, so sorting
  * the rows by id assigns them to the queries.
  */
 function batchedInsert(text: string): BatchedQuery | undefined {
-  const [, table, columns = '', placeholders = ''] = INSERT.exec(text) ?? [];
+  const [, table, columns = '', placeholders = ''] = INSERT_PATTERN.exec(text) ?? [];
   if (table === undefined) return undefined;
   const names = columns.split(', ').map((name) => name.slice(1, -1));
   const order = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);

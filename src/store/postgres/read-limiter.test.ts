@@ -6,13 +6,13 @@ import { Problem } from '../../problems.ts';
 import { ReadLimiter } from './read-limiter.ts';
 
 /** Creates a limiter for two reads, with its own clock. The test ends each read. */
-function reads() {
+function createReads() {
   const clock = testClock();
-  const reading = new ReadLimiter(2, clock);
+  const limiter = new ReadLimiter(2, clock);
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const read = (name: string) =>
-    reading.run(async () => {
+    limiter.run(async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
@@ -27,7 +27,7 @@ function reads() {
 }
 
 test('reads run up to the limit, first come, first served, and a failed one releases its permit', async () => {
-  const { begun, read, end } = reads();
+  const { begun, read, end } = createReads();
   const [failing, ...others] = [read('a'), read('b'), read('c'), read('d'), read('e')];
   assert.deepEqual(begun, ['a', 'b']);
   const failed = assert.rejects(failing as Promise<string>, /of a/);
@@ -47,7 +47,7 @@ test('reads run up to the limit, first come, first served, and a failed one rele
 });
 
 test('a request that has waited too long is rejected without a query; later ones run', async () => {
-  const { clock, begun, read, end } = reads();
+  const { clock, begun, read, end } = createReads();
   const first = [read('a'), read('b')];
   const late = ['c', 'd'].map((name) =>
     assert.rejects(read(name), (error) => error instanceof Problem && error.code === 'overloaded'),

@@ -4,7 +4,7 @@ import { Problem } from '../../problems.ts';
 /** Maximum time that a request waits for a permit. */
 const MAX_WAIT_MS = 10_000;
 
-type Waiting = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
+type WaitingRead = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
 
 /**
  * Concurrency limit (semaphore) for requests that read. Requests wait before their first query instead of between their
@@ -14,7 +14,7 @@ type Waiting = { readonly since: number; readonly begin: () => void; readonly gi
 export class ReadLimiter {
   readonly #max: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingRead[] = [];
   #running = 0;
 
   /** @param max maximum number of concurrent requests */

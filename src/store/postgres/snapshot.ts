@@ -1,16 +1,20 @@
 import type { Queries } from '../store.ts';
-import { asProblem, type Extras, queriesOver, queryFunctionOf } from './connection.ts';
+import { type AddressOptions, createQueries, createQueryFunction, toProblem } from './connection.ts';
 import type { Pool } from './pool.ts';
 
 /** Runs `work` in a repeatable-read transaction: it sees the database as of its first query. */
-export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Queries) => Promise<T>): Promise<T> {
+export async function readInSnapshot<T>(
+  pool: Pool,
+  extras: AddressOptions,
+  work: (queries: Queries) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
-    throw asProblem(error);
+    throw toProblem(error);
   });
   let hasFailed = true;
   try {
     await client.query('begin isolation level repeatable read, read only');
-    const value = await work(queriesOver(queryFunctionOf(client, extras, asProblem)));
+    const value = await work(createQueries(createQueryFunction(client, extras, toProblem)));
     await client.query('commit');
     hasFailed = false;
     return value;

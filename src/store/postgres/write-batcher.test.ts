@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openAt } from '../../../test/kit/database/database.ts';
+import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/service/stores.ts';
+import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { notFound } from '../../problems.ts';
 import type { CommitEvents, Store, Tx } from '../store.ts';
 
-for (const { test, database } of shared) {
+for (const { test, database } of sharedStores) {
   /** Opens a store. Records its commit events and the sizes of its commits. */
   async function open(t: TestContext) {
     const address = await database(t);
-    const store = await openAt(t, address);
+    const store = await openStoreAt(t, address);
     const commits: number[] = [];
     const news: CommitEvents[] = [];
-    store.onGroup((writes) => void commits.push(writes));
+    store.onGroupCommit((writes) => void commits.push(writes));
     store.onCommitted((one) => void news.push(one));
     return { address, store, commits, news };
   }
 
   /** Runs writes concurrently, each for an account of its own. */
-  const together = <T>(store: Store, works: readonly ((tx: Tx, accountId: number) => Promise<T>)[]) =>
+  const runTogether = <T>(store: Store, works: readonly ((tx: Tx, accountId: number) => Promise<T>)[]) =>
     Promise.allSettled(
       works.map((work, index) => {
         const accountId = index + 1;
@@ -29,13 +29,13 @@ for (const { test, database } of shared) {
           tx.lockAccount(accountId, 'shared');
           return work(tx, accountId);
         };
-        return store.write(write, { accountId, how: 'shared' });
+        return store.write(write, { accountId, lockMode: 'shared' });
       }),
     );
 
   const add = (domain: string) => async (tx: Tx, accountId: number) => {
     await tx.queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute();
-    tx.events.addOccurred([accountId]);
+    tx.events.addAccountsWithOccurrences([accountId]);
     return domain;
   };
 
@@ -45,16 +45,16 @@ for (const { test, database } of shared) {
   };
 
   const statuses = (ended: readonly PromiseSettledResult<unknown>[]) => ended.map(({ status }) => status);
-  const MADE = 'fulfilled';
-  const REFUSED = 'rejected';
+  const FULFILLED = 'fulfilled';
+  const REJECTED = 'rejected';
 
   test('concurrent writes are one commit with one commit event', async (t) => {
     const { store, commits, news } = await open(t);
-    const ended = await together(
+    const ended = await runTogether(
       store,
       Array.from({ length: 20 }, (_, index) => add(`${index}.test`)),
     );
-    assert.deepEqual(statuses(ended), Array(20).fill(MADE));
+    assert.deepEqual(statuses(ended), Array(20).fill(FULFILLED));
     assert.deepEqual(commits, [20]);
     assert.deepEqual(
       news.map(({ accountsWithOccurrences }) => [...accountsWithOccurrences]),
@@ -68,7 +68,7 @@ for (const { test, database } of shared) {
     const writing: Promise<unknown>[] = [];
     for (let turn = 1; turn <= 70; turn += 1) {
       const accountId = turn;
-      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, how: 'shared' }));
+      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, lockMode: 'shared' }));
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     await Promise.all(writing);
@@ -91,8 +91,8 @@ for (const { test, database } of shared) {
       await wait(50);
       return add(`${accountId}.test`)(tx, accountId);
     };
-    const ended = await together(store, [slow, slow, slow]);
-    assert.deepEqual(statuses(ended), [MADE, MADE, MADE]);
+    const ended = await runTogether(store, [slow, slow, slow]);
+    assert.deepEqual(statuses(ended), [FULFILLED, FULFILLED, FULFILLED]);
     assert.equal((await domains(store)).length, 3);
     assert.deepEqual(unacknowledged, [], 'nothing fails that nobody hears of');
   });
@@ -105,7 +105,7 @@ for (const { test, database } of shared) {
       tx.beforeCommit(note, accountId);
       if (accountId === 2) throw notFound();
     };
-    await together(store, [leave, leave, leave]);
+    await runTogether(store, [leave, leave, leave]);
     assert.deepEqual(done, [[1, 3]]);
   });
 
@@ -120,8 +120,8 @@ for (const { test, database } of shared) {
       await queries.selectFrom('accounts').select('domain').execute();
       throw notFound();
     };
-    const ended = await together<unknown>(store, [counted, failing, counted]);
-    assert.deepEqual(statuses(ended), [MADE, REFUSED, MADE]);
+    const ended = await runTogether<unknown>(store, [counted, failing, counted]);
+    assert.deepEqual(statuses(ended), [FULFILLED, REJECTED, FULFILLED]);
     assert.deepEqual(commits, [3]);
     assert.equal(runs, 2);
   });
@@ -136,16 +136,16 @@ for (const { test, database } of shared) {
       await add('unwanted.test')(tx, accountId);
       tx.commitIf(Promise.reject(notFound()));
     };
-    const ended = await together<unknown>(store, [add('a.test'), failing, add('b.test'), unwanted, add('c.test')]);
-    assert.deepEqual(statuses(ended), [MADE, REFUSED, MADE, REFUSED, MADE]);
+    const ended = await runTogether<unknown>(store, [add('a.test'), failing, add('b.test'), unwanted, add('c.test')]);
+    assert.deepEqual(statuses(ended), [FULFILLED, REJECTED, FULFILLED, REJECTED, FULFILLED]);
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'c.test']);
     assert.deepEqual(news.flatMap(({ accountsWithOccurrences }) => [...accountsWithOccurrences]).sort(), [1, 3, 5]);
   });
 
   test('a database error of one write rejects only that write', async (t) => {
     const { store } = await open(t);
-    const ended = await together(store, [add('a.test'), add('same.test'), add('same.test'), add('b.test')]);
-    assert.deepEqual(statuses(ended).sort(), [MADE, MADE, MADE, REFUSED]);
+    const ended = await runTogether(store, [add('a.test'), add('same.test'), add('same.test'), add('b.test')]);
+    assert.deepEqual(statuses(ended).sort(), [FULFILLED, FULFILLED, FULFILLED, REJECTED]);
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'same.test']);
   });
 
@@ -160,12 +160,12 @@ for (const { test, database } of shared) {
       await through.promise;
     });
     await begun.promise;
-    const waiting = together(store, [add('a.test'), add('kept-out.test'), add('b.test')]);
+    const waiting = runTogether(store, [add('a.test'), add('kept-out.test'), add('b.test')]);
     while ((await domains(store)).length < 2);
     assert.deepEqual(await domains(store), ['a.test', 'b.test']);
     through.resolve();
     await alone;
-    assert.deepEqual(statuses(await waiting), [MADE, MADE, MADE]);
+    assert.deepEqual(statuses(await waiting), [FULFILLED, FULFILLED, FULFILLED]);
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'kept-out.test']);
   });
 
@@ -177,12 +177,12 @@ for (const { test, database } of shared) {
       asked += 1;
       return asked;
     };
-    const ended = await together(
+    const ended = await runTogether(
       store,
-      Array(3).fill(async (tx: Tx) => [await tx.tryLockAccount('one'), await tx.dedupe(about, ask)]),
+      Array(3).fill(async (tx: Tx) => [await tx.tryLock('one'), await tx.dedupe(about, ask)]),
     );
     assert.deepEqual(
-      ended.map((one) => one.status === MADE && one.value),
+      ended.map((one) => one.status === FULFILLED && one.value),
       [
         [true, 1],
         [false, 1],
@@ -201,12 +201,12 @@ for (const { test, database } of shared) {
       await through.promise;
     });
     await begun.promise;
-    const beside = (accountId: number, domain: string) => {
+    const writeShared = (accountId: number, domain: string) => {
       const work = (tx: Tx) => {
         tx.lockAccount(accountId, 'shared');
         return add(domain)(tx, accountId);
       };
-      return store.write(work, { accountId, how: 'shared' });
+      return store.write(work, { accountId, lockMode: 'shared' });
     };
     const blocked = async () => {
       const { rows } = await sql<{ count: number }>`
@@ -218,10 +218,10 @@ for (const { test, database } of shared) {
     const waiting: Promise<string>[] = [];
     // The writes start one after the other, so that each has its own group.
     for (let number = 1; number <= 4; number += 1) {
-      waiting.push(beside(1, `waits-${number}.test`));
+      waiting.push(writeShared(1, `waits-${number}.test`));
       await eventually(blocked, (count) => count === number);
     }
-    assert.equal(await beside(2, 'other.test'), 'other.test');
+    assert.equal(await writeShared(2, 'other.test'), 'other.test');
     assert.deepEqual(await domains(store), ['other.test']);
     through.resolve();
     await Promise.all([long, ...waiting]);

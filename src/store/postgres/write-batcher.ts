@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import { Problem } from '../../problems.ts';
-import type { CommitEvents, Tx, Writer } from '../store.ts';
+import type { AccountLock, CommitEvents, Tx } from '../store.ts';
 import { AccountLocks } from './account-locks.ts';
-import { asProblem, type Extras, isConnectionLost } from './connection.ts';
+import { type AddressOptions, isConnectionLost, toProblem } from './connection.ts';
 import {
   type GroupResult,
-  type Limits,
+  runTransaction,
   TransactionConnection,
-  transact,
+  type TransactionTimeouts,
   type WriteRequest,
   type WriteResult,
 } from './group-transaction.ts';
@@ -26,13 +26,13 @@ const MAX_GROUP_SIZE = 64;
 /** Maximum number of concurrent group transactions: while one is being synced to disk, another one runs its queries. */
 const GROUP_CONCURRENCY = 2;
 
-type Listeners = {
+type WriteListeners = {
   readonly onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly onGroup: (writes: number, seconds: number) => void;
 };
 
 /** A write that waits for a group transaction. */
-type Waiting = {
+type WaitingWrite = {
   readonly accountId: number;
   readonly work: WriteRequest['run'];
   /** Whether the write was rolled back with a group before. */
@@ -49,29 +49,29 @@ type Waiting = {
  */
 export class WriteBatcher {
   readonly #pool: Pool;
-  readonly #extras: Extras;
-  readonly #limits: Limits | undefined;
-  readonly #listeners: Listeners;
+  readonly #extras: AddressOptions;
+  readonly #limits: TransactionTimeouts | undefined;
+  readonly #listeners: WriteListeners;
   readonly #connections = new WeakMap<pg.PoolClient, TransactionConnection>();
   readonly #locks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING);
   /** Limits the retries of one account to half of the connections, so that they cannot take all of them. */
   readonly #retryLocks: AccountLocks;
-  #waiting: Waiting[] = [];
-  #groups = 0;
+  #waiting: WaitingWrite[] = [];
+  #runningGroups = 0;
 
-  constructor(pool: Pool, extras: Extras, limits: Limits | undefined, listeners: Listeners) {
+  constructor(pool: Pool, extras: AddressOptions, limits: TransactionTimeouts | undefined, listeners: WriteListeners) {
     this.#pool = pool;
     this.#extras = extras;
     this.#limits = limits;
     this.#listeners = listeners;
-    this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MAX_WAITING);
+    this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.maxConnections / 2)), MAX_WAITING);
   }
 
-  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T> {
+  write<T>(work: (tx: Tx) => Promise<T>, writer?: AccountLock): Promise<T> {
     if (writer === undefined) return this.#runExclusive(work) as Promise<T>;
-    const { accountId, how } = writer;
-    const run = () => (how === 'shared' ? this.#runShared(accountId, work) : this.#runExclusive(work));
-    return this.#locks.run(accountId, how, run) as Promise<T>;
+    const { accountId, lockMode } = writer;
+    const run = () => (lockMode === 'shared' ? this.#runShared(accountId, work) : this.#runExclusive(work));
+    return this.#locks.run(accountId, lockMode, run) as Promise<T>;
   }
 
   /** Runs a write in its own transaction. Retries the write after a conflict. */
@@ -81,7 +81,7 @@ export class WriteBatcher {
       const [result] = await this.#transact([{ run: work }]);
       if (result === undefined) throw new Error('a write has no result');
       if ('value' in result) return result.value;
-      if (tries === MAX_ATTEMPTS || result.retryAs === undefined) throw asProblem(result.error);
+      if (tries === MAX_ATTEMPTS || result.retryAs === undefined) throw toProblem(result.error);
     }
   }
 
@@ -95,10 +95,10 @@ export class WriteBatcher {
 
   /** Starts a group transaction if writes are waiting and fewer than GROUP_CONCURRENCY are running. */
   #startNext(): void {
-    if (this.#groups >= GROUP_CONCURRENCY || this.#waiting.length === 0) return;
-    this.#groups += 1;
+    if (this.#runningGroups >= GROUP_CONCURRENCY || this.#waiting.length === 0) return;
+    this.#runningGroups += 1;
     void this.#runGroup().finally(() => {
-      this.#groups -= 1;
+      this.#runningGroups -= 1;
       this.#startNext();
     });
   }
@@ -115,7 +115,7 @@ export class WriteBatcher {
     for (const [index, { accountId, work, isRetry, resolve, reject }] of group.entries()) {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
-      else if (result.retryAs === undefined) reject(asProblem(result.error));
+      else if (result.retryAs === undefined) reject(toProblem(result.error));
       else if (result.retryAs === 'exclusive' || isRetry)
         this.#retryLocks.run(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
       else this.#waiting.unshift({ accountId, work, isRetry: true, resolve, reject });
@@ -135,14 +135,14 @@ export class WriteBatcher {
     this.#connections.set(client, connection);
     let result: GroupResult;
     try {
-      result = await transact(connection, requests);
+      result = await runTransaction(connection, requests);
     } finally {
       client.release(isConnectionLost(connection.failure));
     }
-    if (result.news !== undefined) {
+    if (result.commitEvents !== undefined) {
       this.#listeners.onGroup(requests.length, (performance.now() - begun) / 1_000);
-      await this.#listeners.onCommitted(result.news);
+      await this.#listeners.onCommitted(result.commitEvents);
     }
-    return result.ends;
+    return result.results;
   }
 }

@@ -2,11 +2,11 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Kysely, type QueryResult, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { runDirectly, StatementDriver } from '../prepared-queries.ts';
+import { registerRunner, StatementDriver } from '../prepared-queries.ts';
 import type { Tables } from '../tables.ts';
 
 /** Maximum number of prepared statements in the LRU cache: enough for every query of this service. */
-const CACHED_STATEMENTS = 400;
+const MAX_CACHED_STATEMENTS = 400;
 
 /** Busy timeout of a connection with `waitsWhenBusy`. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -26,17 +26,17 @@ export function sqliteCode(error: unknown): number | undefined {
  * Whether an error is a failure of the storage. Constraint violations (19) and SQL errors (1) are bugs of this service
  * instead.
  */
-export function isOfStorage(error: unknown): boolean {
+export function isStorageFailure(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && code !== 19 && code !== 1;
 }
 
 /** Maps storage failures to the problem `storage_unavailable`; returns any other error unchanged. */
-export function asProblem(error: unknown): unknown {
-  return isOfStorage(error) ? new Problem('storage_unavailable', { cause: error }) : error;
+export function toProblem(error: unknown): unknown {
+  return isStorageFailure(error) ? new Problem('storage_unavailable', { cause: error }) : error;
 }
 
-type Failed = (error: unknown) => unknown;
+type MapError = (error: unknown) => unknown;
 
 /** Time for which the statements of a transaction run before the event loop runs an iteration. */
 const SLICE_MS = 5;
@@ -99,23 +99,23 @@ class SlicedStatements {
  * An adapter without a queue. With the default adapter, the query builder would keep its own queue, and a query in that
  * queue could run after the rollback of its write. Here queries run in the order in which they are sent.
  */
-class WithoutQueue extends SqliteAdapter {
+class QueuelessSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
   }
 }
 
 /** Shared by all connections, so that queries are compiled once for all of them. */
-const adapter = new WithoutQueue();
+const adapter = new QueuelessSqliteAdapter();
 
 /** A connection to an SQLite file, with a cache of prepared statements. */
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly queries: Kysely<Tables>;
-  readonly #statements = new Map<string, Prepared>();
-  readonly #failed: Failed;
+  readonly #statements = new Map<string, PreparedStatement>();
+  readonly #failed: MapError;
   readonly #snapshotPerTick: boolean;
-  readonly #sliced: SlicedStatements | undefined;
+  readonly #slicedStatements: SlicedStatements | undefined;
   #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
@@ -129,21 +129,21 @@ export class SqliteConnection {
     path: string,
     options: {
       readOnly: boolean;
-      patient?: true;
-      failed?: Failed;
-      readsInTurns?: true;
+      waitsWhenBusy?: true;
+      failed?: MapError;
+      sharesReadSnapshot?: true;
       transactions?: Pick<Clock, 'monotonic'>;
     },
     sqlite = DatabaseSync,
   ) {
     this.#failed = options.failed ?? ((error) => error);
-    this.#snapshotPerTick = options.readsInTurns === true;
-    this.#sliced = options.transactions && new SlicedStatements(options.transactions);
+    this.#snapshotPerTick = options.sharesReadSnapshot === true;
+    this.#slicedStatements = options.transactions && new SlicedStatements(options.transactions);
     // By default the busy timeout is 0: waiting inside SQLite would block the event loop. The store retries on a timer
     // instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
-      timeout: options.patient ? BUSY_TIMEOUT_MS : 0,
+      timeout: options.waitsWhenBusy ? BUSY_TIMEOUT_MS : 0,
       enableForeignKeyConstraints: true,
     });
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
@@ -155,31 +155,33 @@ export class SqliteConnection {
         createQueryCompiler: () => new SqliteQueryCompiler(),
       },
     });
-    runDirectly(this.queries, (sql, parameters) => this.#inOrder(() => this.#prepared(sql).all(parameters)));
+    registerRunner(this.queries, (sql, parameters) =>
+      this.#runInOrder(() => this.#cachedStatement(sql).all(parameters)),
+    );
   }
 
   /** Whether statements wait for an iteration of the event loop. */
   get isPaused(): boolean {
-    return this.#sliced?.isPaused === true;
+    return this.#slicedStatements?.isPaused === true;
   }
 
   /** Resolves when no statement waits. */
   async drained(): Promise<void> {
-    while (this.isPaused) await this.#inOrder(() => undefined);
+    while (this.isPaused) await this.#runInOrder(() => undefined);
   }
 
   /** Begins a write transaction. */
   begin(): void {
     this.exec('begin immediate');
-    this.#sliced?.beginSlice();
+    this.#slicedStatements?.beginSlice();
   }
 
   async #execute({ sql, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<QueryResult<unknown>> {
-    return this.#inOrder(() => this.#prepared(sql).execute(parameters));
+    return this.#runInOrder(() => this.#cachedStatement(sql).execute(parameters));
   }
 
-  #inOrder<T>(statement: () => T): T | Promise<T> {
-    return this.#sliced === undefined ? statement() : this.#sliced.run(statement);
+  #runInOrder<T>(statement: () => T): T | Promise<T> {
+    return this.#slicedStatements === undefined ? statement() : this.#slicedStatements.run(statement);
   }
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
@@ -194,10 +196,10 @@ export class SqliteConnection {
     }
   }
 
-  readonly #begin = (): void => {
+  readonly #beforeStatement = (): void => {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
-    if (this.#sliced !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
+    if (this.#slicedStatements !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
     if (!this.#snapshotPerTick || this.#readSnapshot !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
@@ -211,7 +213,7 @@ export class SqliteConnection {
 
   /** Runs one statement without results. */
   exec(sql: string): void {
-    this.#prepared(sql).exec();
+    this.#cachedStatement(sql).exec();
   }
 
   close(): void {
@@ -220,7 +222,7 @@ export class SqliteConnection {
     this.database.close();
   }
 
-  #prepared(sql: string): Prepared {
+  #cachedStatement(sql: string): PreparedStatement {
     const cached = this.#statements.get(sql);
     if (cached !== undefined) {
       this.#statements.delete(sql);
@@ -229,7 +231,7 @@ export class SqliteConnection {
     }
     const prepared = this.#prepare(sql);
     this.#statements.set(sql, prepared);
-    if (this.#statements.size > CACHED_STATEMENTS) {
+    if (this.#statements.size > MAX_CACHED_STATEMENTS) {
       for (const oldest of this.#statements.keys()) {
         this.#statements.delete(oldest);
         break;
@@ -238,22 +240,22 @@ export class SqliteConnection {
     return prepared;
   }
 
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): PreparedStatement {
     try {
-      return new Prepared(this.database.prepare(sql), this.#failed, this.#begin);
+      return new PreparedStatement(this.database.prepare(sql), this.#failed, this.#beforeStatement);
     } catch (error) {
       throw this.#failed(error);
     }
   }
 }
 
-class Prepared {
+class PreparedStatement {
   readonly #statement: StatementSync;
-  readonly #failed: Failed;
+  readonly #failed: MapError;
   readonly #begin: () => void;
   readonly #columns: readonly string[];
 
-  constructor(statement: StatementSync, failed: Failed, begin: () => void) {
+  constructor(statement: StatementSync, failed: MapError, begin: () => void) {
     this.#statement = statement;
     this.#failed = failed;
     this.#begin = begin;
@@ -266,7 +268,7 @@ class Prepared {
     try {
       this.#begin();
       const rows = this.#statement.all(...(parameters as SQLInputValue[])) as unknown as unknown[][];
-      return rows.map((row) => this.#named(row));
+      return rows.map((row) => this.#toObject(row));
     } catch (error) {
       throw this.#failed(error);
     }
@@ -283,7 +285,7 @@ class Prepared {
     return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
   }
 
-  #named(row: readonly unknown[]): Record<string, unknown> {
+  #toObject(row: readonly unknown[]): Record<string, unknown> {
     const named: Record<string, unknown> = {};
     for (let index = 0; index < this.#columns.length; index += 1) named[this.#columns[index] as string] = row[index];
     return named;

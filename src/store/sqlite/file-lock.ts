@@ -16,29 +16,29 @@ import { DatabaseLost, StoreError } from '../store.ts';
 import { SQLITE_BUSY, sqliteCode } from './connection.ts';
 
 /** Creates a file with mode 0600, unless it exists. SQLite gives its side files the same mode. */
-export function makeFile(path: string): void {
+export function createFile(path: string): void {
   try {
-    makeFolder(dirname(path));
+    createFolder(dirname(path));
     // Never open an existing file: closing it would release every POSIX lock that this process has on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if (!isAlreadyThere(error)) throw toStoreError(error, path);
+    if (!isAlreadyExistsError(error)) throw toStoreError(error, path);
   }
 }
 
-function isAlreadyThere(error: unknown): boolean {
+function isAlreadyExistsError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
 /** Creates a folder and its parents. Node's `recursive` option never returns where none can be created, as in /proc. */
-export function makeFolder(path: string): void {
+export function createFolder(path: string): void {
   if (existsSync(path)) return;
-  if (!existsSync(dirname(path))) makeFolder(dirname(path));
+  if (!existsSync(dirname(path))) createFolder(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // A process that starts concurrently has just created the folder.
-    if (!isAlreadyThere(error)) throw error;
+    if (!isAlreadyExistsError(error)) throw error;
   }
 }
 
@@ -46,10 +46,10 @@ export function makeFolder(path: string): void {
  * Locks a database against a second service: an exclusive lock on a separate file, which the operating system releases
  * when the process ends, even if it is killed.
  */
-export function takeLock(path: string): DatabaseSync {
+export function lockDatabase(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
-  const name = `${resolvedPath(path)}.lock`;
-  makeFile(name);
+  const name = `${resolvePath(path)}.lock`;
+  createFile(name);
   try {
     lock = new DatabaseSync(name, { timeout: 0 });
     lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
@@ -62,7 +62,7 @@ export function takeLock(path: string): DatabaseSync {
 }
 
 /** Resolves the symbolic links of a path. The file itself may be missing. */
-export function resolvedPath(path: string): string {
+export function resolvePath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
 
@@ -84,13 +84,13 @@ export function toStoreError(error: unknown, path: string): StoreError {
   return new StoreError(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
 }
 
-const MOUNTS = '/proc/self/mountinfo';
+const MOUNT_TABLE = '/proc/self/mountinfo';
 
 /**
  * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL,
  * which may hold the only copy of acknowledged writes.
  */
-export function requireDatabaseOfLog(path: string): void {
+export function requireDatabaseOfWal(path: string): void {
   const log = `${path}-wal`;
   if (existsSync(path) || (statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   throw new StoreError(
@@ -104,7 +104,7 @@ export function requireDatabaseOfLog(path: string): void {
  * and would corrupt the database.
  */
 export function requireSingleName(path: string): void {
-  const name = resolvedPath(path);
+  const name = resolvePath(path);
   const { nlink, ino } = statSync(name, { bigint: true });
   // Folders have several links because of their subfolders; SQLite reports them as not a file.
   if (nlink > 1n && statSync(name).isFile()) {
@@ -126,20 +126,20 @@ function inodeOf(name: string, sibling: string): bigint | undefined {
 }
 
 /** Returns all mount points, from /proc. Empty on systems other than Linux, which cannot mount a single file. */
-export function mountPoints(read: () => string = () => readFileSync(MOUNTS, 'utf8')): string[] {
+export function mountPoints(read: () => string = () => readFileSync(MOUNT_TABLE, 'utf8')): string[] {
   let table: string;
   try {
     table = read();
   } catch {
     return [];
   }
-  const unescaped = (field: string) =>
+  const unescapeField = (field: string) =>
     field.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-  return table.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
+  return table.split('\n').map((line) => unescapeField(line.split(' ')[4] ?? ''));
 }
 
 /** Returns the identity of the file at a path: device and inode; undefined if there is no file. */
-function fileAt(path: string): string | undefined {
+function fileIdentityAt(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
 }
@@ -152,18 +152,18 @@ export class OpenFiles {
 
   /** @param suffixes suffixes of the side files that are open together with the database */
   constructor(path: string, suffixes: readonly string[]) {
-    const name = resolvedPath(path);
+    const name = resolvePath(path);
     // The path is kept as given, not resolved: a symbolic link in it may be changed.
     this.#files = [path, ...suffixes.map((suffix) => name + suffix)].map((file) => ({
       path: file,
-      opened: fileAt(file),
+      opened: fileIdentityAt(file),
     }));
   }
 
   /** Returns an error that names the first file that was removed or replaced; undefined while all are in place. */
-  lost(): DatabaseLost | undefined {
+  findLost(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
-      const now = identityOf(path);
+      const now = tryFileIdentityAt(path);
       if (now instanceof Error) return new DatabaseLost(`The open file ${path} can no longer be read: ${now.message}.`);
       if (now !== opened)
         return new DatabaseLost(`The open file ${path} was ${now === undefined ? 'removed' : 'replaced'}.`);
@@ -172,9 +172,9 @@ export class OpenFiles {
   }
 }
 
-function identityOf(path: string): string | undefined | Error {
+function tryFileIdentityAt(path: string): string | undefined | Error {
   try {
-    return fileAt(path);
+    return fileIdentityAt(path);
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

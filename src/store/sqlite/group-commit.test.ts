@@ -4,12 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openingOf } from '../../../test/kit/database/database.ts';
+import { openOptionsOf } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import type { OpenOptions } from '../database-url.ts';
+import type { StoreOptions } from '../database-url.ts';
 import { openStore } from '../open.ts';
 import type { Store, Tx } from '../store.ts';
 
@@ -17,14 +17,14 @@ import type { Store, Tx } from '../store.ts';
 const frozenClock: Clock = { ...systemClock, monotonic: () => 0 };
 
 /** Opens a store on its own file, and records the fatal errors and group sizes that it reports. */
-async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {}) {
+async function openTestStore(t: TestContext, options: Partial<StoreOptions> = {}) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const groups: number[] = [];
   const store = await openStore({
-    ...openingOf(`sqlite:${path}`),
+    ...openOptionsOf(`sqlite:${path}`),
     onFatal: (error) => fatal.push(error),
-    beats: frozenClock,
+    realClock: frozenClock,
     ...options,
   });
   let closed: Promise<void> | undefined;
@@ -33,7 +33,7 @@ async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {})
     return closed;
   };
   t.after(close);
-  store.onGroup((writes) => groups.push(writes));
+  store.onGroupCommit((writes) => groups.push(writes));
   return { store: { ...store, close }, path, fatal, groups };
 }
 
@@ -75,7 +75,7 @@ test('the event loop runs between two full commit groups, so that responses are 
   const { store } = await openTestStore(t);
   let turns = 0;
   const groupsSeenAt: number[] = [];
-  store.onGroup(() => groupsSeenAt.push(turns));
+  store.onGroupCommit(() => groupsSeenAt.push(turns));
   const writes = Promise.all(Array.from({ length: 900 }, (_, index) => store.write(addAccount(`${index}.test`))));
   let through = false;
   const counting = (async () => {
@@ -200,7 +200,7 @@ function steppingClock(): Clock {
 }
 
 test('the event loop runs between the statements of a long write, which keep their order and commit together', async (t) => {
-  const { store, fatal, groups } = await openTestStore(t, { beats: steppingClock() });
+  const { store, fatal, groups } = await openTestStore(t, { realClock: steppingClock() });
   const names = Array.from({ length: 100 }, (_, index) => `${index}.test`);
   const [seen, order]: [Set<number>, string[]] = [new Set(), []];
   let turns = 0;
@@ -237,7 +237,7 @@ test('the event loop runs between the statements of a long write, which keep the
 });
 
 test('accounts take turns, and a group that has taken long begins no further write', async (t) => {
-  const { store, groups } = await openTestStore(t, { beats: steppingClock() });
+  const { store, groups } = await openTestStore(t, { realClock: steppingClock() });
   const order: string[] = [];
   const write = (name: string, accountId?: number) =>
     store.write(
@@ -247,7 +247,7 @@ test('accounts take turns, and a group that has taken long begins no further wri
         if (name.startsWith('long'))
           for (let made = 0; made < 20; made += 1) await addAccount(`${name}-${made}.test`)(tx);
       },
-      accountId === undefined ? undefined : { accountId, how: 'exclusive' },
+      accountId === undefined ? undefined : { accountId, lockMode: 'exclusive' },
     );
   await Promise.all([
     ...['long 1', 'long 2', 'long 3'].map((name) => write(name, 1)),
@@ -259,7 +259,7 @@ test('accounts take turns, and a group that has taken long begins no further wri
 });
 
 test('statements that wait when another of their write fails are rolled back with it', async (t) => {
-  const { store, fatal, groups } = await openTestStore(t, { beats: steppingClock() });
+  const { store, fatal, groups } = await openTestStore(t, { realClock: steppingClock() });
   await store.write(addAccount('first.test'));
   const outcomes = await Promise.allSettled([
     store.write(async (tx) => {
@@ -284,7 +284,7 @@ test('statements pipelined with a failed one are not committed, with or without 
     [true, steppingClock()],
     [false, steppingClock()],
   ] as const) {
-    const { store, fatal } = await openTestStore(t, { beats });
+    const { store, fatal } = await openTestStore(t, { realClock: beats });
     const late: Promise<unknown>[] = [];
     const outcomes = await Promise.allSettled([
       store.write(addAccount('first.test')),

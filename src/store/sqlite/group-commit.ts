@@ -3,16 +3,16 @@ import { FairQueue } from '../../async/fair-scheduler.ts';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { addPipelined, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
-import type { AtCommit, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
+import { addPipelined, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
+import type { BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
 import {
-  asProblem,
-  isOfStorage,
+  isStorageFailure,
   SQLITE_BUSY,
   SQLITE_CORRUPT,
   SQLITE_IOERR,
   type SqliteConnection,
   sqliteCode,
+  toProblem,
 } from './connection.ts';
 
 /** Maximum time that a commit group waits for another process, such as a command, that holds the write lock. */
@@ -29,7 +29,7 @@ const MAX_GROUP_SIZE = 256;
 /** Time after which a group takes no further write, since its members and all other writes wait for its commit. */
 const MAX_GROUP_MS = 20;
 
-type Waiting = {
+type WaitingWrite = {
   readonly work: (tx: Tx) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -39,42 +39,42 @@ type Waiting = {
  * A write of the group that has run, with its result, which is returned once the commit is durable, or with the error
  * that undid it.
  */
-type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
+type FinishedWrite = { waiting: WaitingWrite } & ({ value: unknown } | { error: unknown });
 
 /** The commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
 class PendingCommit {
-  readonly news = new CommitEventsBuilder();
-  readonly items = new BeforeCommit();
+  readonly commitEvents = new CommitEventsBuilder();
+  readonly items = new BeforeCommitActions();
 }
 
 /** The `Tx` of one write. Writes run one at a time, so its locks do nothing. */
-class WriteOfGroup implements Tx {
+class GroupWrite implements Tx {
   readonly queries: Queries;
   readonly events: CommitEventsBuilder;
-  readonly #beforeCommit: BeforeCommit;
+  readonly #beforeCommit: BeforeCommitActions;
   readonly #group: PendingCommit;
   #trailing: Promise<unknown>[] | undefined;
 
   /** @param own the events and items of this write, merged into `group` unless the write is rolled back */
   constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
     this.queries = queries;
-    this.events = own.news;
+    this.events = own.commitEvents;
     this.#beforeCommit = own.items;
     this.#group = group;
   }
 
   /** Resolves when the `withCommit` queries have run; undefined if there are none. */
-  get trailed(): Promise<unknown> | undefined {
+  get trailingDone(): Promise<unknown> | undefined {
     return this.#trailing && Promise.all(this.#trailing);
   }
 
   get mayHaveStaleAccess(): boolean {
-    return this.#group.news.access || this.events.access;
+    return this.#group.commitEvents.accessChanged || this.events.accessChanged;
   }
 
   lockAccount(): void {}
 
-  async tryLockAccount(): Promise<boolean> {
+  async tryLock(): Promise<boolean> {
     return true;
   }
 
@@ -87,7 +87,7 @@ class WriteOfGroup implements Tx {
     this.withCommit(condition);
   }
 
-  beforeCommit<Item>(act: AtCommit<Item>, item: Item): void {
+  beforeCommit<Item>(act: BeforeCommitAction<Item>, item: Item): void {
     this.#beforeCommit.add(act, item);
   }
 
@@ -113,13 +113,13 @@ export class GroupCommit {
   readonly #onCommitting: () => void;
   readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
-  readonly #whatIsLost: () => DatabaseLost | undefined;
+  readonly #findLostFile: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
-  #lost: Problem | undefined;
+  #lostProblem: Problem | undefined;
   /** The waiting writes by account. Writes of the service itself share one queue. */
-  readonly #waiting = new FairQueue<Waiting>();
+  readonly #waiting = new FairQueue<WaitingWrite>();
   #running: Promise<void> | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     connection: SqliteConnection,
@@ -128,7 +128,7 @@ export class GroupCommit {
       onCommitting: () => void;
       onCommitted: (events: CommitEvents) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
-      whatIsLost: () => DatabaseLost | undefined;
+      findLostFile: () => DatabaseLost | undefined;
       onFatal: (error: unknown) => void;
     },
   ) {
@@ -137,24 +137,24 @@ export class GroupCommit {
     this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
-    this.#whatIsLost = listeners.whatIsLost;
+    this.#findLostFile = listeners.findLostFile;
     this.#onFatal = listeners.onFatal;
   }
 
   /** Checks that the database files are in place. Once they are not, all writes are rejected. */
-  look(): Problem | undefined {
-    if (this.#lost !== undefined) return this.#lost;
-    const lost = this.#whatIsLost();
+  checkFiles(): Problem | undefined {
+    if (this.#lostProblem !== undefined) return this.#lostProblem;
+    const lost = this.#findLostFile();
     if (lost === undefined) return undefined;
-    this.#lost = new Problem('storage_unavailable', { cause: lost });
+    this.#lostProblem = new Problem('storage_unavailable', { cause: lost });
     this.#onFatal(lost);
-    return this.#lost;
+    return this.#lostProblem;
   }
 
   /** @param accountId the account of the write; undefined for a write of the service itself */
   write<T>(work: (tx: Tx) => Promise<T>, accountId?: number): Promise<T> {
-    if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    if (this.#closed) return Promise.reject(new Problem('storage_unavailable'));
+    if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
+    if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
     if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
@@ -164,7 +164,7 @@ export class GroupCommit {
 
   /** Rejects new writes; resolves when the waiting ones have finished. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     await this.#running;
   }
 
@@ -178,20 +178,20 @@ export class GroupCommit {
 
   async #commitGroup(): Promise<void> {
     const begun = performance.now();
-    const writes: Waiting[] = [];
-    const done: Done[] = [];
+    const writes: WaitingWrite[] = [];
+    const done: FinishedWrite[] = [];
     const group = new PendingCommit();
     try {
-      await this.#begin();
+      await this.#beginWhenFree();
       const stopWatching = this.#watchForStall();
       try {
         const endsAt = this.#realClock.monotonic() + MAX_GROUP_MS;
-        for (const waiting of this.#take(MAX_GROUP_SIZE)) {
+        for (const waiting of this.#takeWaiting(MAX_GROUP_SIZE)) {
           writes.push(waiting);
-          done.push(await this.#runOne(waiting, group));
+          done.push(await this.#runWrite(waiting, group));
           if (this.#realClock.monotonic() >= endsAt) break;
         }
-        await group.items.act(new WriteOfGroup(this.#connection.queries, group, group));
+        await group.items.act(new GroupWrite(this.#connection.queries, group, group));
       } finally {
         await this.#connection.drained();
         stopWatching();
@@ -199,13 +199,13 @@ export class GroupCommit {
       this.#onCommitting();
       this.#connection.exec('commit');
     } catch (error) {
-      this.#abandon([...writes, ...this.#take(MAX_GROUP_SIZE - writes.length)], error);
+      this.#abandon([...writes, ...this.#takeWaiting(MAX_GROUP_SIZE - writes.length)], error);
       return;
     }
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
     this.#onGroup(writes.length, (performance.now() - begun) / 1_000);
-    const publishing = done.some((one) => 'value' in one) ? this.#onCommitted(group.news) : undefined;
+    const publishing = done.some((one) => 'value' in one) ? this.#onCommitted(group.commitEvents) : undefined;
     for (const one of done) {
       const { resolve, reject } = one.waiting;
       if ('error' in one) reject(one.error);
@@ -214,7 +214,7 @@ export class GroupCommit {
     }
   }
 
-  *#take(count: number): Generator<Waiting, void> {
+  *#takeWaiting(count: number): Generator<WaitingWrite, void> {
     for (let taken = 0; taken < count; taken += 1) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
@@ -222,22 +222,22 @@ export class GroupCommit {
     }
   }
 
-  #rejectIfLost(writes: readonly Waiting[]): boolean {
-    const lost = this.look();
+  #rejectIfLost(writes: readonly WaitingWrite[]): boolean {
+    const lost = this.checkFiles();
     if (lost === undefined) return false;
     for (const waiting of writes) waiting.reject(lost);
     return true;
   }
 
-  async #runOne(waiting: Waiting, group: PendingCommit): Promise<Done> {
+  async #runWrite(waiting: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
     const own = new PendingCommit();
-    const tx = new WriteOfGroup(this.#connection.queries, group, own);
+    const tx = new GroupWrite(this.#connection.queries, group, own);
     this.#connection.exec('savepoint one');
     try {
       const value = await waiting.work(tx);
-      await tx.trailed;
+      await tx.trailingDone;
       this.#connection.exec('release one');
-      group.news.add(own.news);
+      group.commitEvents.add(own.commitEvents);
       group.items.addAll(own.items);
       return { waiting, value };
     } catch (error) {
@@ -245,24 +245,24 @@ export class GroupCommit {
       await this.#connection.drained();
       // A storage failure fails the whole group: it may have ended the transaction, and statements that were
       // pipelined with the failed one may still run.
-      if (!this.#connection.database.isTransaction || isOfStorage(error)) throw error;
+      if (!this.#connection.database.isTransaction || isStorageFailure(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
-      return { waiting, error: asProblem(error) };
+      return { waiting, error: toProblem(error) };
     }
   }
 
   /** Reports a write that awaits something other than its queries: all other writes would wait for it. */
   #watchForStall(): () => void {
-    const look = () => {
-      if (this.#connection.isPaused) watching = setImmediate(look);
+    const checkPaused = () => {
+      if (this.#connection.isPaused) watching = setImmediate(checkPaused);
       else this.#onFatal(new Error('a write awaited something other than its queries'));
     };
-    let watching = setImmediate(look);
+    let watching = setImmediate(checkPaused);
     return () => clearImmediate(watching);
   }
 
-  async #begin(): Promise<void> {
+  async #beginWhenFree(): Promise<void> {
     const giveUpAt = this.#realClock.monotonic() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
@@ -275,7 +275,7 @@ export class GroupCommit {
     }
   }
 
-  #abandon(writes: readonly Waiting[], error: unknown): void {
+  #abandon(writes: readonly WaitingWrite[], error: unknown): void {
     const code = sqliteCode(error);
     if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
       // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
@@ -288,6 +288,6 @@ export class GroupCommit {
       this.#onFatal(second);
       return;
     }
-    for (const waiting of writes) waiting.reject(asProblem(error));
+    for (const waiting of writes) waiting.reject(toProblem(error));
   }
 }

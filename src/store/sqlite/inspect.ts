@@ -1,12 +1,12 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { bytesOf, freeBytesIn, integrityErrors } from '../backup/backup.ts';
-import type { Location } from '../database-url.ts';
+import { databaseBytes, freeBytesIn, integrityErrors } from '../backup/backup.ts';
+import type { DatabaseLocation } from '../database-url.ts';
 import type { Inspection } from '../inspection.ts';
 import { migrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { requireSingleName, resolvedPath } from './file-lock.ts';
+import { requireSingleName, resolvePath } from './file-lock.ts';
 import { dialect } from './open.ts';
 
 /** Network file systems, by their Linux magic number: their locks are not reliable. */
@@ -18,28 +18,30 @@ const NETWORK_FILE_SYSTEMS: Readonly<Record<number, string>> = {
   16914839: '9P',
 };
 
-export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
+export async function inspect({
+  path,
+}: Extract<DatabaseLocation, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
   if (!existsSync(path)) return undefined;
   requireSingleName(path);
-  const connection = new SqliteConnection(path, { readOnly: true, patient: true });
+  const connection = new SqliteConnection(path, { readOnly: true, waitsWhenBusy: true });
   try {
     const { database, queries } = connection;
     const [engine] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
     const [journal] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
     const version = versionOf(database);
-    const isServed = isLocked(`${resolvedPath(path)}.lock`);
-    const folder = dirname(resolvedPath(path));
+    const isServed = isLocked(`${resolvePath(path)}.lock`);
+    const folder = dirname(resolvePath(path));
     const network = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
     return {
       engine: `SQLite ${engine}`,
       version,
       newest: migrations(dialect).length,
       // A service always sets WAL. Another mode while a service is running was set by another program.
-      weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
+      weakSettings: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
       problems: integrityErrors(database, 'quick_check'),
-      bytes: bytesOf(database),
+      bytes: databaseBytes(database),
       freeBytes: freeBytesIn(folder),
-      place: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],
+      locationProblems: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],
       clockAheadMs: undefined,
       isServed,
       queries,

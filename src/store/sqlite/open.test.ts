@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openingOf } from '../../../test/kit/database/database.ts';
+import { openOptionsOf } from '../../../test/kit/database/database.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { Problem } from '../../problems.ts';
-import type { OpenOptions } from '../database-url.ts';
+import type { StoreOptions } from '../database-url.ts';
 import { migrate, migrations } from '../migrate.ts';
 import { openStore } from '../open.ts';
 import { DatabaseLost, type Store, StoreError } from '../store.ts';
@@ -25,12 +25,12 @@ import { dialect } from './open.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
-function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
-  return openStore({ ...openingOf(`sqlite:${path}`), as });
+function open(path: string, as: StoreOptions['as'] = 'service'): Promise<Store> {
+  return openStore({ ...openOptionsOf(`sqlite:${path}`), as });
 }
 
 /** Matches an error for the operator: a text on one line. */
-const isFault = (words: RegExp) => (error: unknown) =>
+const isStoreError = (words: RegExp) => (error: unknown) =>
   error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
 test('a new database and its folder are created, readable by their owner only', async (t) => {
@@ -45,7 +45,7 @@ test('a new database and its folder are created, readable by their owner only', 
 test('a second service on the same file is rejected in one line; a command works concurrently with the first', async (t) => {
   const path = newPath(t);
   const first = await open(path);
-  await assert.rejects(open(path), isFault(/Another service is running on .*carillon\.db/));
+  await assert.rejects(open(path), isStoreError(/Another service is running on .*carillon\.db/));
   const command = await open(path, 'command');
   await command.probe();
   await command.close();
@@ -64,11 +64,11 @@ test('a second service is also rejected if it opens a symbolic link to the file 
   symlinkSync('link.db', join(folder, 'link-of-a-link.db'));
   symlinkSync(join(folder, 'data'), join(folder, 'folder'));
   const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
-  for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
+  for (const other of others) await assert.rejects(open(other), isStoreError(/Another service is running on /), other);
   await first.close();
   // The other way round: the first service opens the link, the second one the file.
   const second = await open(join(folder, 'link.db'));
-  await assert.rejects(open(path), isFault(/Another service is running on /));
+  await assert.rejects(open(path), isStoreError(/Another service is running on /));
   await second.close();
 });
 
@@ -76,7 +76,7 @@ test('C20 a database file with a hard link is rejected under both names, for ser
   const folder = temporaryFolder(t);
   const path = join(folder, 'carillon.db');
   const other = join(folder, 'other.db');
-  const twoNames = isFault(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
+  const twoNames = isStoreError(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
   const first = await open(path);
   linkSync(path, other);
   for (const as of ['service', 'command'] as const) await assert.rejects(open(other, as), twoNames);
@@ -96,7 +96,7 @@ test('a database of a newer version is rejected in one line and unchanged', asyn
   database.prepare('insert into migrations (version, name) values (?, ?)').run(newer, 'from_the_future');
   database.close();
   for (const as of ['service', 'command'] as const) {
-    await assert.rejects(open(path, as), isFault(/newer Carillon.*Update Carillon/));
+    await assert.rejects(open(path, as), isStoreError(/newer Carillon.*Update Carillon/));
   }
   const after = new DatabaseSync(path, { readOnly: true });
   assert.equal(after.prepare('select max(version) as version from migrations').get()?.version, newer);
@@ -109,7 +109,7 @@ test('a file that is not a database, or not a file, is rejected in one line', as
   writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
   mkdirSync(join(folder, 'folder.db'));
   for (const path of [text, join(folder, 'folder.db')]) {
-    await assert.rejects(open(path), isFault(/cannot be opened/));
+    await assert.rejects(open(path), isStoreError(/cannot be opened/));
   }
   assert.ok(!existsSync(join(folder, 'folder.db', 'carillon.db')));
 });
@@ -231,8 +231,8 @@ async function openWatched(t: TestContext) {
   const clock = testClock();
   const fatal: unknown[] = [];
   const store = await openStore({
-    ...openingOf(`sqlite:${path}`),
-    beats: clock,
+    ...openOptionsOf(`sqlite:${path}`),
+    realClock: clock,
     onFatal: (error) => void fatal.push(error),
   });
   const add = (domain: string) =>
@@ -246,7 +246,7 @@ async function openWatched(t: TestContext) {
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
 
 /** Changes to the files of an open database by other programs. */
-const losses: Readonly<Record<string, (path: string) => void>> = {
+const fileChanges: Readonly<Record<string, (path: string) => void>> = {
   'the database is removed': (path) => rmSync(path),
   'the database is renamed': (path) => renameSync(path, `${path}.old`),
   'the database is replaced': (path) => {
@@ -262,7 +262,7 @@ const losses: Readonly<Record<string, (path: string) => void>> = {
   'the lock is removed': (path) => rmSync(`${path}.lock`),
 };
 
-for (const [name, lose] of Object.entries(losses)) {
+for (const [name, lose] of Object.entries(fileChanges)) {
   test(`C20 ${name} while it is open: no further write is acknowledged, and onFatal is called`, async (t) => {
     const { path, fatal, store, add } = await openWatched(t);
     const told: unknown[] = [];

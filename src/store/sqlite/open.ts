@@ -2,13 +2,20 @@ import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
 import { backUpBeforeMigration } from '../backup/pre-migration-backup.ts';
-import { Listeners } from '../commit-events.ts';
-import type { Location, OpenOptions } from '../database-url.ts';
+import { CommitListeners } from '../commit-events.ts';
+import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
 import { deleteInBatches } from '../delete-in-batches.ts';
 import { type Dialect, migrate, migrations } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
-import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { makeFile, OpenFiles, requireDatabaseOfLog, requireSingleName, takeLock, toStoreError } from './file-lock.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteCode, toProblem } from './connection.ts';
+import {
+  createFile,
+  lockDatabase,
+  OpenFiles,
+  requireDatabaseOfWal,
+  requireSingleName,
+  toStoreError,
+} from './file-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 
@@ -31,39 +38,39 @@ export const dialect: Dialect = {
 const PROBE_BYTES = 64 * 1_024;
 
 /** Interval of the check that the open files are still at their paths, in addition to each commit. */
-const FILES_INTERVAL_MS = 1_000;
+const FILE_CHECK_INTERVAL_MS = 1_000;
 
-type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
+type SqliteOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'sqlite' }>>;
 
 /**
  * Opens and migrates the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit, one
  * connection for reads. Throws `StoreError` with one line for the operator.
  */
-export async function openStore(options: Options): Promise<Store> {
-  checkVersion();
+export async function openStore(options: SqliteOptions): Promise<Store> {
+  checkSqliteVersion();
   const { path } = options.database;
   try {
-    requireDatabaseOfLog(path);
-    makeFile(path);
+    requireDatabaseOfWal(path);
+    createFile(path);
     requireSingleName(path);
   } catch (error) {
     throw toStoreError(error, path);
   }
-  const lock = options.as === 'service' ? takeLock(path) : undefined;
+  const lock = options.as === 'service' ? lockDatabase(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
     const connection = new SqliteConnection(
       path,
-      { readOnly: false, transactions: options.beats ?? systemClock },
+      { readOnly: false, transactions: options.realClock ?? systemClock },
       options.sqlite,
     );
     writer = connection;
     const newest = migrations(dialect).length;
     await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest }));
-    await retryWhileBusy(() => prepareFile(connection, options));
+    await retryWhileBusy(() => configureAndMigrate(connection, options));
     const reader = new SqliteConnection(
       path,
-      { readOnly: true, readsInTurns: true, failed: asProblem },
+      { readOnly: true, sharesReadSnapshot: true, failed: toProblem },
       options.sqlite,
     );
     return createStore(connection, reader, lock, options);
@@ -74,7 +81,7 @@ export async function openStore(options: Options): Promise<Store> {
   }
 }
 
-function prepareFile(writer: SqliteConnection, options: Options): void {
+function configureAndMigrate(writer: SqliteConnection, options: SqliteOptions): void {
   writer.exec('pragma journal_mode = wal');
   writer.exec('pragma synchronous = full');
   // 32 MiB page cache and a checkpoint every 16 MiB of WAL: fewer reads and fewer checkpoints under load.
@@ -88,55 +95,57 @@ function createStore(
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  { database: { path }, clock, beats: realClock = systemClock, onFatal, sqlite }: Options,
+  { database: { path }, clock, realClock = systemClock, onFatal, sqlite }: SqliteOptions,
 ): Store {
-  const committed = new Listeners();
+  const commitListeners = new CommitListeners();
   const groupListeners: ((writes: number, seconds: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
     // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
-    onCommitted: (news) => committed.publish(news),
+    onCommitted: (news) => commitListeners.publish(news),
     onGroup: (writes, seconds) => {
       for (const listener of groupListeners) listener(writes, seconds);
     },
-    whatIsLost: () => files.lost(),
+    findLostFile: () => files.findLost(),
     onFatal,
   });
   const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
-  const stopWatching = isWatched ? every(realClock, FILES_INTERVAL_MS, () => groupCommit.look()) : () => undefined;
+  const stopWatching = isWatched
+    ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.checkFiles())
+    : () => undefined;
   const dataVersion = writer.database.prepare('pragma data_version');
-  let otherVersion: number | undefined;
+  let cachedDataVersion: number | undefined;
   return {
     read: reader.queries,
     // Queries are synchronous, so no limit is needed; large pages yield between slices (see
     // http/routes/page-slices.ts).
     limitedRead: (work) => work(),
-    sessions: undefined,
+    clusterSession: undefined,
     dropPartitions: (table, before, isStopped) =>
       deleteInBatches((work) => groupCommit.write(work), table, { before, now: clock.now() }, isStopped),
     externalVersion() {
-      if (otherVersion === undefined) {
+      if (cachedDataVersion === undefined) {
         reader.refreshSnapshot();
-        otherVersion = Number(dataVersion.get()?.data_version);
+        cachedDataVersion = Number(dataVersion.get()?.data_version);
         setImmediate(() => {
-          otherVersion = undefined;
+          cachedDataVersion = undefined;
         });
       }
-      return otherVersion;
+      return cachedDataVersion;
     },
     refreshSnapshot() {
       reader.refreshSnapshot();
-      otherVersion = undefined;
+      cachedDataVersion = undefined;
       return true;
     },
     write: (work, writer) => groupCommit.write(work, writer?.accountId),
     writeInBackground: (work) => groupCommit.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,
-    onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => groupListeners.push(listener),
+    onCommitted: (listener) => commitListeners.add(listener),
+    onGroupCommit: (listener) => groupListeners.push(listener),
     async probe() {
       await groupCommit.write(async ({ queries }) => {
         // Insert before deleting, so that free pages and space in the WAL are really needed.
@@ -155,7 +164,7 @@ function createStore(
       stopWatching();
       await groupCommit.close();
       // On close, SQLite would delete the WAL at its path, which may now belong to another database.
-      if (files.lost() !== undefined) return;
+      if (files.findLost() !== undefined) return;
       reader.close();
       writer.close();
       lock?.close();
@@ -163,7 +172,7 @@ function createStore(
   };
 }
 
-function every(clock: Clock, waitMs: number, run: () => void): () => void {
+function startInterval(clock: Clock, waitMs: number, run: () => void): () => void {
   let cancel = clock.after(waitMs, function tick() {
     cancel = clock.after(waitMs, tick);
     run();
@@ -185,7 +194,7 @@ async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>)
   }
 }
 
-function checkVersion(): void {
+function checkSqliteVersion(): void {
   const database = new DatabaseSync(':memory:');
   const row = database.prepare('select sqlite_version() as version').get();
   database.close();

@@ -1,7 +1,7 @@
-import type { Person, TestService } from '../service/service.ts';
+import type { ApiUser, TestService } from '../service/service.ts';
 
 /** The ids of one record of each resource, by the names that paths, bodies and queries use. */
-export type Ids = {
+export type RecordIds = {
   readonly client_id: string;
   readonly comment_id: string;
   readonly contact_id: string;
@@ -19,13 +19,13 @@ export type Ids = {
 };
 
 /** Returns a new target URL at each call, because each hook needs its own. */
-export type Targets = () => string;
+export type NextTarget = () => string;
 
 /**
  * Creates one record of each resource, linked to each other: the event and the task in the project, the project
  * of the client.
  */
-export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
+export async function createOneOfEach(owner: ApiUser, carillon: TestService, targets: NextTarget): Promise<RecordIds> {
   const { calendars, clients, comments, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } =
     owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
@@ -45,7 +45,7 @@ export async function furnish(owner: Person, carillon: TestService, targets: Tar
   const { id: delivery_id } = await hooks.test(hook_id);
   const { id: key_id } = await keys.create({ label: 'a key' });
   const { id: calendar_id } = await calendars.create({ label: 'a calendar' });
-  const { userId: user_id } = await carillon.user(owner, 'member');
+  const { userId: user_id } = await carillon.createUser(owner, 'member');
   const { team_id } = await owner.carillon.teams.create({ team_name: 'A team', users: [user_id] });
   return {
     client_id,

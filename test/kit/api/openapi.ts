@@ -11,7 +11,7 @@ export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
 
 /** Returns every operation of a document, with references replaced by their targets. */
 export function operationsOf(document: Json): Operation[] {
-  return Object.entries<Json>(inlined(document).paths ?? {}).flatMap(([path, item]) =>
+  return Object.entries<Json>(inlineReferences(document).paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item)
       .filter((method) => METHODS.includes(method))
       .map((method) => ({ method: method.toUpperCase(), path, node: item[method] })),
@@ -20,7 +20,7 @@ export function operationsOf(document: Json): Operation[] {
 
 /** Returns the violations of the structure that OpenAPI 3.1 requires. The list is empty for a valid document. */
 export function structuralFaults(document: Json): string[] {
-  const dangling = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
+  const dangling = referencesIn(document).filter((ref) => resolveReference(document, ref) === undefined);
   if (dangling.length > 0) return dangling.map((ref) => `${ref} has no target`);
   const faults: string[] = [];
   const expect = (holds: unknown, fault: string) => {
@@ -31,14 +31,14 @@ export function structuralFaults(document: Json): string[] {
   expect(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
   for (const server of document.servers ?? []) expect(URL.canParse(server.url), `server ${server.url} is not a URL`);
   for (const path of Object.keys(document.paths ?? {})) expect(path.startsWith('/'), `${path} does not begin with /`);
-  for (const shape of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
+  for (const shape of duplicatesIn(Object.keys(document.paths ?? {}).map(shapeOf)))
     faults.push(`${shape} is defined twice, with different names`);
 
   const operations = operationsOf(document);
   expect(operations.length > 0, 'there are no operations');
-  for (const id of repeated(operations.map(({ node }) => node.operationId)))
+  for (const id of duplicatesIn(operations.map(({ node }) => node.operationId)))
     faults.push(`operationId ${id} is not unique`);
-  const ajv = compiler();
+  const ajv = createAjv();
   for (const operation of operations) faults.push(...operationFaults(document, operation, ajv));
   return faults;
 }
@@ -53,7 +53,7 @@ function operationFaults(document: Json, { method, path, node }: Operation, ajv:
   const inPath = parameters.filter((one) => one.in === 'path');
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
   expect(
-    sameSet(
+    isSameSet(
       names,
       inPath.map((one) => one.name),
     ),
@@ -71,7 +71,7 @@ function operationFaults(document: Json, { method, path, node }: Operation, ajv:
     parameters.every((one) => one.schema !== undefined),
     'a parameter has no schema',
   );
-  expect(repeated(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter is defined twice');
+  expect(duplicatesIn(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter is defined twice');
 
   const responses = Object.entries<Json>(node.responses ?? {});
   expect(
@@ -107,7 +107,7 @@ function schemasOf(operation: Json): Json[] {
 }
 
 /** Checks a response against a document. Returns the violation, or undefined. */
-export type Judge = (answer: {
+export type ResponseCheck = (answer: {
   method: string;
   /** Path as in the route definition, without the prefix of the route group. */
   path: string;
@@ -117,9 +117,9 @@ export type Judge = (answer: {
 }) => string | undefined;
 
 /** Creates a check of responses that is stricter than the document: undocumented fields are violations. */
-export function responseValidator(document: Json): Judge {
+export function responseValidator(document: Json): ResponseCheck {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
-  const ajv = compiler();
+  const ajv = createAjv();
   const validators = new Map<unknown, ValidateFunction>();
   return ({ method, path, status, contentType, body }) => {
     const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
@@ -127,13 +127,13 @@ export function responseValidator(document: Json): Judge {
     const [media = ''] = (contentType ?? '').split(';');
     const content = response.content?.[media];
     if (content === undefined) return `the document has no ${media} for the ${status} of ${method} ${path}`;
-    const validate = validators.get(content.schema) ?? ajv.compile(closed(content.schema));
+    const validate = validators.get(content.schema) ?? ajv.compile(forbidExtraFields(content.schema));
     validators.set(content.schema, validate);
     return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
   };
 }
 
-function compiler(): Ajv2020 {
+function createAjv(): Ajv2020 {
   // Register the service's own formats, because Ajv throws on unknown formats. Keywords such as `x-must` are allowed
   // because `strict` is off.
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
@@ -153,7 +153,7 @@ function compiler(): Ajv2020 {
 const inlinedDocuments = new WeakMap<Json, Json>();
 
 /** Returns the document with references replaced by their targets. This ends, because no schema is recursive. */
-function inlined(document: Json): Json {
+function inlineReferences(document: Json): Json {
   const cached = inlinedDocuments.get(document);
   if (cached !== undefined) return cached;
   const replaced = (node: Json): Json => {
@@ -161,7 +161,7 @@ function inlined(document: Json): Json {
     if (typeof node !== 'object' || node === null) return node;
     const { $ref, ...own } = node;
     const parts = Object.fromEntries(Object.entries(own).map(([name, part]) => [name, replaced(part)]));
-    return typeof $ref === 'string' ? { ...replaced(resolve(document, $ref)), ...parts } : parts;
+    return typeof $ref === 'string' ? { ...replaced(resolveReference(document, $ref)), ...parts } : parts;
   };
   const made = replaced(document);
   inlinedDocuments.set(document, made);
@@ -169,31 +169,31 @@ function inlined(document: Json): Json {
 }
 
 /** Returns the schema with `additionalProperties: false` for every object. */
-function closed(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(closed);
+function forbidExtraFields(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(forbidExtraFields);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const inside = Object.fromEntries(Object.entries(schema).map(([word, value]) => [word, closed(value)]));
+  const inside = Object.fromEntries(Object.entries(schema).map(([word, value]) => [word, forbidExtraFields(value)]));
   return schema.type === 'object' && schema.properties !== undefined
     ? { ...inside, additionalProperties: false }
     : inside;
 }
 
-function refsIn(node: Json): string[] {
+function referencesIn(node: Json): string[] {
   if (typeof node !== 'object' || node === null) return [];
   const own = typeof node.$ref === 'string' ? [node.$ref] : [];
-  return [...own, ...Object.values(node).flatMap(refsIn)];
+  return [...own, ...Object.values(node).flatMap(referencesIn)];
 }
 
-function resolve(document: Json, ref: string): Json {
+function resolveReference(document: Json, ref: string): Json {
   if (!ref.startsWith('#/')) return undefined;
   const steps = ref.slice(2).split('/');
   return steps.reduce((node, step) => node?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], document);
 }
 
-function repeated(items: readonly unknown[]): unknown[] {
+function duplicatesIn(items: readonly unknown[]): unknown[] {
   return items.filter((item, index) => items.indexOf(item) !== index);
 }
 
-function sameSet(some: readonly unknown[], others: readonly unknown[]): boolean {
+function isSameSet(some: readonly unknown[], others: readonly unknown[]): boolean {
   return some.length === others.length && some.every((item) => others.includes(item));
 }

@@ -3,8 +3,8 @@ import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
 import { allRoutes, type ConsolePorts, consoleRoutes, publicRoutes } from '../../../src/resources/index.ts';
 import { LoginThrottle } from '../../../src/resources/passphrases/login-throttle.ts';
-import { Passphrases, SCRYPT_COST, systemRandom } from '../../../src/secrets.ts';
-import type { Person } from '../service/service.ts';
+import { PassphraseHasher, SCRYPT_COST, systemRandom } from '../../../src/secrets.ts';
+import type { ApiUser } from '../service/service.ts';
 
 /** Stub dependencies, to build the route tables without a service. */
 const ports: ConsolePorts = {
@@ -12,7 +12,7 @@ const ports: ConsolePorts = {
   random: systemRandom,
   log: createLog('silent'),
   baseUrl: () => '',
-  passphrases: new Passphrases(systemRandom, SCRYPT_COST),
+  passphrases: new PassphraseHasher(systemRandom, SCRYPT_COST),
   throttle: new LoginThrottle(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,
@@ -21,13 +21,13 @@ const ports: ConsolePorts = {
 /** The routes that both the API group and the console group have. */
 export const apiRoutes = allRoutes(ports);
 /** The routes that only the console group has. */
-export const consoleRows = consoleRoutes(ports);
+export const consoleOnlyRoutes = consoleRoutes(ports);
 
 /** The public routes, which need no authentication. */
-export const openRows = publicRoutes(ports);
+export const publicRouteRows = publicRoutes(ports);
 
 /** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
-export async function asCurl(curl: string, { domain, key }: Person): Promise<Response> {
+export async function runCurl(curl: string, { domain, key }: ApiUser): Promise<Response> {
   const line = curl
     .replaceAll('\\\n', '')
     .replaceAll('"key: $CARILLON_KEY"', `'key: ${key}'`)
@@ -35,18 +35,18 @@ export async function asCurl(curl: string, { domain, key }: Person): Promise<Res
   const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
     ([, quoted, bare]) => quoted?.replaceAll(`'\\''`, "'") ?? bare ?? '',
   );
-  const after = (flag: string) => words.filter((_, index) => words[index - 1] === flag);
+  const valuesOfFlag = (flag: string) => words.filter((_, index) => words[index - 1] === flag);
   const [address = ''] = words.filter((word) => word.startsWith('http'));
-  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ', 2)));
-  const [method = 'GET'] = after('-X');
-  const [body] = after('-d');
+  const headers = Object.fromEntries(valuesOfFlag('-H').map((header) => header.split(': ', 2)));
+  const [method = 'GET'] = valuesOfFlag('-X');
+  const [body] = valuesOfFlag('-d');
   // Turn long polling off (`wait=0`): the tests only check that the parameter is accepted.
   const init = { method, headers, ...(body !== undefined && { body }) };
   return fetch(address.replace('wait=30', 'wait=0'), init);
 }
 
 /** Runs a line of SDK code, `await carillon.…;`. */
-export async function asSdk(sdk: string, carillon: Carillon): Promise<unknown> {
+export async function runSdkLine(sdk: string, carillon: Carillon): Promise<unknown> {
   const call = /^await (carillon\.[\s\S]+);$/m.exec(sdk)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
   const source = `export default (carillon) => ${call};`;
   const { default: run }: { default: (carillon: Carillon) => Promise<unknown> } = await import(

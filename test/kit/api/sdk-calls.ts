@@ -1,6 +1,6 @@
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
-import type { Parameters } from '../../../src/http/routes/query-parameters.ts';
+import type { QueryParameters } from '../../../src/http/routes/query-parameters.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { shapeOf } from './openapi.ts';
 
@@ -9,7 +9,7 @@ export type SdkCall = {
   /** Resource and method, for example `events.create`. */
   readonly method: string;
   /** HTTP method and path shape of the request: `PUT /events/{}`. */
-  readonly asks: string;
+  readonly routeShape: string;
   /** Index of the argument that becomes the body. */
   readonly body: number | undefined;
   /** Index of the argument that becomes the query. */
@@ -19,7 +19,7 @@ export type SdkCall = {
 };
 
 /** Arguments of the methods that do not take exactly one id, by method name or by resource and method. */
-const given: Readonly<Record<string, readonly unknown[]>> = {
+const argumentsByMethod: Readonly<Record<string, readonly unknown[]>> = {
   list: [{}],
   each: [{}],
   follow: [{}],
@@ -38,25 +38,25 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 function argumentsOf(method: string): readonly unknown[] {
-  return given[method] ?? given[method.split('.').at(-1) ?? ''] ?? ['1'];
+  return argumentsByMethod[method] ?? argumentsByMethod[method.split('.').at(-1) ?? ''] ?? ['1'];
 }
 
 /** The options that every method is called with, in addition to the signal. */
 export const OPTIONS = { ifMatch: '"tag"', idempotencyKey: 'word' };
 
-type Method = (...given: unknown[]) => unknown;
+type SdkMethod = (...given: unknown[]) => unknown;
 
 /** Calls every method of every resource of the SDK, including the console's, and returns the requests. */
 export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
   const calls: SdkCall[] = [];
   for (const [resourceType, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
     const names = typeof own === 'function' ? [''] : Object.keys(own);
-    for (const name of names) calls.push(await callOf(resourceType, name, signal));
+    for (const name of names) calls.push(await recordCall(resourceType, name, signal));
   }
   return calls;
 }
 
-async function callOf(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
+async function recordCall(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
   const method = name === '' ? resourceType : `${resourceType}.${name}`;
   const given = argumentsOf(method);
   const requests: SdkCall[] = [];
@@ -68,7 +68,7 @@ async function callOf(resourceType: string, name: string, signal: AbortSignal | 
       const input = given.findIndex((one) => typeof one === 'object');
       requests.push({
         method,
-        asks: `${verb} ${path}`,
+        routeShape: `${verb} ${path}`,
         body: input >= 0 && body === JSON.stringify(given[input]) ? input : undefined,
         query: verb === 'GET' && input >= 0 ? input : undefined,
         headers: new Headers(headers),
@@ -78,7 +78,7 @@ async function callOf(resourceType: string, name: string, signal: AbortSignal | 
     },
   });
   const own: unknown = Reflect.get(client, resourceType);
-  const call = (name === '' ? own : Reflect.get(Object(own), name)) as Method;
+  const call = (name === '' ? own : Reflect.get(Object(own), name)) as SdkMethod;
   const result = call(...given, { ...OPTIONS, signal });
   // Every method gets the same response. Ignore errors about its shape, because only the request matters.
   await Promise.resolve(isGenerator(result) ? result.next() : result).catch(() => undefined);
@@ -92,7 +92,7 @@ function isGenerator(value: unknown): value is AsyncGenerator {
 }
 
 /** Returns the HTTP method and path shape of a route, to compare it with `SdkCall.routeShape`. */
-export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
+export const routeShapeOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
 
 /** An assertion that an SDK method matches its route: the compiler must accept `true` as a value of `type`. */
 export type TypeAssertion = { readonly description: string; readonly type: string };
@@ -105,9 +105,9 @@ type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M e
 `;
 
 /** Returns the assertions that the SDK types match the route schemas, for each field of each argument and response. */
-export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
+export function typeAssertionsOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
   return calls.flatMap((call) => {
-    const row = rows.find((one) => asksOf(one) === call.asks);
+    const row = rows.find((one) => routeShapeOf(one) === call.routeShape);
     if (row === undefined) return [{ description: `${call.method} reaches a row`, type: 'never' }];
     const type = `CarillonConsole${call.method
       .split('.')
@@ -117,42 +117,42 @@ export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): T
     return [
       ...(body === undefined
         ? []
-        : fieldsOf(`${call.method} takes`, `Taken<${type}, ${body}>`, row.body ?? {}, JSON_TYPES)),
+        : fieldAssertions(`${call.method} takes`, `Taken<${type}, ${body}>`, row.body ?? {}, jsonTypeOf)),
       ...(query === undefined
         ? []
-        : fieldsOf(`${call.method} asks`, `Taken<${type}, ${query}>`, queryOf(call, row), QUERY_TYPES)),
-      ...resultPromises(call.method, `Gives<${type}>`, row.answer),
+        : fieldAssertions(`${call.method} asks`, `Taken<${type}, ${query}>`, querySchemaOf(call, row), queryTypeOf)),
+      ...resultAssertions(call.method, `Gives<${type}>`, row.responseSchema),
     ];
   });
 }
 
-function resultPromises(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
+function resultAssertions(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
   if (answer.type === 'array') return [{ description: `${method} gives nothing`, type: `Same<${type}, void>` }];
   const { data, ...around } = propertiesOf(answer);
-  if (data === undefined) return fieldsOf(`${method} gives`, type, answer, JSON_TYPES);
-  if (data.type !== 'array') return fieldsOf(`${method} gives`, type, data, JSON_TYPES);
+  if (data === undefined) return fieldAssertions(`${method} gives`, type, answer, jsonTypeOf);
+  if (data.type !== 'array') return fieldAssertions(`${method} gives`, type, data, jsonTypeOf);
   const item = (data.items ?? {}) as JsonSchema;
-  if (/\.(each|follow)$/.test(method)) return fieldsOf(`${method} gives`, type, item, JSON_TYPES);
+  if (/\.(each|follow)$/.test(method)) return fieldAssertions(`${method} gives`, type, item, jsonTypeOf);
   // The SDK reads `next` from the `Link` header.
   const read = 'paging' in around ? { ...around, next: { type: 'string' } } : around;
   const outer: JsonSchema = { ...answer, required: Object.keys(around), properties: read };
   return [
-    ...fieldsOf(`${method} gives`, `Omit<${type}, 'data'>`, outer, JSON_TYPES),
-    ...fieldsOf(`${method} lists`, `${type}['data'][number]`, item, JSON_TYPES),
+    ...fieldAssertions(`${method} gives`, `Omit<${type}, 'data'>`, outer, jsonTypeOf),
+    ...fieldAssertions(`${method} lists`, `${type}['data'][number]`, item, jsonTypeOf),
   ];
 }
 
 /** Parameters that an SDK method does not expose: a stream has no limit and always waits. */
 const OMITTED: Readonly<Record<string, readonly string[]>> = { follow: ['limit', 'wait'] };
 
-function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }): JsonSchema {
+function querySchemaOf({ method }: SdkCall, { parameters }: { parameters: QueryParameters }): JsonSchema {
   const omitted = OMITTED[method.split('.').at(-1) ?? ''] ?? [];
   const included = Object.entries(parameters).filter(([name]) => !omitted.includes(name));
   return { properties: Object.fromEntries(included.map(([name, { schema }]) => [name, schema])) };
 }
 
 /** Returns the assertions that a type has exactly the fields of a schema, with matching types and optionality. */
-function fieldsOf(
+function fieldAssertions(
   description: string,
   type: string,
   schema: JsonSchema,
@@ -179,7 +179,7 @@ function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> 
   return (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
 }
 
-const PLAIN: Readonly<Record<string, string>> = {
+const PRIMITIVE_TYPES: Readonly<Record<string, string>> = {
   string: 'string',
   integer: 'number',
   number: 'number',
@@ -188,22 +188,22 @@ const PLAIN: Readonly<Record<string, string>> = {
 };
 
 /** Returns the TypeScript type of a JSON schema. */
-function JSON_TYPES(schema: JsonSchema): string {
+function jsonTypeOf(schema: JsonSchema): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   if ('const' in schema) return schema.const === null ? 'null' : typeof schema.const;
   const types = [schema.type].flat();
-  return types.map((type) => PLAIN[String(type)] ?? structure(String(type), schema)).join(' | ');
+  return types.map((type) => PRIMITIVE_TYPES[String(type)] ?? compositeTypeOf(String(type), schema)).join(' | ');
 }
 
-function structure(type: string, schema: JsonSchema): string {
-  if (type === 'array') return `readonly (${JSON_TYPES((schema.items ?? {}) as JsonSchema)})[]`;
+function compositeTypeOf(type: string, schema: JsonSchema): string {
+  if (type === 'array') return `readonly (${jsonTypeOf((schema.items ?? {}) as JsonSchema)})[]`;
   if (type !== 'object') return 'unknown';
   const required = new Set(schema.required as readonly string[] | undefined);
   const fields = Object.entries(propertiesOf(schema));
-  return `{ ${fields.map(([name, field]) => `readonly ${name}${required.has(name) ? '' : '?'}: ${JSON_TYPES(field)}`).join('; ')} }`;
+  return `{ ${fields.map(([name, field]) => `readonly ${name}${required.has(name) ? '' : '?'}: ${jsonTypeOf(field)}`).join('; ')} }`;
 }
 
 /** Returns the TypeScript type of a query parameter. Values are text; ids may also be numbers, as in bodies (C5). */
-function QUERY_TYPES(schema: JsonSchema): string {
-  return schema.pattern === '^\\d+$' ? 'string | number' : JSON_TYPES(schema);
+function queryTypeOf(schema: JsonSchema): string {
+  return schema.pattern === '^\\d+$' ? 'string | number' : jsonTypeOf(schema);
 }

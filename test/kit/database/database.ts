@@ -4,15 +4,15 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
-import { type OpenOptions, parseDatabase } from '../../../src/store/database-url.ts';
+import { parseDatabaseUrl, type StoreOptions } from '../../../src/store/database-url.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import type { Json } from '../service/service.ts';
 
 /** Returns the options with which a test opens the store of a database. */
-export function openingOf(database: string): OpenOptions {
-  const parsed = parseDatabase(database);
+export function openOptionsOf(database: string): StoreOptions {
+  const parsed = parseDatabaseUrl(database);
   if ('fault' in parsed) throw new Error(parsed.fault);
   return {
     database: parsed.value,
@@ -25,12 +25,12 @@ export function openingOf(database: string): OpenOptions {
 }
 
 /** Opens a store on a database and closes it when the test ends. */
-export async function openAt(
+export async function openStoreAt(
   context: Cleanup,
   database: string,
-  options: Partial<Omit<OpenOptions, 'database'>> = {},
+  options: Partial<Omit<StoreOptions, 'database'>> = {},
 ): Promise<Store> {
-  const store = await openStore({ ...openingOf(database), ...options });
+  const store = await openStore({ ...openOptionsOf(database), ...options });
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= store.close();
@@ -41,7 +41,7 @@ export async function openAt(
 }
 
 /** Runs a query on a separate connection, concurrently with the service on the database. */
-export function rowsOf(database: string, query: string): Promise<Json[]> {
+export function queryRows(database: string, query: string): Promise<Json[]> {
   return withStore(database, (runQuery) => runQuery(query));
 }
 
@@ -49,8 +49,8 @@ export function rowsOf(database: string, query: string): Promise<Json[]> {
  * Returns all bytes of a database, to assert that a secret is not stored: the SQLite file with its WAL, or all
  * rows of all PostgreSQL tables.
  */
-export async function bytesOf(database: string): Promise<Buffer> {
-  const { value } = parseDatabase(database) as { value: OpenOptions['database'] };
+export async function readAllBytes(database: string): Promise<Buffer> {
+  const { value } = parseDatabaseUrl(database) as { value: StoreOptions['database'] };
   if (value.scheme === 'sqlite') {
     return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
   }
@@ -70,7 +70,7 @@ async function withStore<T>(
   database: string,
   read: (runQuery: (query: string) => Promise<Json[]>) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore({ ...openingOf(database), as: 'command' });
+  const store = await openStore({ ...openOptionsOf(database), as: 'command' });
   try {
     return await read(async (query) => (await sql.raw<Json>(query).execute(store.read)).rows);
   } finally {
@@ -79,7 +79,7 @@ async function withStore<T>(
 }
 
 /** Copies a closed database, as a restore with other tools would. Returns the value for `--database`. */
-export async function copyOf(context: Cleanup, database: string): Promise<string> {
+export async function copyDatabase(context: Cleanup, database: string): Promise<string> {
   if (database.startsWith('sqlite:')) {
     const copy = `${database}.copy`;
     copyFileSync(database.slice('sqlite:'.length), copy.slice('sqlite:'.length));

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { within } from '../cleanup.ts';
+import { withCleanup } from '../cleanup.ts';
 import { TEST_EPOCH } from '../clock.ts';
-import { shared } from '../service/stores.ts';
+import { sharedStores } from '../service/stores.ts';
 import { newServiceDatabase } from './postgres-databases.ts';
 
 type Rows = Record<string, unknown>[];
 
 /** Runs statements on a test database that is released afterwards. */
 async function runInTestDatabase(...statements: string[]): Promise<{ found: Rows[]; address: string }> {
-  return within(async (context) => {
+  return withCleanup(async (context) => {
     const address = await newServiceDatabase(context);
     const client = new pg.Client({ connectionString: address });
     // The connection stays open, like the connection of a killed service.
@@ -21,13 +21,14 @@ async function runInTestDatabase(...statements: string[]): Promise<{ found: Rows
   });
 }
 
-const COLUMNS = "select count(*)::int as columns from information_schema.columns where table_name = 'accounts'";
-const MAKE = "insert into accounts (domain, company_name, date_created) values ('one', 'One', 0) returning account_id";
+const COUNT_COLUMNS = "select count(*)::int as columns from information_schema.columns where table_name = 'accounts'";
+const INSERT_ACCOUNT =
+  "insert into accounts (domain, company_name, date_created) values ('one', 'One', 0) returning account_id";
 
-for (const { test } of shared) {
+for (const { test } of sharedStores) {
   test('a test database starts empty with ids from 1, even after another test used it', async () => {
     for (const _ of [1, 2, 3]) {
-      const { found } = await runInTestDatabase('select count(*)::int as accounts from accounts', MAKE);
+      const { found } = await runInTestDatabase('select count(*)::int as accounts from accounts', INSERT_ACCOUNT);
       assert.deepEqual(found, [[{ accounts: 0 }], [{ account_id: '1' }]]);
     }
   });
@@ -45,7 +46,7 @@ for (const { test } of shared) {
   });
 
   test('a database whose schema or settings were changed is not reused', async () => {
-    const [before] = (await runInTestDatabase(COLUMNS)).found;
+    const [before] = (await runInTestDatabase(COUNT_COLUMNS)).found;
     for (const change of [
       'alter table accounts add column odd text',
       'create index odd on accounts (phone)',
@@ -57,7 +58,7 @@ for (const { test } of shared) {
     }
     for (const _ of [1, 2, 3, 4, 5, 6]) {
       const { found } = await runInTestDatabase(
-        COLUMNS,
+        COUNT_COLUMNS,
         "select 1 from pg_indexes where indexname = 'odd'",
         'select 1 from migrations where version = 3',
         "select 1 from information_schema.columns where table_name = 'accounts' and column_name = 'phone' and is_nullable = 'NO'",
@@ -72,7 +73,7 @@ for (const { test } of shared) {
   });
 
   test('concurrent tests have separate databases', async () => {
-    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => runInTestDatabase(MAKE)));
+    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => runInTestDatabase(INSERT_ACCOUNT)));
     assert.deepEqual(
       all.map(({ found }) => found),
       all.map(() => [[{ account_id: '1' }]]),

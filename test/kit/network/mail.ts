@@ -4,7 +4,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 import { certificate, privateKey } from './tls.ts';
 
 /** A mail as received. */
-export type Mail = {
+export type ReceivedMail = {
   /** Recipient in the SMTP envelope. */
   readonly to: string;
   readonly from: string;
@@ -21,20 +21,20 @@ export type Mail = {
 /**
  * Reply of the server to an SMTP command: `take` accepts it, `hang` sends nothing, a number is the code of an error.
  */
-export type Reply = 'take' | 'hang' | number;
+export type SmtpReply = 'take' | 'hang' | number;
 
-export type MailBox = {
+export type TestMailServer = {
   readonly port: number;
   /** All mails received, accepted or not. */
-  readonly seen: readonly Mail[];
+  readonly receivedMails: readonly ReceivedMail[];
   /** The accepted mails. */
-  readonly taken: readonly Mail[];
+  readonly acceptedMails: readonly ReceivedMail[];
   /** Returns the number of connections up to now. */
   readonly connections: () => number;
   /** Returns the reply to RCPT TO. */
-  toRecipient: (address: string) => Reply;
+  replyToRecipient: (address: string) => SmtpReply;
   /** Returns the reply to DATA. */
-  toText: (mail: Mail) => Reply;
+  replyToData: (mail: ReceivedMail) => SmtpReply;
   close(): Promise<void>;
 };
 
@@ -48,14 +48,14 @@ const MESSAGES: Readonly<Record<string, string>> = {
  * Starts an SMTP server on loopback with scripted replies. It offers STARTTLS with the test certificate and
  * accepts the user `carillon` with the password `pass:word/#1`.
  */
-export async function startMailBox(
+export async function startMailServer(
   context: Cleanup,
   options: SMTPServerOptions & { port?: number } = {},
-): Promise<MailBox> {
+): Promise<TestMailServer> {
   const { port = 0, ...more } = options;
-  const [seen, taken]: [Mail[], Mail[]] = [[], []];
+  const [seen, taken]: [ReceivedMail[], ReceivedMail[]] = [[], []];
   let connections = 0;
-  const respond = (reply: Reply, callback: (error?: Error) => void) => {
+  const respond = (reply: SmtpReply, callback: (error?: Error) => void) => {
     if (reply === 'take') callback();
     else if (reply !== 'hang') callback(Object.assign(new Error(MESSAGES[reply] ?? 'No'), { responseCode: reply }));
   };
@@ -75,7 +75,7 @@ export async function startMailBox(
       else callback(new Error('Invalid user name or password'));
     },
     onRcptTo({ address }, _session, callback) {
-      respond(box.toRecipient(address), callback);
+      respond(box.replyToRecipient(address), callback);
     },
     onData(stream, session, callback) {
       const chunks: Buffer[] = [];
@@ -84,9 +84,9 @@ export async function startMailBox(
         const { envelope, secure, user } = session;
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address).join(' and ');
-        const mail = { ...readMail(Buffer.concat(chunks).toString('latin1')), from, to, secure, user };
+        const mail = { ...parseMail(Buffer.concat(chunks).toString('latin1')), from, to, secure, user };
         seen.push(mail);
-        const reply = box.toText(mail);
+        const reply = box.replyToData(mail);
         if (reply === 'take') taken.push(mail);
         respond(reply, callback);
       });
@@ -102,32 +102,32 @@ export async function startMailBox(
     return closed;
   };
   atEnd(context, close);
-  const box: MailBox = {
+  const box: TestMailServer = {
     port: (server.server.address() as AddressInfo).port,
-    seen,
-    taken,
+    receivedMails: seen,
+    acceptedMails: taken,
     connections: () => connections,
-    toRecipient: () => 'take',
-    toText: () => 'take',
+    replyToRecipient: () => 'take',
+    replyToData: () => 'take',
     close,
   };
   return box;
 }
 
-type Part = Pick<Mail, 'headers'> & { readonly body: string };
+type MimePart = Pick<ReceivedMail, 'headers'> & { readonly body: string };
 
-function readMail(raw: string): Pick<Mail, 'raw' | 'headers' | 'text' | 'html'> {
-  const { headers, body } = partOf(raw);
+function parseMail(raw: string): Pick<ReceivedMail, 'raw' | 'headers' | 'text' | 'html'> {
+  const { headers, body } = parsePart(raw);
   const boundary = /boundary="([^"]+)"/.exec(headers.get('content-type') ?? '')?.[1];
-  const parts = boundary === undefined ? [] : body.split(`--${boundary}`).slice(1, -1).map(partOf);
+  const parts = boundary === undefined ? [] : body.split(`--${boundary}`).slice(1, -1).map(parsePart);
   const of = (type: string) => {
     const part = parts.find((one) => one.headers.get('content-type')?.startsWith(type));
-    return part === undefined ? '' : decoded(part);
+    return part === undefined ? '' : decodeBody(part);
   };
   return { raw, headers, text: of('text/plain'), html: of('text/html') };
 }
 
-function partOf(raw: string): Part {
+function parsePart(raw: string): MimePart {
   const trimmed = raw.replace(/^\r\n/, '');
   const end = trimmed.indexOf('\r\n\r\n');
   const lines = trimmed
@@ -140,16 +140,16 @@ function partOf(raw: string): Part {
   return { headers, body: trimmed.slice(end + 4) };
 }
 
-function decoded({ headers, body }: Part): string {
+function decodeBody({ headers, body }: MimePart): string {
   const encoding = headers.get('content-transfer-encoding');
   const bytes =
     encoding === 'base64'
       ? Buffer.from(body, 'base64')
-      : Buffer.from(encoding === 'quoted-printable' ? unquoted(body) : body, 'latin1');
+      : Buffer.from(encoding === 'quoted-printable' ? decodeQuotedPrintable(body) : body, 'latin1');
   return bytes.toString().replaceAll('\r\n', '\n').trim();
 }
 
-function unquoted(body: string): string {
+function decodeQuotedPrintable(body: string): string {
   return body
     .replace(/=\r\n/g, '')
     .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

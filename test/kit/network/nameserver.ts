@@ -2,17 +2,17 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../../src/clock.ts';
-import { createResolver, type Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import { createResolver, type ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import type { Answer, Person, TestService } from '../service/service.ts';
+import type { ApiResponse, ApiUser, TestService } from '../service/service.ts';
 
-const TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
+const RECORD_TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
 export type Family = 'A' | 'AAAA';
 
-export type Question = { readonly name: string; readonly family: Family };
+export type DnsQuestion = { readonly name: string; readonly family: Family };
 
 /** Reply to a DNS query; with `silence`, the server sends nothing. */
-export type Reply =
+export type DnsReply =
   | 'silence'
   | {
       readonly rcode: number;
@@ -24,27 +24,27 @@ export type Reply =
       readonly ttl?: number;
     };
 
-export const OK = (...addresses: string[]): Reply => ({ rcode: 0, addresses });
-export const NO_DATA: Reply = { rcode: 0 };
-export const SERVER_FAILURE: Reply = { rcode: 2 };
-export const NO_SUCH_NAME: Reply = { rcode: 3 };
-export const REFUSED: Reply = { rcode: 5 };
+export const OK = (...addresses: string[]): DnsReply => ({ rcode: 0, addresses });
+export const NO_DATA: DnsReply = { rcode: 0 };
+export const SERVER_FAILURE: DnsReply = { rcode: 2 };
+export const NO_SUCH_NAME: DnsReply = { rcode: 3 };
+export const REFUSED: DnsReply = { rcode: 5 };
 
 export type NameServer = {
   readonly port: number;
   /** All queries, in the order of arrival. */
-  readonly asked: readonly Question[];
+  readonly queries: readonly DnsQuestion[];
   /** The resolver of the service, which queries only this server. */
-  resolver(clock?: Clock): Resolve;
+  resolver(clock?: Clock): ResolveName;
 };
 
 /** Starts a DNS server on loopback with scripted replies. */
 export async function startNameServer(
   context: Cleanup,
-  replyTo: (question: Question) => Reply | Promise<Reply>,
+  replyTo: (question: DnsQuestion) => DnsReply | Promise<DnsReply>,
   port = 0,
 ): Promise<NameServer> {
-  const asked: Question[] = [];
+  const asked: DnsQuestion[] = [];
   const socket = createSocket('udp4');
   let open = true;
   socket.on('message', async (query, peer) => {
@@ -63,7 +63,7 @@ export async function startNameServer(
   const at = socket.address().port;
   return {
     port: at,
-    asked,
+    queries: asked,
     resolver: (clock) =>
       createResolver({
         servers: [`127.0.0.1:${at}`],
@@ -73,26 +73,28 @@ export async function startNameServer(
   };
 }
 
-function parseQuery(query: Buffer): { question: Question; end: number } {
+function parseQuery(query: Buffer): { question: DnsQuestion; end: number } {
   const labels: string[] = [];
   let at = 12;
   for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
     labels.push(query.toString('latin1', at + 1, at + 1 + length));
     at += 1 + length;
   }
-  const family = query.readUInt16BE(at + 1) === TYPES.A ? 'A' : 'AAAA';
+  const family = query.readUInt16BE(at + 1) === RECORD_TYPES.A ? 'A' : 'AAAA';
   // A resolver may use any case in the queried name (RFC 1035, 0x20 encoding).
   return { question: { name: labels.join('.').toLowerCase(), family }, end: at + 5 };
 }
 
-function encodeReply(query: Buffer, { name, family }: Question, reply: Exclude<Reply, 'silence'>): Buffer {
+function encodeReply(query: Buffer, { name, family }: DnsQuestion, reply: Exclude<DnsReply, 'silence'>): Buffer {
   const names = [name, ...(reply.aliasOf ?? [])];
   const ttl = reply.ttl ?? 60;
-  const aliases = names.slice(1).map((target, at) => record(names[at] ?? '', TYPES.CNAME, ttl, encodeName(target)));
+  const aliases = names
+    .slice(1)
+    .map((target, at) => encodeRecord(names[at] ?? '', RECORD_TYPES.CNAME, ttl, encodeName(target)));
   const addresses = (reply.addresses ?? [])
     .map((text) => ipaddr.parse(text))
     .filter((address) => (address.kind() === 'ipv4') === (family === 'A'))
-    .map((address) => record(names.at(-1) ?? '', TYPES[family], ttl, Buffer.from(address.toByteArray())));
+    .map((address) => encodeRecord(names.at(-1) ?? '', RECORD_TYPES[family], ttl, Buffer.from(address.toByteArray())));
   const header = Buffer.from(query.subarray(0, 12));
   header.writeUInt16BE(0x8180 | reply.rcode, 2);
   header.writeUInt16BE(aliases.length + addresses.length, 6);
@@ -100,7 +102,7 @@ function encodeReply(query: Buffer, { name, family }: Question, reply: Exclude<R
   return Buffer.concat([header, query.subarray(12), ...aliases, ...addresses]);
 }
 
-function record(name: string, type: number, ttl: number, data: Buffer): Buffer {
+function encodeRecord(name: string, type: number, ttl: number, data: Buffer): Buffer {
   const head = Buffer.alloc(10);
   head.writeUInt16BE(type, 0);
   head.writeUInt16BE(1, 2);
@@ -119,16 +121,16 @@ function encodeName(name: string): Buffer {
  * A resolver whose host names resolve when `release()` is called. A subscription that waits for its host name occupies
  * a slot.
  */
-export type SlowNames = {
-  readonly resolve: Resolve;
+export type SlowResolver = {
+  readonly resolve: ResolveName;
   /** Returns the number of waiting subscriptions. */
   readonly waiting: () => number;
   /** Starts a subscription. Its response arrives after `release`. */
-  subscribe(service: TestService, owner: Person): Promise<Answer>;
+  subscribe(service: TestService, owner: ApiUser): Promise<ApiResponse>;
   release(): void;
 };
 
-export function slowNames(): SlowNames {
+export function createSlowResolver(): SlowResolver {
   const { promise, resolve } = Promise.withResolvers<{ addresses: string[] }>();
   let waiting = 0;
   let hooks = 0;

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { freePort } from './port.ts';
 
 test('the same port is never returned to two callers before one of them listens', async () => {
-  const given = new Set<number>();
-  while (given.size < 1_000) {
+  const returnedPorts = new Set<number>();
+  while (returnedPorts.size < 1_000) {
     const port = await freePort();
-    assert.ok(!given.has(port), `${port} was given twice, of ${given.size}`);
-    given.add(port);
+    assert.ok(!returnedPorts.has(port), `${port} was given twice, of ${returnedPorts.size}`);
+    returnedPorts.add(port);
   }
 });

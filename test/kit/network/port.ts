@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /** Range below the ephemeral ports, so that no outgoing connection takes a port between the check and its use. */
-const [LOWEST, HIGHEST] = [10_000, 32_000];
+const [MIN_PORT, MAX_PORT] = [10_000, 32_000];
 
-let next = randomInt(LOWEST, HIGHEST);
+let nextPort = randomInt(MIN_PORT, MAX_PORT);
 
 /**
  * Returns a free port. This process returns a port again only after all other ports, because its caller may not listen
@@ -12,8 +12,8 @@ let next = randomInt(LOWEST, HIGHEST);
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = next;
-    next = port + 1 < HIGHEST ? port + 1 : LOWEST;
+    const port = nextPort;
+    nextPort = port + 1 < MAX_PORT ? port + 1 : MIN_PORT;
     if (await isFree(port)) return port;
   }
 }

@@ -5,7 +5,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 export type Burst = { readonly text: string; readonly at: number };
 
 /** A connection through the proxy. */
-export type Passage = { readonly bursts: readonly Burst[] };
+export type ProxiedConnection = { readonly bursts: readonly Burst[] };
 
 /** A TCP proxy in front of a database that simulates network faults. */
 export type DatabaseProxy = {
@@ -20,12 +20,12 @@ export type DatabaseProxy = {
   /**
    * Forwards new connections again. Silenced connections stay silent for the client, but are closed at the database.
    */
-  mend(): void;
+  resumeForwarding(): void;
   /** All connections up to now. */
-  readonly passages: readonly Passage[];
+  readonly connections: readonly ProxiedConnection[];
 };
 
-type Pair = { readonly client: Socket; readonly database: Socket; silent: boolean };
+type ConnectionPair = { readonly client: Socket; readonly database: Socket; silent: boolean };
 
 /**
  * Starts a proxy in front of the database at `address`.
@@ -35,8 +35,8 @@ type Pair = { readonly client: Socket; readonly database: Socket; silent: boolea
  */
 export async function startProxy(context: Cleanup, address: string, delayMs = 0): Promise<DatabaseProxy> {
   const { hostname, port } = new URL(address);
-  const passages: Passage[] = [];
-  const pairs = new Set<Pair>();
+  const passages: ProxiedConnection[] = [];
+  const pairs = new Set<ConnectionPair>();
   let mode: 'open' | 'silent' | 'reset' = 'open';
   let trigger: { text: string; fired: () => void } | undefined;
 
@@ -44,8 +44,8 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     mode = 'silent';
     for (const pair of pairs) pair.silent = true;
   };
-  const later = (run: () => void) => (delayMs === 0 ? run() : void setTimeout(run, delayMs));
-  const watch = (chunk: Buffer) => {
+  const afterDelay = (run: () => void) => (delayMs === 0 ? run() : void setTimeout(run, delayMs));
+  const checkTrigger = (chunk: Buffer) => {
     if (trigger === undefined || !chunk.includes(trigger.text)) return;
     const { fired } = trigger;
     trigger = undefined;
@@ -59,7 +59,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     // A silent proxy accepts connections without forwarding them.
     if (mode === 'silent') return;
     const database = connect(Number(port), hostname);
-    const pair: Pair = { client, database, silent: false };
+    const pair: ConnectionPair = { client, database, silent: false };
     pairs.add(pair);
     const bursts: { text: string; at: number }[] = [];
     passages.push({ bursts });
@@ -70,23 +70,23 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       isAnswered = false;
       const burst = bursts.at(-1);
       if (burst !== undefined) burst.text += chunk.toString('latin1');
-      later(() => database.write(chunk));
-      watch(chunk);
+      afterDelay(() => database.write(chunk));
+      checkTrigger(chunk);
     });
     database.on('data', (chunk: Buffer) => {
       if (pair.silent) return;
-      later(() => {
+      afterDelay(() => {
         if (pair.silent) return;
         isAnswered = true;
         client.write(chunk);
-        watch(chunk);
+        checkTrigger(chunk);
       });
     });
     const onClose = (other: Socket) => () => {
       // A silenced connection does not forward its end either.
       if (pair.silent) return;
       pairs.delete(pair);
-      later(() => other.destroy());
+      afterDelay(() => other.destroy());
     };
     database.on('error', () => undefined);
     database.on('close', onClose(client));
@@ -108,7 +108,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
   proxied.hostname = '127.0.0.1';
   return {
     database: proxied.href,
-    passages,
+    connections: passages,
     silence,
     silenceAfter: (text) =>
       new Promise((resolve) => {
@@ -122,7 +122,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       }
       pairs.clear();
     },
-    mend() {
+    resumeForwarding() {
       mode = 'open';
       for (const pair of pairs) {
         if (!pair.silent) continue;

@@ -11,7 +11,7 @@ export type Conversation = {
  * Sends bytes unchanged on a new connection and reads until the peer closes it. If the peer does not close it within
  * `timeoutMs`, `closed` is false.
  */
-export function converse(baseUrl: string, bytes: string, timeoutMs = 3_000): Promise<Conversation> {
+export function sendRawBytes(baseUrl: string, bytes: string, timeoutMs = 3_000): Promise<Conversation> {
   const { hostname, port } = new URL(baseUrl);
   const chunks: Buffer[] = [];
   const { promise, resolve } = Promise.withResolvers<Conversation>();
@@ -37,13 +37,13 @@ export function requestText(lines: readonly string[], body = ''): string {
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string };
+export type RawResponse = { readonly status: number; readonly head: string; readonly body: string };
 
 /**
  * Sends a request that `fetch` would reject or normalize: repeated headers, unusual methods, absolute URLs.
  * Lines are joined with CRLF, and `connection: close` is added.
  */
-export function rawRequest(baseUrl: string, lines: readonly string[], body = ''): Promise<RawAnswer> {
+export function rawRequest(baseUrl: string, lines: readonly string[], body = ''): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -1,9 +1,9 @@
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { eventually } from '../eventually.ts';
-import type { Person, TestService } from '../service/service.ts';
+import type { ApiUser, TestService } from '../service/service.ts';
 
 /** A server-sent event, or a comment in the stream. */
-export type Message = {
+export type StreamMessage = {
   readonly id?: string;
   readonly event?: string;
   readonly data?: string;
@@ -12,14 +12,14 @@ export type Message = {
 };
 
 /** An open stream of server-sent events. */
-export type Stream = {
+export type EventStream = {
   readonly status: number;
   readonly headers: Headers;
-  readonly messages: readonly Message[];
+  readonly messages: readonly StreamMessage[];
   /** The messages that have data. */
-  readonly events: readonly Message[];
+  readonly events: readonly StreamMessage[];
   /** Waits until at least `count` events have arrived. */
-  arrived(count: number): Promise<readonly Message[]>;
+  waitForEvents(count: number): Promise<readonly StreamMessage[]>;
   /** Resolves at the end of the stream: true after a clean end, false after a broken connection. */
   readonly ended: Promise<boolean>;
   close(): void;
@@ -29,17 +29,17 @@ export type Stream = {
 export async function openStream(
   context: Cleanup,
   { baseUrl }: TestService,
-  who: Person,
+  who: ApiUser,
   path: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Stream> {
+): Promise<EventStream> {
   const abort = new AbortController();
   atEnd(context, () => abort.abort());
   const response = await fetch(`${baseUrl}${path}`, {
     headers: { accept: 'text/event-stream', ...who.headers, ...headers },
     signal: abort.signal,
   });
-  const messages: Message[] = [];
+  const messages: StreamMessage[] = [];
   const eventsIn = () => messages.filter(({ data }) => data !== undefined);
   return {
     status: response.status,
@@ -48,13 +48,13 @@ export async function openStream(
     get events() {
       return eventsIn();
     },
-    arrived: (count) => eventually(eventsIn, (events) => events.length >= count),
-    ended: readAll(response, messages),
+    waitForEvents: (count) => eventually(eventsIn, (events) => events.length >= count),
+    ended: readMessages(response, messages),
     close: () => abort.abort(),
   };
 }
 
-async function readAll(response: Response, messages: Message[]): Promise<boolean> {
+async function readMessages(response: Response, messages: StreamMessage[]): Promise<boolean> {
   const decoder = new TextDecoder();
   let text = '';
   try {
@@ -62,7 +62,7 @@ async function readAll(response: Response, messages: Message[]): Promise<boolean
       text += decoder.decode(chunk, { stream: true });
       const complete = text.split('\n\n');
       text = complete.pop() ?? '';
-      messages.push(...complete.map(messageOf));
+      messages.push(...complete.map(parseMessage));
     }
     return text === '';
   } catch {
@@ -70,7 +70,7 @@ async function readAll(response: Response, messages: Message[]): Promise<boolean
   }
 }
 
-function messageOf(text: string): Message {
+function parseMessage(text: string): StreamMessage {
   const lines = text.split('\n').map((line) => {
     const [, name = '', value = ''] = /^(\w*): ?(.*)$/.exec(line) ?? [];
     return [name === '' ? 'comment' : name, value];

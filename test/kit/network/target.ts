@@ -7,10 +7,10 @@ import { waitForConnections } from './wait-for-arrivals.ts';
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
 /** The path that catchUp() requests. Such a request is not counted as a notification. */
-const CAUGHT_UP = '/-/caught-up';
+const CATCH_UP_PATH = '/-/caught-up';
 
 /** A received notification. */
-export type Notification = {
+export type ReceivedNotification = {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
@@ -21,33 +21,33 @@ export type Notification = {
 };
 
 /** A response: a status, a status with headers, or a function that writes the response. */
-export type Reply =
+export type TargetReply =
   | number
   | { readonly status: number; readonly headers?: Record<string, string> }
-  | ((response: ServerResponse, notification: Notification) => void);
+  | ((response: ServerResponse, notification: ReceivedNotification) => void);
 
 export type Target = {
   readonly url: string;
   /** Returns the URL of a path of this target. */
   at(path: string): string;
-  readonly received: readonly Notification[];
+  readonly received: readonly ReceivedNotification[];
   /** Sets the next responses, in order. The last response repeats. */
-  answers(...replies: Reply[]): void;
+  setReplies(...replies: TargetReply[]): void;
   /** Waits until at least `count` notifications have arrived. */
-  arrived(count: number): Promise<readonly Notification[]>;
+  waitForArrivals(count: number): Promise<readonly ReceivedNotification[]>;
   /** Waits until all notifications that were sent before this call have arrived. */
-  caughtUp(): Promise<void>;
+  catchUp(): Promise<void>;
   close(): Promise<void>;
 };
 
 /** Starts a webhook receiver on loopback with scripted responses. */
-export async function startTarget(context: Cleanup, ...replies: Reply[]): Promise<Target> {
-  const received: Notification[] = [];
-  let script: Reply[] = replies.length > 0 ? replies : [200];
-  let waiting: { count: number; resolve: (all: readonly Notification[]) => void }[] = [];
+export async function startTarget(context: Cleanup, ...replies: TargetReply[]): Promise<Target> {
+  const received: ReceivedNotification[] = [];
+  let script: TargetReply[] = replies.length > 0 ? replies : [200];
+  let waiting: { count: number; resolve: (all: readonly ReceivedNotification[]) => void }[] = [];
 
   const server = createServer((request, response) => {
-    if (request.url === CAUGHT_UP) return void response.end();
+    if (request.url === CATCH_UP_PATH) return void response.end();
     const chunks: Buffer[] = [];
     request.on('error', () => undefined);
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -80,10 +80,10 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
     url,
     at: (path) => url + path,
     received,
-    answers: (...next) => {
+    setReplies: (...next) => {
       script = next;
     },
-    arrived: (count) => {
+    waitForArrivals: (count) => {
       if (received.length >= count) return Promise.resolve(received);
       return new Promise((resolve, reject) => {
         const timeout = setTimeout(
@@ -100,14 +100,14 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
         });
       });
     },
-    async caughtUp() {
-      await waitForConnections(url + CAUGHT_UP);
+    async catchUp() {
+      await waitForConnections(url + CATCH_UP_PATH);
     },
     close,
   };
 }
 
-function respond(response: ServerResponse, reply: Reply, notification: Notification): void {
+function respond(response: ServerResponse, reply: TargetReply, notification: ReceivedNotification): void {
   if (typeof reply === 'function') {
     reply(response, notification);
     return;

@@ -19,10 +19,10 @@ export async function waitForConnections(url: string): Promise<number> {
 }
 
 /** Records when notifications began to arrive. The first notification of a connection begins with the connection. */
-export class ConnectionTimes {
+export class NotificationStarts {
   readonly #connectedAt = new WeakMap<Socket, number>();
 
-  connected(socket: Socket): void {
+  recordConnection(socket: Socket): void {
     this.#connectedAt.set(socket, performance.now());
   }
 
@@ -32,7 +32,7 @@ export class ConnectionTimes {
   }
 
   /** Returns the start of the notification that is arriving on a socket, in monotonic milliseconds. */
-  of(socket: Socket): number {
+  startOf(socket: Socket): number {
     const at = this.#connectedAt.get(socket) ?? performance.now();
     this.#connectedAt.delete(socket);
     return at;

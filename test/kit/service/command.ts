@@ -4,20 +4,20 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { inherited } from '../environment.ts';
+import { cleanEnvironment } from '../environment.ts';
 import type { Json } from './service.ts';
 
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const mainPath = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** The result of a command. */
-export type Ended = {
+export type CommandResult = {
   readonly code: number | null;
   readonly stdout: string;
   /** The lines of standard error. A well-reported error is exactly one line. */
-  readonly faults: readonly string[];
+  readonly stderrLines: readonly string[];
 };
 
-export type Surroundings = {
+export type CommandOptions = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Text for standard input. The default is empty. */
@@ -25,15 +25,15 @@ export type Surroundings = {
 };
 
 /** Runs `carillon …` in a child process and waits for its exit. */
-export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
-  const child = start(args, surroundings);
+export async function runCarillon(args: readonly string[], surroundings: CommandOptions = {}): Promise<CommandResult> {
+  const child = spawnCarillon(args, surroundings);
   child.stdin?.end(surroundings.input);
-  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   // Kill a command that keeps running instead of exiting, so that it does not block the tests.
   const timeout = setTimeout(() => child.kill('SIGKILL'), 15_000);
   const [code] = await once(child, 'close');
   clearTimeout(timeout);
-  return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
+  return { code, stdout: stdout.text, stderrLines: linesOf(stderr.text) };
 }
 
 /** A command with a line-based dialogue on standard input and output. */
@@ -45,8 +45,8 @@ export type Dialogue = {
 };
 
 /** Starts `carillon …` with a dialogue on its standard input and output. */
-export function startDialogue(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Dialogue {
-  const child = start(args, { ...surroundings, input: '' });
+export function startDialogue(context: Cleanup, args: readonly string[], surroundings: CommandOptions = {}): Dialogue {
+  const child = spawnCarillon(args, { ...surroundings, input: '' });
   atEnd(context, () => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
   return {
@@ -63,21 +63,21 @@ export function startDialogue(context: Cleanup, args: readonly string[], surroun
 }
 
 /** Runs a command with `--json` that must succeed, and returns its parsed output. */
-export async function carillonJson(args: readonly string[], surroundings: Surroundings = {}): Promise<Json> {
-  const { code, stdout, faults } = await carillon([...args, '--json'], surroundings);
-  if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${faults.join(' ')}`);
+export async function carillonJson(args: readonly string[], surroundings: CommandOptions = {}): Promise<Json> {
+  const { code, stdout, stderrLines } = await runCarillon([...args, '--json'], surroundings);
+  if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${stderrLines.join(' ')}`);
   return JSON.parse(stdout);
 }
 
 /** A service in a child process. */
-export type Served = {
+export type ServedProcess = {
   readonly baseUrl: string;
   /** The lines that the service printed at its start. */
   readonly greeting: readonly string[];
   /** Returns the value of a line of the greeting: the key for `key`, from the line `key: …`. */
-  said(name: string): string | undefined;
+  greetingField(name: string): string | undefined;
   /** Returns all lines of standard error up to now. */
-  readonly logged: () => readonly string[];
+  readonly stderrLog: () => readonly string[];
   /** Resolves to the exit code when the process has exited. */
   readonly exited: Promise<number | null>;
   /** Sends SIGTERM and returns the exit code. */
@@ -90,10 +90,10 @@ export type Served = {
 export async function serve(
   context: Cleanup,
   args: readonly string[],
-  surroundings: Surroundings = {},
-): Promise<Served> {
-  const child = start(['serve', '--port', '0', ...args], surroundings);
-  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  surroundings: CommandOptions = {},
+): Promise<ServedProcess> {
+  const child = spawnCarillon(['serve', '--port', '0', ...args], surroundings);
+  const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   const exited = once(child, 'close').then(([code]) => code as number | null);
   const end = (signal: 'SIGTERM' | 'SIGKILL') => {
     child.kill(signal);
@@ -110,23 +110,23 @@ export async function serve(
     // At the first start, the line is the sign-in link of the owner: remove its path.
     baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
     greeting,
-    said,
-    logged: () => linesOf(stderr.text),
+    greetingField: said,
+    stderrLog: () => linesOf(stderr.text),
     exited,
     stop,
     kill: () => end('SIGKILL'),
   };
 }
 
-function start(args: readonly string[], { environment = {}, cwd, input }: Surroundings): ChildProcess {
-  return spawn(process.execPath, [main, ...args], {
-    env: { ...inherited, NODE_OPTIONS: process.env.NODE_OPTIONS, ...environment },
+function spawnCarillon(args: readonly string[], { environment = {}, cwd, input }: CommandOptions): ChildProcess {
+  return spawn(process.execPath, [mainPath, ...args], {
+    env: { ...cleanEnvironment, NODE_OPTIONS: process.env.NODE_OPTIONS, ...environment },
     ...(cwd === undefined ? {} : { cwd }),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
 }
 
-function collect(stream: ChildProcess['stdout']) {
+function collectOutput(stream: ChildProcess['stdout']) {
   const collected = { text: '', first: Promise.resolve<unknown>(undefined) };
   if (stream === null) return collected;
   stream.setEncoding('utf8').on('data', (text: string) => {

@@ -3,12 +3,12 @@ import { chownSync, cpSync, existsSync, globSync, mkdirSync, statSync } from 'no
 import { basename, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 
-const run = promisify(execFile);
+const execFileAsync = promisify(execFile);
 
-type Step = { readonly word: string; readonly rest: string };
+type Instruction = { readonly word: string; readonly rest: string };
 
 /** The configuration of a built image. */
-export type Image = {
+export type BuiltImage = {
   /** The folder that represents the root of the file system. */
   readonly root: string;
   readonly workdir: string;
@@ -21,7 +21,7 @@ export type Image = {
 };
 
 /** Parses the instructions of a Dockerfile. Continued lines are joined. */
-export function stepsOf(text: string): Step[] {
+export function parseDockerfile(text: string): Instruction[] {
   return text
     .replace(/^#.*\n/gm, '')
     .replace(/\\\n\s*/g, '')
@@ -31,7 +31,7 @@ export function stepsOf(text: string): Step[] {
 }
 
 /** Whether a `.dockerignore` that starts with `*` includes a path. */
-export function isSent(ignore: string, path: string): boolean {
+export function isInBuildContext(ignore: string, path: string): boolean {
   const included = ignore.split('\n').filter((line) => line.startsWith('!'));
   return included.map((line) => line.slice(1)).some((one) => path === one || path.startsWith(`${one}/`));
 }
@@ -43,7 +43,7 @@ export function isSent(ignore: string, path: string): boolean {
  * @param context the build context; paths excluded by its `.dockerignore` cannot be copied
  * @param owner the numeric id that owns the folders made for the user of the image
  */
-export async function follow(
+export async function buildDockerfile(
   text: string,
   {
     context,
@@ -58,15 +58,15 @@ export async function follow(
     environment: NodeJS.ProcessEnv;
     owner: number | undefined;
   },
-): Promise<Image> {
+): Promise<BuiltImage> {
   const stages = new Map<string, string>();
   let root = folder;
   const image = { workdir: '/', environment: {} as Record<string, string>, user: 'root', exposed: '' };
   let entrypoint: string[] = [];
   let args: string[] = [];
   let healthcheck: string[] = [];
-  const inside = (path: string) => join(root, path.startsWith('/') ? path : join(image.workdir, path));
-  for (const { word, rest } of stepsOf(text)) {
+  const toStagePath = (path: string) => join(root, path.startsWith('/') ? path : join(image.workdir, path));
+  for (const { word, rest } of parseDockerfile(text)) {
     const words = rest.split(/\s+/);
     switch (word) {
       case 'FROM': {
@@ -78,13 +78,13 @@ export async function follow(
       }
       case 'WORKDIR':
         image.workdir = words[0] ?? '/';
-        mkdirSync(inside('.'), { recursive: true });
+        mkdirSync(toStagePath('.'), { recursive: true });
         break;
       case 'COPY':
-        copy(words);
+        runCopy(words);
         break;
       case 'RUN':
-        await execute(words);
+        await runCommand(words);
         break;
       case 'ENV':
         image.environment[rest.slice(0, rest.indexOf('='))] = rest.slice(rest.indexOf('=') + 1);
@@ -114,7 +114,7 @@ export async function follow(
   }
   return { ...image, root, command: [...entrypoint, ...args], healthcheck };
 
-  function copy(words: readonly string[]): void {
+  function runCopy(words: readonly string[]): void {
     const stage = words[0]?.startsWith('--from=') ? stages.get(words[0].slice('--from='.length)) : undefined;
     const paths = words.filter((one) => !one.startsWith('--'));
     const to = paths.at(-1) ?? '';
@@ -122,20 +122,21 @@ export async function follow(
       const found =
         stage === undefined ? globSync(from, { cwd: context }).map((one) => join(context, one)) : [join(stage, from)];
       if (found.length === 0) throw new Error(`COPY: there is no ${from}`);
-      if (stage === undefined && !isSent(ignore, normalize(from))) throw new Error(`.dockerignore keeps ${from} back`);
+      if (stage === undefined && !isInBuildContext(ignore, normalize(from)))
+        throw new Error(`.dockerignore keeps ${from} back`);
       for (const one of found)
-        cpSync(one, to.endsWith('/') ? join(inside(to), basename(one)) : inside(to), { recursive: true });
+        cpSync(one, to.endsWith('/') ? join(toStagePath(to), basename(one)) : toStagePath(to), { recursive: true });
     }
   }
 
-  async function execute(words: readonly string[]): Promise<void> {
+  async function runCommand(words: readonly string[]): Promise<void> {
     const [program = '', ...rest] = words;
     if (program === 'npm') {
-      await run('npm', rest, { cwd: inside('.'), env: environment, maxBuffer: 2 ** 24 });
+      await execFileAsync('npm', rest, { cwd: toStagePath('.'), env: environment, maxBuffer: 2 ** 24 });
       return;
     }
     if (program !== 'install' || rest[0] !== '-d') throw new Error(`RUN ${words.join(' ')} is not known here`);
-    const made = inside(words.at(-1) ?? '');
+    const made = toStagePath(words.at(-1) ?? '');
     mkdirSync(made, { recursive: true, mode: Number.parseInt(rest[rest.indexOf('-m') + 1] ?? '', 8) });
     if (owner !== undefined) chownSync(made, owner, owner);
     if (!existsSync(made) || !statSync(made).isDirectory()) throw new Error(`${made} was not made`);

@@ -5,14 +5,18 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { exportTo } from '../../../src/transfer/export.ts';
-import type { Totals } from '../../../src/transfer/format.ts';
+import type { ExportTotals } from '../../../src/transfer/format.ts';
 import { importFrom } from '../../../src/transfer/import.ts';
-import type { Progress } from '../../../src/transfer/progress.ts';
+import type { TransferProgress } from '../../../src/transfer/progress.ts';
 
-export const silentProgress: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
+export const silentProgress: TransferProgress = {
+  begin: () => undefined,
+  advance: () => undefined,
+  end: () => undefined,
+};
 
 /** Writes an export to a file and returns its end record. */
-export async function exported(store: Store, path: string, domain: string | null = null): Promise<Totals> {
+export async function exportToFile(store: Store, path: string, domain: string | null = null): Promise<ExportTotals> {
   let text = '';
   const sink = {
     write: async (more: string) => {
@@ -24,13 +28,17 @@ export async function exported(store: Store, path: string, domain: string | null
   return end;
 }
 
-export async function imported(store: Store, path: string, how: { resume?: boolean; progress?: Progress } = {}) {
+export async function importFromFile(
+  store: Store,
+  path: string,
+  how: { resume?: boolean; progress?: TransferProgress } = {},
+) {
   const { resume = false, progress = silentProgress } = how;
-  return importFrom({ store, path, clock: systemClock, progress, resume, rowsACommit: 3 });
+  return importFrom({ store, path, clock: systemClock, progress, resume, rowsPerCommit: 3 });
 }
 
 /** Returns the lines of a file, without line feeds. */
-export function linesIn(path: string): string[] {
+export function readLines(path: string): string[] {
   return readFileSync(path, 'utf8').trimEnd().split('\n');
 }
 

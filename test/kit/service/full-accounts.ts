@@ -2,44 +2,54 @@ import { sql } from 'kysely';
 import type { Store } from '../../../src/store/store.ts';
 import { type AccountTable, type Column, columns } from '../../../src/store/tables.ts';
 import {
-  columnsOf,
+  type ExportedRow,
+  type ExportedTable,
+  exportedColumnsOf,
+  exportedTables,
   exportRules,
-  isTable,
-  type MovedTable,
-  type Row,
-  tables,
+  isExportedTable,
 } from '../../../src/transfer/exported-tables.ts';
 
 /** Text values that are hard to escape or encode: empty, JSON and SQL syntax, other alphabets. */
-const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc":"00000000"}', "'; drop table events; --"];
-const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
+const SAMPLE_TEXTS = [
+  '',
+  'plain',
+  'Überstunden, 予定 ☃ 😀',
+  '"\\/\b\t\n{},"crc":"00000000"}',
+  "'; drop table events; --",
+];
+const SAMPLE_NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
 /**
  * Returns a valid row of a table. Columns that `given` does not contain get one of the values that their type allows.
  */
-export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
+export function createValidRow(table: ExportedTable, given: ExportedRow, offset = 0): ExportedRow {
   const cells: Readonly<Record<string, Column>> = columns[table];
   const defaultValue = (column: string, index: number) => {
     const cell = cells[column]?.cell ?? '';
     const at = offset + index;
     if (cell.endsWith('or null') && at % 2 === 0) return null;
-    return (cell.startsWith('text') ? TEXTS : NUMBERS)[at % 5] ?? null;
+    return (cell.startsWith('text') ? SAMPLE_TEXTS : SAMPLE_NUMBERS)[at % 5] ?? null;
   };
   return Object.fromEntries(
-    columnsOf(table).map((column, index) => [column, given[column] ?? defaultValue(column, index)]),
+    exportedColumnsOf(table).map((column, index) => [column, given[column] ?? defaultValue(column, index)]),
   );
 }
 
 /** The id of an account that fillAccount() creates, and the range of the record ids in it. */
-export type Ids = { readonly accountId: number; readonly first: number; readonly count: number };
+export type RecordIdRange = { readonly accountId: number; readonly first: number; readonly count: number };
 
 /** Creates an account with `count` rows in every table, with record ids from `first`. */
-export async function fillAccount(store: Store, domain: string, { accountId, first, count }: Ids): Promise<void> {
+export async function fillAccount(
+  store: Store,
+  domain: string,
+  { accountId, first, count }: RecordIdRange,
+): Promise<void> {
   await store.write(async ({ queries }) => {
-    for (const table of tables) {
+    for (const table of exportedTables) {
       const rows = table === 'accounts' || table === 'positions' ? 1 : count;
       for (let offset = 0; offset < rows; offset += 1) {
-        const row = rowFor(table, linkedColumns(table, domain, accountId, first + offset), offset);
+        const row = createValidRow(table, linkedColumns(table, domain, accountId, first + offset), offset);
         await queries
           .insertInto(table)
           .values(row as never)
@@ -50,10 +60,10 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
 }
 
 /** Returns the values of the columns that reference other rows or must be unique. */
-function linkedColumns(table: MovedTable, domain: string, accountId: number, id: number): Row {
+function linkedColumns(table: ExportedTable, domain: string, accountId: number, id: number): ExportedRow {
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
-    tables
+    exportedTables
       .flatMap((one) => exportRules[one].key.filter((column) => column.endsWith('_id')))
       .map((column) => [column, id]),
   );
@@ -65,11 +75,11 @@ function linkedColumns(table: MovedTable, domain: string, accountId: number, id:
 }
 
 /** Reads all rows of all exported tables, ordered by key, including columns that are not exported. */
-export async function allRows(store: Store): Promise<Readonly<Record<string, readonly Row[]>>> {
-  const found: Record<string, readonly Row[]> = {};
-  for (const table of tables) {
+export async function readAllRows(store: Store): Promise<Readonly<Record<string, readonly ExportedRow[]>>> {
+  const found: Record<string, readonly ExportedRow[]> = {};
+  for (const table of exportedTables) {
     const key = sql.join(exportRules[table].key.map((column) => sql.ref(column)));
-    const { rows } = await sql<Row>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
+    const { rows } = await sql<ExportedRow>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
     found[table] = rows.map((row) => ({ ...row }));
   }
   return found;
@@ -80,25 +90,25 @@ const ROWS_PER_STATEMENT = 50;
 /**
  * Returns a row in which every column that `given` does not contain has the smallest value: null, 0 or an empty text.
  */
-export function plainRow(table: AccountTable, given: Row): Row {
+export function createMinimalRow(table: AccountTable, given: ExportedRow): ExportedRow {
   const cells: Readonly<Record<string, Column>> = columns[table];
   const emptyValue = (column: string) => {
     const cell = cells[column]?.cell ?? 'text';
     if (cell.endsWith('or null')) return null;
     return cell === 'number' ? 0 : '';
   };
-  const names = isTable(table) ? columnsOf(table) : Object.keys(cells);
+  const names = isExportedTable(table) ? exportedColumnsOf(table) : Object.keys(cells);
   return Object.fromEntries(names.map((column) => [column, given[column] ?? emptyValue(column)]));
 }
 
 /** Inserts rows directly, without the actions of the resource. */
-export async function insertRows(store: Store, table: AccountTable, rows: readonly Row[]): Promise<void> {
+export async function insertRows(store: Store, table: AccountTable, rows: readonly ExportedRow[]): Promise<void> {
   await store.write(async ({ queries }) => {
     for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
       const some = rows.slice(begin, begin + ROWS_PER_STATEMENT);
       await queries
         .insertInto(table)
-        .values(some.map((row) => plainRow(table, row)) as never)
+        .values(some.map((row) => createMinimalRow(table, row)) as never)
         .execute();
     }
   });

@@ -1,4 +1,4 @@
-import { move } from './import-from-api.ts';
+import { importFromApi } from './import-from-api.ts';
 
 // Runs an import that kills its own process in the stage `where`, after `rows` rows.
 const [given = '{}', where, rows] = process.argv.slice(2);
@@ -8,7 +8,7 @@ let done = 0;
 const killWhenDue = () => {
   if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
 };
-await move({
+await importFromApi({
   ...JSON.parse(given),
   progress: {
     begin(name) {

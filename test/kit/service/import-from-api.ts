@@ -4,44 +4,49 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
-import { type MovePorts, type MoveResult, moveIn, type Opening } from '../../../src/import-from-api/move.ts';
+import {
+  type ImportAccountPorts,
+  type ImportAccountResult,
+  importAccount,
+  type WithStore,
+} from '../../../src/import-from-api/move.ts';
 import { createSource } from '../../../src/import-from-api/source.ts';
-import { Work } from '../../../src/import-from-api/work-file.ts';
+import { WorkFile } from '../../../src/import-from-api/work-file.ts';
 import { openStore } from '../../../src/store/open.ts';
-import type { Progress } from '../../../src/transfer/progress.ts';
+import type { TransferProgress } from '../../../src/transfer/progress.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { openingOf } from '../database/database.ts';
+import { openOptionsOf } from '../database/database.ts';
 import { silentProgress } from './export-import.ts';
 
 /** The source, credentials and database of an import, and options that differ from the defaults. */
-export type Move = {
+export type ApiImportOptions = {
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly database: string;
   /** The work file. The report and the id map are written next to it. */
   readonly work: string;
-  readonly progress?: Progress;
-} & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
+  readonly progress?: TransferProgress;
+} & Partial<Pick<ImportAccountPorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
 
 /** Imports an account through the API in this process, like the command line does. */
-export async function move({
+export async function importFromApi({
   base,
   headers,
   database,
   work: path,
   progress = silentProgress,
   ...given
-}: Move): Promise<MoveResult> {
+}: ApiImportOptions): Promise<ImportAccountResult> {
   const opening =
-    (as: 'service' | 'command'): Opening =>
+    (as: 'service' | 'command'): WithStore =>
     async (job) => {
-      const store = await openStore({ ...openingOf(database), as });
+      const store = await openStore({ ...openOptionsOf(database), as });
       return job(store).finally(() => store.close());
     };
   const print = given.print ?? (() => undefined);
-  const work = new Work(path);
+  const work = new WorkFile(path);
   try {
-    return await moveIn({
+    return await importAccount({
       domain: 'acme.test',
       ownerEmail: undefined,
       readings: 3,
@@ -65,7 +70,11 @@ export async function move({
  * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
  * signal that ended the process.
  */
-export async function moveKilled(given: Omit<Move, 'progress' | 'print'>, stage: string, rows: number) {
+export async function runKilledApiImport(
+  given: Omit<ApiImportOptions, 'progress' | 'print'>,
+  stage: string,
+  rows: number,
+) {
   const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
   const args = [script, JSON.stringify(given), stage, String(rows)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -74,13 +83,13 @@ export async function moveKilled(given: Omit<Move, 'progress' | 'print'>, stage:
 }
 
 /** The data of a scripted service: lists and single records by resource. A test may change them while they are read. */
-export type Script = {
+export type ScriptedService = {
   readonly lists: Record<string, unknown[]>;
   readonly singles: Record<string, unknown>;
   /** The maximum page size. */
-  readonly most?: number;
+  readonly maxPageSize?: number;
   /** Statuses of error responses, by resource. */
-  readonly refuses?: Readonly<Record<string, number>>;
+  readonly errorStatuses?: Readonly<Record<string, number>>;
   /** Returns the length of a list that the service reports, if it differs from the real length. */
   totalOf?(resourceType: string, length: number): unknown;
   /** Runs before each response; returns true if it has sent the response itself. */
@@ -93,12 +102,12 @@ export type ScriptedSource = {
 };
 
 /** Starts an HTTP server that imitates another implementation of the API. */
-export async function scriptedSource(context: Cleanup, script: Script): Promise<ScriptedSource> {
+export async function startScriptedSource(context: Cleanup, script: ScriptedService): Promise<ScriptedSource> {
   const requests: { address: string; headers: IncomingMessage['headers'] }[] = [];
   const server = createServer((request, answer) => {
     const url = new URL(request.url ?? '/', 'http://source.test');
     requests.push({ address: `${url.pathname}${url.search}`, headers: request.headers });
-    if (script.before?.(url, answer, request) !== true) reply(script, url, answer);
+    if (script.before?.(url, answer, request) !== true) sendScriptedResponse(script, url, answer);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   atEnd(context, () => {
@@ -109,15 +118,15 @@ export async function scriptedSource(context: Cleanup, script: Script): Promise<
   return { base: `http://127.0.0.1:${port}`, requests };
 }
 
-function reply(script: Script, url: URL, answer: ServerResponse): void {
-  const [status, body] = replyOf(script, url);
+function sendScriptedResponse(script: ScriptedService, url: URL, answer: ServerResponse): void {
+  const [status, body] = scriptedResponse(script, url);
   respond(answer, status, body);
 }
 
-function replyOf(script: Script, url: URL): [status: number, body: unknown] {
+function scriptedResponse(script: ScriptedService, url: URL): [status: number, body: unknown] {
   const [, , resourceType = '', id] = url.pathname.split('/');
   const list = script.lists[resourceType];
-  const refusedStatus = script.refuses?.[resourceType];
+  const refusedStatus = script.errorStatuses?.[resourceType];
   if (refusedStatus !== undefined) return [refusedStatus, { message: 'no' }];
   if (resourceType in script.singles) return [200, { data: script.singles[resourceType] }];
   if (list === undefined) return [404, { message: 'no such thing' }];
@@ -126,7 +135,7 @@ function replyOf(script: Script, url: URL): [status: number, body: unknown] {
     return one === undefined ? [404, {}] : [200, { data: one }];
   }
   const offset = Number(url.searchParams.get('offset') ?? 0);
-  const limit = Math.min(Number(url.searchParams.get('limit') ?? 1_000), script.most ?? 1_000);
+  const limit = Math.min(Number(url.searchParams.get('limit') ?? 1_000), script.maxPageSize ?? 1_000);
   const total_records = script.totalOf?.(resourceType, list.length) ?? list.length;
   return [200, { paging: { offset, limit, total_records }, data: list.slice(offset, offset + limit) }];
 }

@@ -1,7 +1,7 @@
 import type { Store } from '../../../src/store/store.ts';
-import type { Progress } from '../../../src/transfer/progress.ts';
-import { openAt } from '../database/database.ts';
-import { imported } from './export-import.ts';
+import type { TransferProgress } from '../../../src/transfer/progress.ts';
+import { openStoreAt } from '../database/database.ts';
+import { importFromFile } from './export-import.ts';
 
 // Runs an import that kills its own process: after `rows` rows of the stage `where`, or, if `where` is `a write`, in
 // its `rows`th write transaction, before the commit.
@@ -12,7 +12,7 @@ let done = 0;
 const killWhenDue = () => {
   if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
 };
-const progress: Progress = {
+const progress: TransferProgress = {
   begin(name) {
     stage = name;
     done = 0;
@@ -24,7 +24,7 @@ const progress: Progress = {
   },
   end: () => undefined,
 };
-const store = await openAt({ after: () => undefined }, database);
+const store = await openStoreAt({ after: () => undefined }, database);
 let writes = 0;
 const intercepted: Store = {
   ...store,
@@ -36,5 +36,5 @@ const intercepted: Store = {
       return value;
     }),
 };
-await imported(intercepted, path, { progress, resume: true });
+await importFromFile(intercepted, path, { progress, resume: true });
 await store.close();

@@ -6,14 +6,14 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 import { eventually } from '../eventually.ts';
 import type { Json } from './service.ts';
 
-const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const mainPath = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** `carillon listen --json` in a child process. */
-export type Listening = {
+export type ListenProcess = {
   /** Returns the parsed lines of standard output up to now. */
-  readonly heard: () => readonly Json[];
+  readonly printedLines: () => readonly Json[];
   /** Returns the text of standard error up to now. */
-  readonly said: () => string;
+  readonly stderrText: () => string;
   /** Sends a signal and returns the exit code, null after SIGKILL. */
   end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 };
@@ -23,8 +23,8 @@ export async function startListening(
   context: Cleanup,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
-): Promise<Listening> {
-  const child = spawn(process.execPath, [main, 'listen', '--json', ...args], {
+): Promise<ListenProcess> {
+  const child = spawn(process.execPath, [mainPath, 'listen', '--json', ...args], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -41,12 +41,12 @@ export async function startListening(
     15_000,
   );
   return {
-    heard: () =>
+    printedLines: () =>
       printed.stdout
         .split('\n')
         .slice(0, -1)
         .map((line) => JSON.parse(line)),
-    said: () => printed.stderr,
+    stderrText: () => printed.stderr,
     end(signal) {
       child.kill(signal);
       return exited;
@@ -65,7 +65,7 @@ export type LocalApp = {
   stop(): Promise<void>;
 };
 
-export async function localApp(context: Cleanup): Promise<LocalApp> {
+export async function createLocalApp(context: Cleanup): Promise<LocalApp> {
   const app = { url: '', received: [] as LocalApp['received'], answer: 200 as number | 'hang', start, stop };
   let server: Server | undefined;
   let port = 0;

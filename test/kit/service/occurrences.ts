@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/store/store.ts';
-import type { Person, TestService } from './service.ts';
+import type { ApiUser, TestService } from './service.ts';
 
 /** A stored occurrence, with ids as the API returns them. */
 export type RecordedOccurrence = { readonly kind: string; readonly record_id: string; readonly user_id: string };
@@ -7,10 +7,10 @@ export type RecordedOccurrence = { readonly kind: string; readonly record_id: st
 /** Runs `work` and returns its result and the occurrences recorded meanwhile, in order. */
 export async function recordOccurrences<T>(
   carillon: TestService,
-  { domain }: Person,
+  { domain }: ApiUser,
   work: () => Promise<T>,
-): Promise<{ result: T; noted: RecordedOccurrence[] }> {
-  const before = await positionOf(carillon, domain);
+): Promise<{ result: T; recorded: RecordedOccurrence[] }> {
+  const before = await feedPositionOf(carillon, domain);
   const result = await work();
   const rows = await carillon.store.read
     .selectFrom('occurrences')
@@ -25,11 +25,11 @@ export async function recordOccurrences<T>(
     record_id: String(row.record_id),
     user_id: String(row.user_id),
   }));
-  return { result, noted };
+  return { result, recorded: noted };
 }
 
 /** Returns the feed position of an account: the number of its occurrences. */
-export async function positionOf({ store }: TestService, domain: string): Promise<number> {
+export async function feedPositionOf({ store }: TestService, domain: string): Promise<number> {
   const { position } = await store.read
     .selectFrom('positions')
     .innerJoin('accounts', 'accounts.account_id', 'positions.account_id')
@@ -61,7 +61,7 @@ const writableTables = [
 ] as const;
 
 /** Serializes every table that an API call can write to, so that a test can assert that a call wrote nothing. */
-export async function everythingWritten({ store }: TestService): Promise<string> {
+export async function serializeTables({ store }: TestService): Promise<string> {
   const tables: unknown[] = [];
   for (const table of writableTables) {
     const rows = await store.read.selectFrom(table).selectAll().execute();
@@ -77,7 +77,7 @@ export async function everythingWritten({ store }: TestService): Promise<string>
  * Sets the retention clock as if services had run until this time. Retention deletes old rows by that clock (decision
  * 34).
  */
-export async function trustUntil(store: Pick<Store, 'write'>, at: number): Promise<void> {
+export async function setRetentionClock(store: Pick<Store, 'write'>, at: number): Promise<void> {
   const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
   await store.write(({ queries }) =>
     queries

@@ -5,16 +5,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Cleanup } from '../cleanup.ts';
-import { inherited } from '../environment.ts';
+import { cleanEnvironment } from '../environment.ts';
 import { type Json, temporaryFolder } from './service.ts';
 
 /** An npm tarball and the paths in it. */
-export type Packed = { readonly tarball: string; readonly paths: readonly string[] };
+export type PackedPackage = { readonly tarball: string; readonly paths: readonly string[] };
 
 /** Runs `npm pack` in the folder of a package, which builds it first. */
-export async function pack(cwd: string, destination: string): Promise<Packed> {
+export async function packPackage(cwd: string, destination: string): Promise<PackedPackage> {
   const args = ['pack', '--json', '--silent', '--pack-destination', destination];
-  const { stdout } = await promisify(execFile)('npm', args, { cwd, env: inherited, maxBuffer: 2 ** 24 });
+  const { stdout } = await promisify(execFile)('npm', args, { cwd, env: cleanEnvironment, maxBuffer: 2 ** 24 });
   // The build may print lines before the JSON.
   const [{ filename, files }]: Json = JSON.parse(stdout.slice(stdout.indexOf('[\n')));
   return { tarball: join(destination, filename), paths: files.map(({ path }: Json) => path) };
@@ -42,7 +42,7 @@ export const releases: readonly Release[] = readdirSync(folder)
   });
 
 /** Creates the database of a release, with `target` as the URL of its hooks. Returns its path. */
-export function load(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
+export function loadRelease(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
   const path = join(temporaryFolder(context), 'carillon.db');
   const database = new DatabaseSync(path);
   database.exec('pragma journal_mode = wal');

@@ -5,14 +5,14 @@ import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 
 /** The entry point in this source tree. */
-const fromSource = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const sourceEntryPoint = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** Timeouts of the start and of the stop. A process that exceeds its timeout is killed. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
 /** A service in a child process with the default options. */
-export type Started = {
+export type StartedProcess = {
   readonly process: ChildProcess;
   readonly baseUrl: string;
   /** Domain of the account; printed only by the first service that starts on a database. */
@@ -36,10 +36,10 @@ export async function startProcess(
   logTo?: number,
   runBy: readonly string[] = [],
   main?: string,
-): Promise<Started> {
+): Promise<StartedProcess> {
   const child = spawnService(environment, logTo, runBy, main);
   const exited = once(child, 'exit') as Promise<[number | null]>;
-  const greeting = await greetingOf(child, exited);
+  const greeting = await waitForGreeting(child, exited);
   const fields = new Map(
     greeting.split('\n').map((line) => [line.split(': ', 1)[0] ?? '', line.slice(line.indexOf(': ') + 2)]),
   );
@@ -60,9 +60,9 @@ export async function startProcess(
 }
 
 /** Running children, to kill them when this process exits. They survive if this process is killed itself. */
-const living = new Set<ChildProcess>();
+const runningChildren = new Set<ChildProcess>();
 process.on('exit', () => {
-  for (const child of living) child.kill('SIGKILL');
+  for (const child of runningChildren) child.kill('SIGKILL');
 });
 
 /** Spawns the service without waiting for it. */
@@ -70,20 +70,20 @@ export function spawnService(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
   runBy: readonly string[] = [],
-  main = fromSource,
+  main = sourceEntryPoint,
 ): ChildProcess {
   const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
   const child = spawn(command, words, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
     stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
   });
-  living.add(child);
-  child.once('exit', () => living.delete(child));
+  runningChildren.add(child);
+  child.once('exit', () => runningChildren.delete(child));
   return child;
 }
 
 /** Waits for the greeting of the service. It is one short write, so it arrives in one chunk. */
-async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
+async function waitForGreeting(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
@@ -101,7 +101,7 @@ async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promis
 }
 
 /** A service in a child process, with a client of the account that its first start created. */
-export type ServiceProcess = Started & {
+export type ServiceProcess = StartedProcess & {
   /** The value for `--database`. */
   readonly database: string;
   readonly carillon: Carillon;

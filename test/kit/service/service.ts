@@ -15,22 +15,22 @@ import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { openSession } from '../../../src/resources/sessions/sessions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import { type ScryptCost, systemRandom } from '../../../src/secrets.ts';
-import { type Ports, type Service, startService } from '../../../src/server.ts';
+import { type Service, type ServicePorts, startService } from '../../../src/server.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 
 /** Changes to the default service of a test, which has the default configuration with short waits. */
-export type Setup = {
+export type ServiceSetup = {
   readonly options?: Partial<Record<OptionName, string>>;
-  readonly ports?: Partial<Ports>;
+  readonly ports?: Partial<ServicePorts>;
   /** The database. The default is a new database. */
   readonly database?: string;
 };
 
 /** An API user: a client and its credentials. */
-export type Person = {
+export type ApiUser = {
   readonly carillon: Carillon;
   readonly domain: string;
   readonly key: string;
@@ -39,7 +39,7 @@ export type Person = {
 };
 
 /** A console user: a client and the headers that the browser sends. */
-export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
+export type ConsoleUser = Omit<ApiUser, 'carillon' | 'key'> & {
   readonly console: CarillonConsole;
   readonly token: string;
 };
@@ -54,30 +54,35 @@ export type TestService = {
   /** All log lines. */
   readonly logged: readonly Record<string, unknown>[];
   /** Creates an account with its owner. */
-  account(domain: string): Promise<Person>;
+  createAccount(domain: string): Promise<ApiUser>;
   /** Creates a user with a key, by default with all permissions of the role. */
-  user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
+  createUser(owner: ApiUser, role: Role, permissions?: readonly Permission[]): Promise<ApiUser>;
   /** Creates another key of a user. */
-  key(
-    person: Pick<Person, 'domain' | 'userId'>,
+  createKey(
+    person: Pick<ApiUser, 'domain' | 'userId'>,
     options: { permissions?: readonly Permission[]; expiresAt?: number },
-  ): Promise<Person>;
+  ): Promise<ApiUser>;
   /** Creates a link to set a passphrase. */
-  link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
+  createLink(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<string>;
   /** Opens a console session without a passphrase. */
-  signIn(person: Pick<Person, 'domain' | 'userId'>): Promise<SignedIn>;
+  signIn(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<ConsoleUser>;
   /** Sends a raw request with the credentials of a person. */
   call(
-    person: Pick<Person, 'headers'> | undefined,
+    person: Pick<ApiUser, 'headers'> | undefined,
     method: string,
     path: string,
     body?: unknown,
     headers?: Record<string, string>,
-  ): Promise<Answer>;
+  ): Promise<ApiResponse>;
   stop(): Promise<void>;
 };
 
-export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
+export type ApiResponse = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Json;
+};
 
 /** Parsed JSON of any shape. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of any shape, and fail if the shape is unexpected
@@ -110,13 +115,13 @@ const slowHeartbeatClock: Clock = {
 const passphraseCost: ScryptCost = { logN: 5, r: 8, p: 1 };
 
 /** Setup with the production cost of passphrase hashing. */
-export const asShipped: Setup = { ports: { passphraseCost: undefined } };
+export const withProductionHashing: ServiceSetup = { ports: { passphraseCost: undefined } };
 
 /** No drain delay at shutdown: no load balancer sends requests to a test service. */
 const testTimeouts = { ...defaultTimeouts, drainMs: 0 };
 
 /** Starts a service in this process, on a database and a socket. It is stopped when the test ends. */
-export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
+export async function startTestService(context: Cleanup, database: string, setup: ServiceSetup): Promise<TestService> {
   const flags = {
     port: '0',
     retryWaits: '50ms,100ms',
@@ -155,12 +160,12 @@ export async function startTestService(context: Cleanup, database: string, setup
   const { baseUrl } = service;
   const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
 
-  function person(domain: string, userId: string, key: string): Person {
+  function person(domain: string, userId: string, key: string): ApiUser {
     const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
     return { carillon, domain, key, userId, headers: { domain, key } };
   }
 
-  async function inAccount<T>(domain: string, work: (write: AccountWrite) => Promise<T>): Promise<T> {
+  async function writeInAccount<T>(domain: string, work: (write: AccountWrite) => Promise<T>): Promise<T> {
     return store.write(async (tx) => {
       const { account_id } = await tx.queries
         .selectFrom('accounts')
@@ -178,14 +183,14 @@ export async function startTestService(context: Cleanup, database: string, setup
     store,
     logged,
     stop,
-    async account(domain) {
+    async createAccount(domain) {
       const created = await store.write((tx) =>
         createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemRandom),
       );
       return person(domain, String(created.user_id), created.key);
     },
-    async user(owner, role, permissions = permissionsOf(role)) {
-      const made = await inAccount(owner.domain, async (write) => {
+    async createUser(owner, role, permissions = permissionsOf(role)) {
+      const made = await writeInAccount(owner.domain, async (write) => {
         const email = `${role}-${systemRandom.fraction()}@${owner.domain}`;
         const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
         const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
@@ -193,20 +198,20 @@ export async function startTestService(context: Cleanup, database: string, setup
       });
       return person(owner.domain, String(made.user_id), made.key ?? '');
     },
-    async key({ domain, userId }, { permissions = everyPermission, expiresAt }) {
+    async createKey({ domain, userId }, { permissions = everyPermission, expiresAt }) {
       const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
-      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemRandom));
+      const { key } = await writeInAccount(domain, (write) => insertKey(write, wanted, systemRandom));
       return person(domain, userId, key ?? '');
     },
-    async link({ domain, userId }) {
-      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
+    async createLink({ domain, userId }) {
+      const { token } = await writeInAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
       return invitationLink(baseUrl, token);
     },
     async signIn({ domain, userId }) {
-      const { token } = await inAccount(domain, (write) =>
+      const { token } = await writeInAccount(domain, (write) =>
         openSession(write, { userId: Number(userId), agent: 'a test' }, systemRandom),
       );
-      return signedIn(baseUrl, { domain, userId }, token);
+      return consoleUserWith(baseUrl, { domain, userId }, token);
     },
     async call(who, method, address, body, headers = {}) {
       const sent =
@@ -232,7 +237,7 @@ export function browserHeaders(baseUrl: string, token: string): Record<string, s
 }
 
 /** Returns a console user with this session token, at any node of the service. */
-export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
+export function consoleUserWith(baseUrl: string, who: Pick<ApiUser, 'domain' | 'userId'>, token: string): ConsoleUser {
   const headers = browserHeaders(baseUrl, token);
   const asBrowser = new CarillonConsole({
     baseUrl,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from '../cleanup.ts';
 import { newPostgresDatabase, newServiceDatabase } from '../database/postgres-databases.ts';
-import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
+import { type ServiceSetup, startTestService, type TestService, temporaryFolder } from './service.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 
 /** A database under test. Suites loop over all databases, because every promise holds on each of them. */
@@ -12,7 +12,7 @@ export type TestStore = {
   /** Creates a database and returns the value for `--database`. */
   database(context: Cleanup): Promise<string>;
   /** Starts a service in this process, on a new database unless `setup` names one. */
-  testService(context: Cleanup, setup?: Setup): Promise<TestService>;
+  testService(context: Cleanup, setup?: ServiceSetup): Promise<TestService>;
   /** Starts a service in a child process. */
   serviceProcess(context: Cleanup, options?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
 };
@@ -24,7 +24,7 @@ type Database = TestStore['database'];
  *
  * @param serviceDatabase creates the database of a service, which may already have the schema
  */
-function testStore(
+function createTestStore(
   name: TestStore['name'],
   test: typeof nodeTest,
   database: Database,
@@ -42,19 +42,24 @@ function testStore(
 }
 
 /** SQLite, for tests of behavior that does not depend on the database. */
-export const sqlite = testStore(
+export const sqlite = createTestStore(
   'SQLite',
   nodeTest,
   async (context) => `sqlite:${join(temporaryFolder(context), 'carillon.db')}`,
 );
 
-const onPostgres = (name: string, ...rest: unknown[]) =>
+const postgresTest = (name: string, ...rest: unknown[]) =>
   Reflect.apply(nodeTest, undefined, [`${name} (PostgreSQL)`, ...rest]);
 
-const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase, newServiceDatabase);
+const postgres = createTestStore(
+  'PostgreSQL',
+  postgresTest as typeof nodeTest,
+  newPostgresDatabase,
+  newServiceDatabase,
+);
 
 /** All databases, or those that TEST_STORES names, for code outside of test files. */
-export const chosen: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
+export const chosenStores: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
   (process.env.TEST_STORES ?? name).split(',').includes(name),
 );
 
@@ -68,7 +73,7 @@ export const stores: Iterable<TestStore> = {
     const allDefined = Promise.withResolvers<void>();
     before(() => allDefined.promise);
     try {
-      yield* chosen;
+      yield* chosenStores;
     } finally {
       allDefined.resolve();
     }
@@ -76,4 +81,4 @@ export const stores: Iterable<TestStore> = {
 };
 
 /** The databases that several nodes can share. */
-export const shared: readonly TestStore[] = chosen.filter(({ name }) => name === 'PostgreSQL');
+export const sharedStores: readonly TestStore[] = chosenStores.filter(({ name }) => name === 'PostgreSQL');

@@ -3,10 +3,10 @@ import { type Attempt, createAttempt } from '../../../src/delivery/transport/att
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 
 /** The times at which the attempts to one path began, and at which they connected, in monotonic milliseconds. */
-export type Trace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
+export type AttemptTrace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
 
 /** Returns the real HTTP attempt, restricted to loopback, and a function that returns the times of its attempts. */
-export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): Trace } {
+export function createTracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): AttemptTrace } {
   const traces = new Map<string, { begun: number[]; dialled: number[] }>();
   const traceOf = (path: string) => {
     const trace = traces.get(path) ?? { begun: [], dialled: [] };
@@ -18,7 +18,7 @@ export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: stri
     allow: [],
     loopbackAllowed: true,
   });
-  const real = createAttempt({ guard, userAgent: 'Carillon/test', clock: systemClock });
+  const realAttempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: systemClock });
   return {
     traceOf,
     attempt(order) {
@@ -28,7 +28,7 @@ export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: stri
         trace.dialled.push(performance.now());
         order.onDialled?.();
       };
-      return real({ ...order, onDialled });
+      return realAttempt({ ...order, onDialled });
     },
   };
 }

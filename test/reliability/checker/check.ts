@@ -1,22 +1,22 @@
-import { type Kind, kinds, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
+import { kinds, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import {
   type Arrival,
-  about,
-  causes,
-  deletedIn,
-  diedUnwritten,
-  endOf,
+  attemptEndOf,
+  callsAbout,
+  createCauseFinder,
+  findStateTableViolations,
   type History,
-  isEnd,
+  hasTimedOutAfterPause,
+  isDeletionKind,
   isExcused,
-  isGivenUp,
-  isOfTest,
-  type Occurring,
-  occurring,
-  recordIn,
+  isTestNotification,
+  latestCommitOf,
+  mayHaveLostResult,
+  type OccurrenceCall,
+  occurrenceCalls,
+  recordOfBody,
+  requestedDeletions,
   type StoredHook,
-  writtenBy,
-  wronglyRemoved,
 } from './history.ts';
 
 /** A violation of a promise of the service, with the clause that it breaks. */
@@ -27,19 +27,19 @@ export type Violation = { readonly clause: string; readonly what: keyof typeof r
  * the violations in a history.
  */
 const rules = {
-  'acknowledged and lost': ['C20', lost],
-  'without a request': ['C20', unexplained],
-  'hook differs from its requests': ['C12', hookDifferences],
-  'pending and not delivered': ['C20', undelivered],
-  'still pending at the end': ['C20', leftPending],
-  'delivered without a record': ['C16', phantom],
-  'delivered before it could be fetched': ['C16', notFetchable],
-  'delivered to the wrong hook': ['C14', misdirected],
-  'malformed notification': ['C15', malformed],
-  'unexplained duplicate': ['C20', unexplainedDuplicates],
-  'requested and not delivered': ['X3', ignoredRequests],
-  'delivered after the end of the hook': ['C13', deliveredAfterEnd],
-  'hook state differs from the state table': ['C17', wronglyRemoved],
+  'acknowledged and lost': ['C20', findLostRecords],
+  'without a request': ['C20', findUnrequested],
+  'hook differs from its requests': ['C12', findHookDifferences],
+  'pending and not delivered': ['C20', findUndelivered],
+  'still pending at the end': ['C20', findLeftPending],
+  'delivered without a record': ['C16', findPhantomDeliveries],
+  'delivered before it could be fetched': ['C16', findUnfetchable],
+  'delivered to the wrong hook': ['C14', findMisdirected],
+  'malformed notification': ['C15', findMalformed],
+  'unexplained duplicate': ['C20', findUnexplainedDuplicates],
+  'requested and not delivered': ['X3', findIgnoredRequests],
+  'delivered after the end of the hook': ['C13', findDeliveriesAfterEnd],
+  'hook state differs from the state table': ['C17', findStateTableViolations],
 } as const;
 
 /** Checks a history against all rules. An empty result means that every promise was kept. */
@@ -62,16 +62,18 @@ export const formatViolation = ({ clause, what, detail }: Violation): string => 
  * effect or without an occurrence (C20). If two clients were given the same id, the first record was lost and its
  * id was issued again.
  */
-function lost({ calls, database }: History): string[] {
-  const deleted = deletedIn(calls);
+function findLostRecords({ calls, database }: History): string[] {
+  const deleted = requestedDeletions(calls);
   const recorded = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
   const acknowledgedDeletions = calls.flatMap((call) =>
     call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : [],
   );
-  const ended = new Set(database.occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
-  const acknowledged = occurring(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
-  const made = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
-  const again = [...Map.groupBy(made, (record) => record)].flatMap(([, all]) => all.slice(1));
+  const deletedRecords = new Set(
+    database.occurrences.filter(({ kind }) => isDeletionKind(kind)).map(({ record }) => record),
+  );
+  const acknowledged = occurrenceCalls(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
+  const createdRecords = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
+  const issuedTwice = [...Map.groupBy(createdRecords, (record) => record)].flatMap(([, all]) => all.slice(1));
   const missing = acknowledged
     .filter(
       ({ kind, record = '' }) =>
@@ -80,9 +82,9 @@ function lost({ calls, database }: History): string[] {
     .map(({ kind, record }) => `${kind} ${record}`);
   return [
     ...missing,
-    ...again.map((record) => `${record}, which was issued twice`),
+    ...issuedTwice.map((record) => `${record}, which was issued twice`),
     ...acknowledgedDeletions
-      .filter((record) => database.records.has(record) || !ended.has(record))
+      .filter((record) => database.records.has(record) || !deletedRecords.has(record))
       .map((record) => `the deletion of ${record}`),
   ];
 }
@@ -91,16 +93,16 @@ function lost({ calls, database }: History): string[] {
  * Finds occurrences that a live hook has not received with a 200, although its user caused them after the
  * subscription was answered.
  */
-function undelivered(history: History): string[] {
+function findUndelivered(history: History): string[] {
   const { calls, arrivals, database } = history;
-  const causeOf = causes(history);
+  const causeOf = createCauseFinder(history);
   const delivered = new Set(
-    arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordIn(one.body)}`),
+    arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordOfBody(one.body)}`),
   );
   return database.hooks
     .filter(({ endedReason }) => endedReason === null)
     .flatMap((hook) => {
-      const [{ answeredAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', hook.path);
+      const [{ answeredAt: since = Number.POSITIVE_INFINITY } = {}] = callsAbout(calls, 'subscribe', hook.path);
       return database.occurrences
         .filter(({ kind, userId }) => kind === hook.kind && userId === hook.userId)
         .filter((occurrence) => (causeOf(occurrence)?.askedAt ?? -1) >= since)
@@ -109,21 +111,21 @@ function undelivered(history: History): string[] {
     });
 }
 
-function leftPending({ database }: History): string[] {
+function findLeftPending({ database }: History): string[] {
   return database.pending === 0 ? [] : [`${database.pending} deliveries`];
 }
 
-function phantom({ calls, arrivals, database }: History): string[] {
-  const deleted = deletedIn(calls);
+function findPhantomDeliveries({ calls, arrivals, database }: History): string[] {
+  const deleted = requestedDeletions(calls);
   const hooks = new Set(database.hooks.map(({ address }) => address));
-  const there = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
-  return arrivals.filter(({ body }) => !there(recordIn(body))).map(({ path, body }) => `${path} ${body}`);
+  const exists = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
+  return arrivals.filter(({ body }) => !exists(recordOfBody(body))).map(({ path, body }) => `${path} ${body}`);
 }
 
-function notFetchable({ calls, arrivals }: History): string[] {
-  const deleted = deletedIn(calls);
+function findUnfetchable({ calls, arrivals }: History): string[] {
+  const deleted = requestedDeletions(calls);
   return arrivals
-    .filter(({ fetched = 200, body }) => fetched !== 200 && !(fetched === 404 && deleted.has(recordIn(body))))
+    .filter(({ fetched = 200, body }) => fetched !== 200 && !(fetched === 404 && deleted.has(recordOfBody(body))))
     .map(({ path, body, fetched }) => `${path} ${body}: ${fetched}`);
 }
 
@@ -132,10 +134,10 @@ function notFetchable({ calls, arrivals }: History): string[] {
  * who caused it. A notification must have the kind and the user of its hook, and its occurrence must not have been
  * acknowledged before the subscription was requested.
  */
-function misdirected(history: History): string[] {
+function findMisdirected(history: History): string[] {
   const { calls, arrivals, database } = history;
-  const causeOf = causes(history);
-  const facts = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
+  const causeOf = createCauseFinder(history);
+  const occurrenceByKey = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
   const hooks = new Map(database.hooks.map((hook) => [hook.path, hook]));
   const addresses = new Set(database.hooks.map(({ address }) => address));
   const wrongUser = database.occurrences
@@ -145,11 +147,11 @@ function misdirected(history: History): string[] {
     .filter((one) => {
       const { path, body } = one;
       const hook = hooks.get(path);
-      const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
-      if (isOfTest(history, one)) return false;
+      const fact = occurrenceByKey.get(`${hook?.kind} ${recordOfBody(body)}`);
+      if (isTestNotification(history, one)) return false;
       // A notification without any record breaks another rule, `delivered without a record`.
-      if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
-      const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
+      if (fact === undefined) return database.records.has(recordOfBody(body)) || addresses.has(recordOfBody(body));
+      const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = callsAbout(calls, 'subscribe', path);
       const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
       return fact.userId !== hook?.userId || answeredAt < since;
     })
@@ -157,9 +159,9 @@ function misdirected(history: History): string[] {
   return [...wrongUser, ...wrongHook];
 }
 
-function malformed({ arrivals }: History): string[] {
+function findMalformed({ arrivals }: History): string[] {
   return arrivals
-    .filter(({ body, deliveryId }) => recordIn(body) === '' || !/^\d+$/.test(deliveryId))
+    .filter(({ body, deliveryId }) => recordOfBody(body) === '' || !/^\d+$/.test(deliveryId))
     .map(({ path, deliveryId, body }) => `${path} ${deliveryId} ${body}`);
 }
 
@@ -169,13 +171,13 @@ function malformed({ arrivals }: History): string[] {
  * outlasted the attempt, a requested redelivery (X3), or a restore of the hook (X1). A failed test must not be
  * retried either.
  */
-function unexplainedDuplicates(history: History): string[] {
+function findUnexplainedDuplicates(history: History): string[] {
   const { calls, arrivals, crashes, pauses = [] } = history;
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
   // An occurrence is one delivery for each hook, however often it is sent.
   const found = [
     ...Map.groupBy(
-      arrivals.filter((one) => !isOfTest(history, one)),
+      arrivals.filter((one) => !isTestNotification(history, one)),
       (one) => `${one.path} ${one.body}`,
     ),
   ]
@@ -183,29 +185,29 @@ function unexplainedDuplicates(history: History): string[] {
     .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
-    const requestTimes = about(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
+    const requestTimes = callsAbout(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
       const earlier = inOrder
         .slice(0, index)
-        .findLast((one) => isOver(one) || (isOfTest(history, one) && isExcused(history, one) === false));
+        .findLast((one) => isOver(one) || (isTestNotification(history, one) && isExcused(history, one) === false));
       if (earlier === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
           isBetween(earlier, crash.at, later) &&
-          diedUnwritten(history, crash, earlier) &&
+          mayHaveLostResult(history, crash, earlier) &&
           crash.pending.has(earlier.deliveryId),
       );
-      const isRestored = about(calls, 'restore', later.path).some(
-        ({ askedAt }) => isBetween(earlier, askedAt, later) && askedAt <= writtenBy(history, earlier),
+      const isRestored = callsAbout(calls, 'restore', later.path).some(
+        ({ askedAt }) => isBetween(earlier, askedAt, later) && askedAt <= latestCommitOf(history, earlier),
       );
-      if (isLost || isRestored || isGivenUp(pauses, earlier)) continue;
+      if (isLost || isRestored || hasTimedOutAfterPause(pauses, earlier)) continue;
       const request = requestTimes.findIndex((askedAt) => askedAt <= later.at);
       if (request < 0) found.push(describeDuplicate(history, earlier, later));
       // An attempt that was cut off by a crash or a pause does not use up the request.
       else if (
         !later.isExcused &&
-        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(history, crash, later))
+        !crashes.some((crash) => later.at <= crash.at && mayHaveLostResult(history, crash, later))
       )
         requestTimes.splice(request, 1);
     }
@@ -223,61 +225,63 @@ function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arriva
 }
 
 /** Finds requested tests and redeliveries that were not sent although their hook stayed live (X1, X3). */
-function ignoredRequests({ calls, arrivals, database }: History): string[] {
+function findIgnoredRequests({ calls, arrivals, database }: History): string[] {
   const byDelivery = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
   const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
-  const livesOn = (path: string, askedAt: number) =>
-    live.has(path) && !about(calls, 'restore', path).some((call) => call.askedAt >= askedAt);
+  const staysLive = (path: string, askedAt: number) =>
+    live.has(path) && !callsAbout(calls, 'restore', path).some((call) => call.askedAt >= askedAt);
   return calls
     .flatMap((call) => (call.did === 'redeliver' || call.did === 'test' ? [call] : []))
     .filter(({ answeredAt, askedAt, deliveryId = '', ...call }) => {
       const all = byDelivery.get(deliveryId) ?? [];
       const path = 'path' in call ? call.path : (all[0]?.path ?? '');
-      if (answeredAt === undefined || deliveryId === '' || !livesOn(path, askedAt)) return false;
-      return !all.some((one) => endOf(one) >= askedAt);
+      if (answeredAt === undefined || deliveryId === '' || !staysLive(path, askedAt)) return false;
+      return !all.some((one) => attemptEndOf(one) >= askedAt);
     })
     .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
 }
 
 /** Finds attempts that started after the response to a DELETE, unless the hook was restored or created again (C13). */
-function deliveredAfterEnd({ calls, arrivals }: History): string[] {
+function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
   return arrivals
     .filter(({ path, at }) => {
-      const ends = about(calls, 'unsubscribe', path).map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt);
+      const ends = callsAbout(calls, 'unsubscribe', path).map(
+        ({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt,
+      );
       const ended = Math.max(Number.NEGATIVE_INFINITY, ...ends.filter((end) => end < at));
-      const again = [...about(calls, 'restore', path), ...about(calls, 'subscribe', path)];
-      return ended > Number.NEGATIVE_INFINITY && !again.some(({ askedAt }) => askedAt >= ended && askedAt <= at);
+      const reopenings = [...callsAbout(calls, 'restore', path), ...callsAbout(calls, 'subscribe', path)];
+      return ended > Number.NEGATIVE_INFINITY && !reopenings.some(({ askedAt }) => askedAt >= ended && askedAt <= at);
     })
     .map(({ path, at }) => `${path} at ${at}`);
 }
 
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
-const isExplainable = (kind: string): boolean => kinds[kind as Kind].hooks || isEnd(kind);
+const hasRecordedCall = (kind: string): boolean => kinds[kind as OccurrenceKind].hooks || isDeletionKind(kind);
 
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
  * (C20).
  */
-export function unexplained(history: History): string[] {
+export function findUnrequested(history: History): string[] {
   const { calls, database } = history;
-  const causeOf = causes(history);
-  const deleted = deletedIn(calls);
-  const known = database.occurrences.filter(({ kind }) => isExplainable(kind));
+  const causeOf = createCauseFinder(history);
+  const deleted = requestedDeletions(calls);
+  const known = database.occurrences.filter(({ kind }) => hasRecordedCall(kind));
   const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(([, all]) => all.length > 1);
   return [
-    ...strayRecords(history),
+    ...findStrayRecords(history),
     ...twice.map(([what]) => `${what} occurred twice`),
     ...known
-      .filter((one) => (isEnd(one.kind) ? !deleted.has(one.record) : causeOf(one) === undefined))
+      .filter((one) => (isDeletionKind(one.kind) ? !deleted.has(one.record) : causeOf(one) === undefined))
       .map(({ kind, record }) => `${kind} ${record} occurred, and nobody requested it`),
   ];
 }
 
-function strayRecords({ calls, database }: History): string[] {
-  const made = occurring(calls).filter(({ kind }) => kind.startsWith('new_'));
-  const answered = new Map(made.map((call) => [call.record, call]));
+function findStrayRecords({ calls, database }: History): string[] {
+  const creations = occurrenceCalls(calls).filter(({ kind }) => kind.startsWith('new_'));
+  const answered = new Map(creations.map((call) => [call.record, call]));
   const unanswered = Map.groupBy(
-    made.filter(({ record }) => record === undefined),
+    creations.filter(({ record }) => record === undefined),
     ({ word }) => word,
   );
   const found: string[] = [];
@@ -289,7 +293,7 @@ function strayRecords({ calls, database }: History): string[] {
   return found;
 }
 
-const isOfKind = (record: string, { kind }: Occurring): boolean =>
+const isOfKind = (record: string, { kind }: OccurrenceCall): boolean =>
   record.includes(`/v2${resourceTypes[kinds[kind].resourceType].collection}/`);
 
 /**
@@ -297,7 +301,7 @@ const isOfKind = (record: string, { kind }: Occurring): boolean =>
  * user. It must be live unless the service ended it or a client requested its end; the last acknowledged end or
  * restore applies.
  */
-function hookDifferences({ calls, database }: History): string[] {
+function findHookDifferences({ calls, database }: History): string[] {
   const stored = Map.groupBy(database.hooks, ({ path }) => path);
   const requested = Map.groupBy(
     calls.filter((call) => call.did === 'subscribe'),
@@ -315,15 +319,15 @@ function hookDifferences({ calls, database }: History): string[] {
       if (requests.length > 0 && !requests.some(({ kind, userId }) => kind === hook.kind && userId === hook.userId)) {
         found.push(`${path} is of ${hook.kind} and of ${hook.userId}`);
       }
-      found.push(...endDifferences(calls, hook));
+      found.push(...findEndDifferences(calls, hook));
     }
   }
   return found;
 }
 
-function endDifferences(calls: History['calls'], { path, endedReason }: StoredHook): string[] {
-  const ends = about(calls, 'unsubscribe', path);
-  const restores = about(calls, 'restore', path);
+function findEndDifferences(calls: History['calls'], { path, endedReason }: StoredHook): string[] {
+  const ends = callsAbout(calls, 'unsubscribe', path);
+  const restores = callsAbout(calls, 'restore', path);
   const never = Number.POSITIVE_INFINITY;
   const restored = restores.filter(({ answeredAt }) => answeredAt !== undefined);
   const lastRestored = Math.max(Number.NEGATIVE_INFINITY, ...restored.map(({ askedAt }) => askedAt));

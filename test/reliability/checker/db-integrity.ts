@@ -6,10 +6,10 @@ import pg from 'pg';
 import { integrityErrors } from '../../../src/store/backup/backup.ts';
 
 /** Checks every table of a PostgreSQL database with amcheck. `verify_heapam` returns faults as rows. */
-const TABLES = `
+const CHECK_TABLES_SQL = `
   select c.relname || ': ' || wrong.msg as wrong from pg_class c, verify_heapam(c.oid) wrong where c.relkind = 'r'`;
 /** Checks every B-tree index of a PostgreSQL database with amcheck. `bt_index_check` throws at a fault. */
-const INDEXES = `
+const CHECK_INDEXES_SQL = `
   select bt_index_check(i.indexrelid, true) from pg_index i join pg_class c on c.oid = i.indexrelid
   where c.relkind = 'i' and c.relam = (select oid from pg_am where amname = 'btree') and i.indisvalid`;
 
@@ -24,7 +24,7 @@ export async function inspectDatabase(
   work: (wrong: string[], readable: string) => Promise<void>,
 ): Promise<void> {
   if (!database.startsWith('sqlite:')) {
-    await work(await faultsOnServer(database), database);
+    await work(await findFaultsOnServer(database), database);
     return;
   }
   const folder = mkdtempSync(join(tmpdir(), 'carillon-looked-at-'));
@@ -33,13 +33,13 @@ export async function inspectDatabase(
     // The -shm file is not copied. It is an index of the log in shared memory, which a power failure loses and every
     // start rebuilds.
     for (const end of ['', '-journal', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, copy + end);
-    await work(faultsInFile(copy), `sqlite:${copy}`);
+    await work(findFaultsInFile(copy), `sqlite:${copy}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function faultsInFile(file: string): string[] {
+function findFaultsInFile(file: string): string[] {
   const database = new DatabaseSync(file);
   try {
     return integrityErrors(database, 'integrity_check');
@@ -50,14 +50,14 @@ function faultsInFile(file: string): string[] {
   }
 }
 
-async function faultsOnServer(address: string): Promise<string[]> {
+async function findFaultsOnServer(address: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();
   try {
     await client.query('create extension if not exists amcheck');
-    const { rows } = await client.query<{ wrong: string }>(TABLES);
+    const { rows } = await client.query<{ wrong: string }>(CHECK_TABLES_SQL);
     const found = rows.map(({ wrong }) => wrong);
-    return await client.query(INDEXES).then(
+    return await client.query(CHECK_INDEXES_SQL).then(
       () => found,
       (error: Error) => [...found, error.message],
     );

@@ -62,7 +62,7 @@ export type CheckerOptions = {
    */
   readonly waitsMs: readonly number[];
   /** Converts a monotonic time to wall-clock time: the service measures backoffs with the wall clock. */
-  readonly wallOf: (at: number) => number;
+  readonly toWallTime: (at: number) => number;
   /**
    * True if the times at which the service knew the results are exact, so that the order of attempts and the
    * number in flight are known.
@@ -71,7 +71,7 @@ export type CheckerOptions = {
 };
 
 /** A state that the hook may be in. */
-type State = {
+type HookState = {
   readonly status: HookStatus;
   /**
    * Time at which the service knew of the last counted failure. Attempts that started earlier are part of that
@@ -88,7 +88,7 @@ type State = {
   readonly concurrency: number;
 };
 
-const initial = (status: HookStatus): State => ({
+const initialState = (status: HookStatus): HookState => ({
   status,
   failureKnownAt: Number.NEGATIVE_INFINITY,
   retryDeliveryId: undefined,
@@ -107,7 +107,7 @@ export class DeliveryChecker {
   readonly #options: CheckerOptions;
   readonly #maxBackoffMs: number;
   /** Undefined while any state is possible. */
-  #states: readonly State[] | undefined = [initial(0)];
+  #states: readonly HookState[] | undefined = [initialState(0)];
   /** Attempts in flight that started after the last restore of the hook and the last start of the service. */
   readonly #inFlight = new Set<Attempt>();
   /**
@@ -122,41 +122,44 @@ export class DeliveryChecker {
     this.#maxBackoffMs = Math.max(MAX_RETRY_AFTER_MS, ...backoffsMs);
   }
 
-  started(attempt: Attempt): void {
+  onStarted(attempt: Attempt): void {
     this.#inFlight.add(attempt);
     if (this.#states === undefined) return;
-    const complaints = this.#states.map((state) => this.#complaints(state, attempt));
+    const complaints = this.#states.map((state) => this.#violations(state, attempt));
     this.faults.push(...complaints.reduce((fewest, one) => (one.length < fewest.length ? one : fewest)));
     this.#states = this.#states.map((state) =>
       isRetry(state, attempt) ? { ...state, retryBy: Number.POSITIVE_INFINITY } : state,
     );
   }
 
-  finished(attempt: Attempt): void {
+  onFinished(attempt: Attempt): void {
     if (attempt.answer === 200) this.#delivered.add(attempt.deliveryId);
     // The result of an attempt from before a crash or a restore changes nothing.
     if (!this.#inFlight.delete(attempt) || attempt.effect === 'none') return;
     if (attempt.effect === 'unknown') this.#states = undefined;
     const isPossible = attempt.effect === 'possible';
-    const next = this.#states?.flatMap((state) => [...this.#after(state, attempt), ...(isPossible ? [state] : [])]);
-    this.#states = next && distinct(next);
+    const next = this.#states?.flatMap((state) => [
+      ...this.#statesAfter(state, attempt),
+      ...(isPossible ? [state] : []),
+    ]);
+    this.#states = next && distinctStates(next);
   }
 
   /** Records a crash of the service, after which the database contains this status of the hook. */
-  crashed(at: number, status: HookStatus): void {
+  onCrashed(at: number, status: HookStatus): void {
     this.#inFlight.clear();
     const matching = this.#states?.filter((state) => state.status === status) ?? [];
     if (this.#states !== undefined && matching.length === 0) {
       this.faults.push(`is at ${status} after a crash at ${at}, and may be at ${statusesIn(this.#states)}`);
     }
-    const states = matching.length > 0 ? matching : [initial(status)];
+    const states = matching.length > 0 ? matching : [initialState(status)];
     // The next process starts with one attempt in flight. A failure that was lost in the crash counts when it is
     // repeated.
-    const { failureKnownAt, retryBy, concurrency } = initial(status);
-    this.#states = distinct(states.map((state) => ({ ...state, failureKnownAt, retryBy, concurrency })));
+    const { failureKnownAt, retryBy, concurrency } = initialState(status);
+    this.#states = distinctStates(states.map((state) => ({ ...state, failureKnownAt, retryBy, concurrency })));
   }
 
-  deletionRequested(): void {
+  onDeletionRequested(): void {
     this.#states = undefined;
   }
 
@@ -165,37 +168,37 @@ export class DeliveryChecker {
    *
    * @param isCertain whether the restore was answered; if not, the hook may still have its earlier status
    */
-  restored(isCertain: boolean): void {
+  onRestored(isCertain: boolean): void {
     this.#inFlight.clear();
-    if (isCertain) this.#states = [initial(0)];
-    else if (this.#states !== undefined) this.#states = [...this.#states, initial(0)];
+    if (isCertain) this.#states = [initialState(0)];
+    else if (this.#states !== undefined) this.#states = [...this.#states, initialState(0)];
   }
 
   /**
    * Compares the possible states with the ended reason in the database at the end of the run, which is null for a
    * live hook.
    */
-  ends(endedReason: string | null): void {
-    const isBySomebody = endedReason === 'deleted' || endedReason === 'user_deleted';
-    if (isBySomebody || this.#states === undefined) return;
-    const fits = ({ status }: State) => (typeof status === 'number' ? null : status) === endedReason;
+  checkEnd(endedReason: string | null): void {
+    const isEndedByClient = endedReason === 'deleted' || endedReason === 'user_deleted';
+    if (isEndedByClient || this.#states === undefined) return;
+    const fits = ({ status }: HookState) => (typeof status === 'number' ? null : status) === endedReason;
     if (this.#states.some(fits)) return;
     this.faults.push(`is ${endedReason ?? 'live'} at the end, and may be at ${statusesIn(this.#states)}`);
   }
 
   /** Returns the rules that an attempt breaks if the hook is in this state. */
-  #complaints(state: State, attempt: Attempt): string[] {
+  #violations(state: HookState, attempt: Attempt): string[] {
     const { status, retryDeliveryId, retryFrom, retryBy } = state;
     const { deliveryId, startedAt, manual } = attempt;
     if (isPartOfFailure(state, attempt)) return [];
     if (typeof status !== 'number') return [`is sent a delivery at ${startedAt}, and has ended`];
-    const { isExact, wallOf } = this.#options;
+    const { isExact, toWallTime } = this.#options;
     const isScheduled = isRetry(state, attempt);
-    const wall = wallOf(startedAt);
+    const wall = toWallTime(startedAt);
     const isOther = retryDeliveryId !== undefined && retryDeliveryId !== deliveryId;
     // A wait that exceeds the maximum backoff was stored while the wall clock was ahead, and counts as over.
     const isWaiting = wall < retryFrom && retryFrom - wall <= this.#maxBackoffMs;
-    const healthy = manual === 'no' ? state.concurrency : MAX_IN_FLIGHT;
+    const maxInFlight = manual === 'no' ? state.concurrency : MAX_IN_FLIGHT;
     const inFlight = this.#inFlight.size;
     const rules = [
       [
@@ -205,7 +208,7 @@ export class DeliveryChecker {
       [isScheduled && isWaiting, `is retried at ${startedAt}, during the backoff`],
       [isScheduled && wall > retryBy, `is retried at ${startedAt}, after the longest backoff`],
       [
-        isExact && inFlight > (status > 0 ? 1 : healthy),
+        isExact && inFlight > (status > 0 ? 1 : maxInFlight),
         `has ${inFlight} in flight at ${startedAt}, after ${status} failures`,
       ],
     ] as const;
@@ -213,9 +216,9 @@ export class DeliveryChecker {
   }
 
   /** Returns the states that may follow from the result of an attempt. */
-  #after(state: State, attempt: Attempt): State[] {
+  #statesAfter(state: HookState, attempt: Attempt): HookState[] {
     const { answer, manual } = attempt;
-    if (answer === 401) return [this.#failed(state, attempt)];
+    if (answer === 401) return [this.#stateAfterFailure(state, attempt)];
     const isPart = isPartOfFailure(state, attempt);
     if (answer === 200) {
       if (isPart && manual === 'no') return [state];
@@ -223,19 +226,22 @@ export class DeliveryChecker {
       return [{ ...state, status: nextStatus(state.status, answer), concurrency }];
     }
     if (isPart) return [state];
-    if (manual === 'no') return [this.#failed(state, attempt)];
+    if (manual === 'no') return [this.#stateAfterFailure(state, attempt)];
     // A manual attempt of the delivery that is due for a retry looks the same as that retry.
     const mayCount = manual === 'perhaps' || state.retryDeliveryId === attempt.deliveryId;
-    return mayCount ? [state, this.#failed(state, attempt)] : [state];
+    return mayCount ? [state, this.#stateAfterFailure(state, attempt)] : [state];
   }
 
-  #failed({ status: before }: State, { answer, deliveryId, knownFrom, knownBy, ...attempt }: Attempt): State {
+  #stateAfterFailure(
+    { status: before }: HookState,
+    { answer, deliveryId, knownFrom, knownBy, ...attempt }: Attempt,
+  ): HookState {
     const status = nextStatus(before, answer);
-    const state = { ...initial(status), failureKnownAt: knownBy, retryDeliveryId: deliveryId };
+    const state = { ...initialState(status), failureKnownAt: knownBy, retryDeliveryId: deliveryId };
     const waitMs = typeof status === 'number' ? this.#options.waitsMs[status - 1] : undefined;
     if (waitMs === undefined) return state;
     const requestedMs = Math.min(attempt.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-    const wall = this.#options.wallOf(knownFrom);
+    const wall = this.#options.toWallTime(knownFrom);
     // The wall clock has a resolution of one millisecond.
     const retryFrom = wall + Math.max(waitMs, requestedMs) - 1;
     const retryBy = wall + Math.max(waitMs * (1 + MAX_JITTER), requestedMs) + 1;
@@ -243,12 +249,13 @@ export class DeliveryChecker {
   }
 }
 
-const isPartOfFailure = ({ failureKnownAt }: State, { startedAt }: Attempt): boolean => startedAt < failureKnownAt;
+const isPartOfFailure = ({ failureKnownAt }: HookState, { startedAt }: Attempt): boolean => startedAt < failureKnownAt;
 
-const isRetry = (state: State, attempt: Attempt): boolean =>
+const isRetry = (state: HookState, attempt: Attempt): boolean =>
   !isPartOfFailure(state, attempt) && attempt.manual === 'no' && typeof state.status === 'number' && state.status > 0;
 
-const distinct = (states: readonly State[]): readonly State[] =>
+const distinctStates = (states: readonly HookState[]): readonly HookState[] =>
   states.length === 1 ? states : [...new Map(states.map((state) => [JSON.stringify(state), state])).values()];
 
-const statusesIn = (states: readonly State[]): string => [...new Set(states.map(({ status }) => status))].join(' or ');
+const statusesIn = (states: readonly HookState[]): string =>
+  [...new Set(states.map(({ status }) => status))].join(' or ');

@@ -1,6 +1,6 @@
 import { MAX_COMMIT_DELAY_MS } from '../workload/observers.ts';
 import { MAX_IN_FLIGHT } from './delivery-checker.ts';
-import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './history.ts';
+import { type Arrival, type Crash, hasTimedOutAfterPause, latestCommitOf, type Pause } from './history.ts';
 
 /** Maximum number of duplicates of a hook at a kill: 128 uncommitted results, plus the attempts in flight (C22). */
 const MAX_DUPLICATES = 128 + MAX_IN_FLIGHT;
@@ -17,15 +17,15 @@ const LATE_COMMIT_MS = 100;
  */
 export type DuplicateCounts = {
   /** Number of responses with status 200 to deliveries that had been answered 200 before. */
-  readonly again: number;
+  readonly duplicateCount: number;
   /** Number of deliveries that were sent and not yet answered when a process was killed. */
   readonly inFlight: number;
   /** Number of deliveries that were answered 200 but not committed when a process was killed. */
-  readonly unwritten: number;
+  readonly uncommitted: number;
   /** Number of these uncommitted deliveries that were answered more than 100 ms before the kill. */
-  readonly unwrittenLate: number;
+  readonly uncommittedLate: number;
   /** Number of attempts that timed out after a pause, before the receiver answered. */
-  readonly givenUp: number;
+  readonly timedOutAfterPause: number;
   /** Descriptions of the violations. */
   readonly broken: readonly string[];
 };
@@ -40,7 +40,7 @@ export function checkDuplicates(
   pauses: readonly Pause[] = [],
 ): DuplicateCounts {
   const broken: string[] = [];
-  let [inFlight, unwritten, unwrittenLate] = [0, 0, 0];
+  let [inFlight, uncommitted, uncommittedLate] = [0, 0, 0];
   for (const [index, { at, killedAt = at, pending }] of crashes.entries()) {
     const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const byHook = new Map<string, Set<string>>();
@@ -49,9 +49,9 @@ export function checkDuplicates(
       const { answeredAt = Number.POSITIVE_INFINITY } = one;
       if (answeredAt > killedAt) inFlight += 1;
       else if (one.answer === 200) {
-        unwritten += 1;
-        if (killedAt - answeredAt > LATE_COMMIT_MS) unwrittenLate += 1;
-        if (killedAt > writtenBy({ settlesWithinMs: MAX_COMMIT_DELAY_MS, pauses }, one))
+        uncommitted += 1;
+        if (killedAt - answeredAt > LATE_COMMIT_MS) uncommittedLate += 1;
+        if (killedAt > latestCommitOf({ settlesWithinMs: MAX_COMMIT_DELAY_MS, pauses }, one))
           broken.push(`answered long before, and not committed: ${one.deliveryId}`);
       } else continue;
       byHook.set(one.path, (byHook.get(one.path) ?? new Set()).add(one.deliveryId));
@@ -64,11 +64,18 @@ export function checkDuplicates(
     arrivals.filter(({ answer }) => answer === 200),
     ({ path, deliveryId }) => `${path} ${deliveryId}`,
   );
-  const again = [...byDelivery.values()].reduce((sum, all) => sum + all.length - 1, 0);
-  const givenUp = arrivals.filter((one) => isGivenUp(pauses, one)).length;
-  if (again > inFlight + unwritten + givenUp) {
-    const may = `${inFlight + unwritten} were in flight or uncommitted, and ${givenUp} timed out after a pause`;
-    broken.push(`${again} duplicates; ${may}`);
+  const duplicateCount = [...byDelivery.values()].reduce((sum, all) => sum + all.length - 1, 0);
+  const timedOutAfterPause = arrivals.filter((one) => hasTimedOutAfterPause(pauses, one)).length;
+  if (duplicateCount > inFlight + uncommitted + timedOutAfterPause) {
+    const may = `${inFlight + uncommitted} were in flight or uncommitted, and ${timedOutAfterPause} timed out after a pause`;
+    broken.push(`${duplicateCount} duplicates; ${may}`);
   }
-  return { again, inFlight, unwritten, unwrittenLate, givenUp, broken: broken.map((line) => `C20 ${line}`) };
+  return {
+    duplicateCount,
+    inFlight,
+    uncommitted,
+    uncommittedLate,
+    timedOutAfterPause,
+    broken: broken.map((line) => `C20 ${line}`),
+  };
 }

@@ -1,4 +1,4 @@
-import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
+import type { OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
 import { type Attempt, DeliveryChecker, type HookStatus } from './delivery-checker.ts';
 
 /**
@@ -7,9 +7,9 @@ import { type Attempt, DeliveryChecker, type HookStatus } from './delivery-check
  * them. Times are milliseconds of one monotonic clock; a record is identified by its address.
  */
 export type History = {
-  readonly calls: readonly Call[];
+  readonly calls: readonly ClientCall[];
   readonly arrivals: readonly Arrival[];
-  readonly database: Database;
+  readonly database: DatabaseContent;
   /** Crashes of delivering processes, in order of time. */
   readonly crashes: readonly Crash[];
   /** Pauses of delivering processes, in order of time. */
@@ -30,20 +30,20 @@ export type History = {
    * Converts a monotonic time to wall-clock time, for runs that set the clock. Backoffs are measured with the wall
    * clock.
    */
-  readonly wallOf?: (moment: number) => number;
+  readonly toWallTime?: (moment: number) => number;
   /** From this time on nothing delays a retry. */
   readonly calmFrom?: number;
 };
 
 /** A change that a client requested. Rejected requests are left out: they had no effect. */
-export type Call = {
+export type ClientCall = {
   readonly askedAt: number;
   /** Undefined if there was no response. Then only the database shows whether the request took effect. */
   readonly answeredAt: number | undefined;
 } & (
   | {
       readonly did: 'occur';
-      readonly kind: Kind;
+      readonly kind: OccurrenceKind;
       readonly userId: string;
       /** Address of the record; undefined if the response is unknown. */
       readonly record: string | undefined;
@@ -53,7 +53,7 @@ export type Call = {
       readonly above?: string;
     }
   | { readonly did: 'delete'; readonly record: string }
-  | { readonly did: 'subscribe'; readonly path: string; readonly kind: Kind; readonly userId: string }
+  | { readonly did: 'subscribe'; readonly path: string; readonly kind: OccurrenceKind; readonly userId: string }
   | { readonly did: 'restore'; readonly path: string }
   /** `withUser`: the hook ends because its user was deleted. */
   | { readonly did: 'unsubscribe'; readonly path: string; readonly withUser?: true }
@@ -75,7 +75,7 @@ export type Arrival = {
   readonly began?: number;
   readonly answeredAt: number | undefined;
   /** Time at which the sender knew the response, if known. */
-  readonly heardAt?: number;
+  readonly resultKnownAt?: number;
   /** Status of the response; undefined for none. */
   readonly answer: number | undefined;
   /** The sending process was paused for so long that a missing response is no failure (C19). */
@@ -87,7 +87,7 @@ export type Arrival = {
 };
 
 /** Content of the database at the end of the run. */
-export type Database = {
+export type DatabaseContent = {
   /** The word of each record, by its address. */
   readonly records: ReadonlyMap<string, string>;
   readonly occurrences: readonly { readonly kind: string; readonly userId: string; readonly record: string }[];
@@ -127,36 +127,37 @@ export type Pause = { readonly from: number; readonly stoppedAt: number; readonl
  * Returns the address of the record that a notification names, or an empty string if the body has any other form
  * (C15).
  */
-export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
+export const recordOfBody = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 
-type AboutHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
+type HookCall = Extract<ClientCall, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
 
 /** Indexes of lists of calls. A linear search for each notification would slow down the run under test. */
-const indexes = new WeakMap<readonly Call[], ReadonlyMap<string, readonly AboutHook[]>>();
+const callIndexes = new WeakMap<readonly ClientCall[], ReadonlyMap<string, readonly HookCall[]>>();
 
 /**
  * Returns the calls of one type for one hook, by the path of its target. Redeliveries are found by the id of the
  * delivery.
  */
-export function about<Did extends AboutHook['did']>(calls: readonly Call[], did: Did, subject: string) {
-  const index = indexes.get(calls) ?? Map.groupBy(calls.filter(isAboutHook), keyOf);
-  indexes.set(calls, index);
-  return (index.get(`${did} ${subject}`) ?? []) as readonly Extract<AboutHook, { did: Did }>[];
+export function callsAbout<Did extends HookCall['did']>(calls: readonly ClientCall[], did: Did, subject: string) {
+  const index = callIndexes.get(calls) ?? Map.groupBy(calls.filter(isHookCall), indexKeyOf);
+  callIndexes.set(calls, index);
+  return (index.get(`${did} ${subject}`) ?? []) as readonly Extract<HookCall, { did: Did }>[];
 }
 
-const isAboutHook = (call: Call): call is AboutHook => 'path' in call || call.did === 'redeliver';
-const keyOf = (call: AboutHook): string => `${call.did} ${'path' in call ? call.path : call.deliveryId}`;
+const isHookCall = (call: ClientCall): call is HookCall => 'path' in call || call.did === 'redeliver';
+const indexKeyOf = (call: HookCall): string => `${call.did} ${'path' in call ? call.path : call.deliveryId}`;
 
-export type Occurring = Extract<Call, { did: 'occur' }>;
-export type Occurrence = Database['occurrences'][number];
+export type OccurrenceCall = Extract<ClientCall, { did: 'occur' }>;
+export type Occurrence = DatabaseContent['occurrences'][number];
 
-export const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
+export const occurrenceCalls = (calls: readonly ClientCall[]) =>
+  calls.filter((call): call is OccurrenceCall => call.did === 'occur');
 
 /** Whether an occurrence of this kind is a deletion. */
-export const isEnd = (kind: string): boolean => kind.startsWith('deleted_');
+export const isDeletionKind = (kind: string): boolean => kind.startsWith('deleted_');
 
 /** Returns the addresses of the records whose deletion was requested. */
-export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
+export function requestedDeletions(calls: readonly ClientCall[]): ReadonlySet<string> {
   return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
 }
 
@@ -164,11 +165,11 @@ export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
  * Returns a function that finds the call that caused an occurrence: by its record, or by its word if the response
  * was lost. A subtask that was completed with its task is caused by the completion of the task.
  */
-export function causes({
+export function createCauseFinder({
   calls,
   database,
-}: Pick<History, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
-  const all = occurring(calls);
+}: Pick<History, 'calls' | 'database'>): (what: Occurrence) => OccurrenceCall | undefined {
+  const all = occurrenceCalls(calls);
   const byRecord = new Map(
     all.filter(({ record }) => record !== undefined).map((call) => [`${call.kind} ${call.record}`, call]),
   );
@@ -185,25 +186,29 @@ export function causes({
 }
 
 /** Returns the end of an attempt, as far as the receiver knows it. */
-export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
+export const attemptEndOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
 /** Returns the latest end of work that takes `takesMs` from `since` on, and makes no progress during pauses. */
-function extendedByPauses({ pauses = [] }: Pick<History, 'pauses'>, since: number, takesMs: number): number {
+function latestEndWithPauses({ pauses = [] }: Pick<History, 'pauses'>, since: number, takesMs: number): number {
   return pauses.reduce((by, { from, to }) => (from <= by && to >= since ? to + takesMs : by), since + takesMs);
 }
 
 /** Returns the latest time at which the sending process knew the result of an attempt. */
-export const heardAt = (history: Pick<History, 'maxResultDelayMs' | 'pauses'>, one: Arrival): number =>
-  one.heardAt ?? extendedByPauses(history, endOf(one), history.maxResultDelayMs ?? 0);
+export const latestKnownAt = (history: Pick<History, 'maxResultDelayMs' | 'pauses'>, one: Arrival): number =>
+  one.resultKnownAt ?? latestEndWithPauses(history, attemptEndOf(one), history.maxResultDelayMs ?? 0);
 
 /**
  * Returns the latest time at which the result of an attempt is committed. A process that dies earlier may lose the
  * result.
  */
-export function writtenBy(history: Pick<History, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
+export function latestCommitOf(history: Pick<History, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
   const { settlesWithinMs = 0 } = history;
-  const end = endOf(one);
-  return extendedByPauses(history, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
+  const end = attemptEndOf(one);
+  return latestEndWithPauses(
+    history,
+    end,
+    typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end),
+  );
 }
 
 /**
@@ -214,90 +219,93 @@ export function isExcused(history: History, one: Arrival): boolean | 'perhaps' {
   if (one.answer !== undefined) return false;
   if (one.isExcused) return true;
   const { pauses = [], maxResultDelayMs = 0 } = history;
-  if (pauses.some(({ from, stoppedAt }) => one.at <= from && endOf(one) >= stoppedAt)) return true;
-  const isNear = ({ from, to }: Pause) => one.at <= to + maxResultDelayMs && heardAt(history, one) >= from;
+  if (pauses.some(({ from, stoppedAt }) => one.at <= from && attemptEndOf(one) >= stoppedAt)) return true;
+  const isNear = ({ from, to }: Pause) => one.at <= to + maxResultDelayMs && latestKnownAt(history, one) >= from;
   return pauses.some(isNear) && 'perhaps';
 }
 
 /** Whether an attempt timed out after a pause before the receiver had answered. */
-export const isGivenUp = (pauses: readonly Pause[], one: Arrival): boolean =>
-  pauses.some(({ to }) => one.at <= to && endOf(one) >= to);
+export const hasTimedOutAfterPause = (pauses: readonly Pause[], one: Arrival): boolean =>
+  pauses.some(({ to }) => one.at <= to && attemptEndOf(one) >= to);
 
 /**
  * Whether a process died so soon after an attempt that the result may not be committed. A crash is noticed later
  * than it happens, for example if the database server has to restart first; `killedAt` is exact.
  */
-export const diedUnwritten = (
+export const mayHaveLostResult = (
   history: Pick<History, 'settlesWithinMs' | 'pauses'>,
   crash: Crash,
   one: Arrival,
-): boolean => (crash.killedAt ?? crash.at) <= writtenBy(history, one);
+): boolean => (crash.killedAt ?? crash.at) <= latestCommitOf(history, one);
 
 /** Whether a notification belongs to a requested test. Such a notification names the hook itself as its record (X1). */
-export function isOfTest({ calls, database }: History, { path, body, at: moment }: Arrival): boolean {
-  const record = recordIn(body);
+export function isTestNotification({ calls, database }: History, { path, body, at: moment }: Arrival): boolean {
+  const record = recordOfBody(body);
   const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
-  return isOwn && about(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);
+  return isOwn && callsAbout(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);
 }
 
 /**
  * Replays the history of each hook against the state table: the attempts that its receiver saw, and the requests
  * of clients. Returns the violations.
  */
-export function wronglyRemoved(history: History): string[] {
+export function findStateTableViolations(history: History): string[] {
   const arrivals = Map.groupBy(history.arrivals, ({ path }) => path);
-  return history.database.hooks.flatMap((hook) => faultsOf(history, hook, arrivals.get(hook.path) ?? []));
+  return history.database.hooks.flatMap((hook) => replayHook(history, hook, arrivals.get(hook.path) ?? []));
 }
 
-function faultsOf(history: History, { path, endedReason }: StoredHook, arrivals: readonly Arrival[]): string[] {
-  const { calls, crashes, waitsMs = [], maxResultDelayMs = 0, wallOf = (at) => at } = history;
-  const checker = new DeliveryChecker({ waitsMs, wallOf, isExact: maxResultDelayMs === 0 });
+function replayHook(history: History, { path, endedReason }: StoredHook, arrivals: readonly Arrival[]): string[] {
+  const { calls, crashes, waitsMs = [], maxResultDelayMs = 0, toWallTime = (at) => at } = history;
+  const checker = new DeliveryChecker({ waitsMs, toWallTime, isExact: maxResultDelayMs === 0 });
   const steps = [
     ...arrivals.flatMap((one) => {
-      const attempt = attemptOf(history, one);
+      const attempt = toAttempt(history, one);
       return [
-        { at: attempt.startedAt, run: () => checker.started(attempt) },
-        { at: attempt.knownFrom, run: () => checker.finished(attempt) },
+        { at: attempt.startedAt, run: () => checker.onStarted(attempt) },
+        { at: attempt.knownFrom, run: () => checker.onFinished(attempt) },
       ];
     }),
     ...crashes.flatMap(({ at, fates }) => {
       const status = fates.get(path);
-      return status === undefined ? [] : [{ at, run: () => checker.crashed(at, status) }];
+      return status === undefined ? [] : [{ at, run: () => checker.onCrashed(at, status) }];
     }),
-    ...about(calls, 'unsubscribe', path).map(({ askedAt: at }) => ({ at, run: () => checker.deletionRequested() })),
-    ...about(calls, 'restore', path).map(({ askedAt: at, answeredAt }) => ({
+    ...callsAbout(calls, 'unsubscribe', path).map(({ askedAt: at }) => ({
       at,
-      run: () => checker.restored(answeredAt !== undefined),
+      run: () => checker.onDeletionRequested(),
+    })),
+    ...callsAbout(calls, 'restore', path).map(({ askedAt: at, answeredAt }) => ({
+      at,
+      run: () => checker.onRestored(answeredAt !== undefined),
     })),
   ];
   for (const { run } of steps.sort((a, b) => a.at - b.at)) run();
-  checker.ends(endedReason);
+  checker.checkEnd(endedReason);
   return checker.faults.map((fault) => `${path} ${fault}`);
 }
 
-function attemptOf(history: History, one: Arrival): Attempt {
+function toAttempt(history: History, one: Arrival): Attempt {
   const { calmFrom = Number.POSITIVE_INFINITY } = history;
   const { deliveryId, answer, retryAfterMs } = one;
   const manual = manualOf(history, one);
   return {
     ...{ deliveryId, answer, retryAfterMs, manual },
-    startedAt: startedAt(one),
-    knownFrom: one.heardAt ?? endOf(one),
-    knownBy: heardAt(history, one),
+    startedAt: attemptStartOf(one),
+    knownFrom: one.resultKnownAt ?? attemptEndOf(one),
+    knownBy: latestKnownAt(history, one),
     effect: effectOf(history, one, manual),
-    isRetryPunctual: endOf(one) >= calmFrom,
+    isRetryPunctual: attemptEndOf(one) >= calmFrom,
   };
 }
 
-const startedAt = ({ began, at }: Arrival): number => began ?? at;
+const attemptStartOf = ({ began, at }: Arrival): number => began ?? at;
 
 /** Whether a client requested this attempt (X1, X3). */
 function manualOf(history: History, one: Arrival): Attempt['manual'] {
-  if (isOfTest(history, one)) return 'yes';
-  const restores = about(history.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
-  const restoredAt = Math.max(Number.NEGATIVE_INFINITY, ...restores.filter((askedAt) => askedAt < startedAt(one)));
+  if (isTestNotification(history, one)) return 'yes';
+  const restores = callsAbout(history.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
+  const restoredAt = Math.max(Number.NEGATIVE_INFINITY, ...restores.filter((askedAt) => askedAt < attemptStartOf(one)));
   // A redelivery that was answered before the hook was restored had ended with the hook.
-  const isRequested = about(history.calls, 'redeliver', one.deliveryId).some(
+  const isRequested = callsAbout(history.calls, 'redeliver', one.deliveryId).some(
     ({ askedAt, answeredAt = Number.POSITIVE_INFINITY }) => askedAt <= one.at && answeredAt > restoredAt,
   );
   if (!isRequested) return 'no';
@@ -311,9 +319,9 @@ function effectOf(history: History, one: Arrival, manual: Attempt['manual']): At
   if (excused === true) return 'none';
   // After a crash, a redelivery looks the same as a scheduled attempt of a pending delivery; a test is never scheduled.
   const mayBePending = crashes.some(({ at, pending }) => at <= one.at && pending.has(one.deliveryId));
-  if (manual !== 'no' && mayBePending && !isOfTest(history, one)) return 'unknown';
+  if (manual !== 'no' && mayBePending && !isTestNotification(history, one)) return 'unknown';
   const isLost = crashes.some(
-    (crash) => crash.fates.has(one.path) && endOf(one) <= crash.at && diedUnwritten(history, crash, one),
+    (crash) => crash.fates.has(one.path) && attemptEndOf(one) <= crash.at && mayHaveLostResult(history, crash, one),
   );
   return isLost || excused === 'perhaps' ? 'possible' : 'certain';
 }

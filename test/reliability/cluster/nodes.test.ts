@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shared } from '../../kit/service/stores.ts';
+import { sharedStores } from '../../kit/service/stores.ts';
 import { smokeTest } from '../smoke.ts';
-import { lossesOf, nodes, tooSlow } from './nodes.ts';
+import { findSlowTakeovers, nodes, scheduleLosses } from './nodes.ts';
 
-if (shared.length > 0) smokeTest(nodes);
+if (sharedStores.length > 0) smokeTest(nodes);
 
 test('every kind of loss is scheduled, and a takeover that is too slow is reported', () => {
-  assert.deepEqual(lossesOf(6).toSorted(), [
+  assert.deepEqual(scheduleLosses(6).toSorted(), [
     'killed',
     'killed',
     'partitioned',
@@ -16,7 +16,7 @@ test('every kind of loss is scheduled, and a takeover that is too slow is report
     'paused for seconds',
   ]);
   const waited = (killed: number, still: number, isAlone = true) =>
-    tooSlow(new Map([['killed', [1_200, killed]] as const, ['paused', [still]] as const]), isAlone);
+    findSlowTakeovers(new Map([['killed', [1_200, killed]] as const, ['paused', [still]] as const]), isAlone);
   assert.deepEqual(waited(2_000, 15_000), []);
   assert.equal(waited(2_001, 15_000).length, 1);
   assert.equal(waited(1_300, 15_001).length, 1);

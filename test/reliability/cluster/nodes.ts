@@ -1,14 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Cleanup, within } from '../../kit/cleanup.ts';
+import { type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
-import { nodesOn } from '../../kit/service/nodes.ts';
-import { shared } from '../../kit/service/stores.ts';
+import { registeredNodeIds } from '../../kit/service/nodes.ts';
+import { sharedStores } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { abortedPart, waitForAll } from '../shards.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
+import { abortedResult, waitForAll } from '../shards.ts';
 import {
-  BASE,
+  HISTORY_BASE_URL,
   type ReceivedArrival,
   readCrash,
   readDatabase,
@@ -19,11 +19,11 @@ import {
 } from '../workload/observers.ts';
 import {
   type ClusterNode,
-  choose,
-  type Pair,
-  pauseOne,
+  chooseVictim,
+  type NodePair,
   QUIESCE_TIMEOUT_MS,
-  type Round,
+  type RoundResult,
+  runPause,
   startPair,
 } from './node-pair.ts';
 
@@ -35,7 +35,7 @@ export const nodes: ReliabilityTest = {
   unit: 'lost nodes',
   smoke: 6,
   full: 200,
-  lacks: () => (shared.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
+  lacks: () => (sharedStores.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
   execute,
 };
 
@@ -58,7 +58,7 @@ type Loss = keyof typeof LOSSES;
  * Takeover limit in the smoke run, which shares the CPUs with other tests. This limit is far below the one for an
  * unresponsive node, so that a killed node is still distinguished from it.
  */
-const LIMIT_SHARED_MACHINE_MS = 4_000;
+const SHARED_MACHINE_LIMIT_MS = 4_000;
 
 /**
  * Number of pending deliveries at the moment of the loss. More are pending than in flight, so that the lost node
@@ -81,7 +81,7 @@ const LOSSES_PER_PAIR = 20;
 const HOOKS = 6;
 
 /** Number of hooks of the lost node that are deleted at the moment of the loss. At least one of its hooks is kept. */
-const DELETED = 2;
+const DELETED_HOOKS = 2;
 
 /** Time for which a node that cannot reach the database may deliver from its loaded queues. */
 const LEASE_TTL_MS = 1_000;
@@ -89,11 +89,11 @@ const LEASE_TTL_MS = 1_000;
 /** Maximum time to wait for the takeover of a hook queue. A queue that is taken over later is reported. */
 const TAKEOVER_TIMEOUT_MS = 25_000;
 
-async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
-  const [store] = stores.filter((one) => shared.includes(one));
+async function execute({ count, seed, stores, log }: RunParameters): Promise<RunResult> {
+  const [store] = stores.filter((one) => sharedStores.includes(one));
   if (store === undefined) throw new Error('two nodes need a database that they can share');
   const random = seededRandom(seed);
-  const losses = lossesOf(count);
+  const losses = scheduleLosses(count);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const tookMs = new Map<Loss, number[]>();
@@ -102,14 +102,14 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
     Array.from({ length: PAIRS }, async () => {
       const rng = random.fork();
       while (losses.length > 0 && broken.length === 0) {
-        await within(async (context) => {
+        await withCleanup(async (context) => {
           const pair = await startPair(context, store);
           for (let round = 0; round < LOSSES_PER_PAIR; round += 1) {
             const loss = losses.shift();
             if (loss === undefined) return;
-            const found = await within((own) =>
+            const found = await withCleanup((own) =>
               loss === 'paused for seconds'
-                ? pauseOne(own, pair, { round, rng })
+                ? runPause(own, pair, { round, rng })
                 : runLoss(own, pair, { loss, round, rng }),
             );
             for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
@@ -118,20 +118,23 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
             done += 1;
             log(`${done} of ${count}: ${loss}, ${formatTakeover(loss, found.tookMs)}, ${found.broken.length} faults`);
           }
-        }).catch((error: unknown) => void broken.push(...abortedPart(error).broken));
+        }).catch((error: unknown) => void broken.push(...abortedResult(error).broken));
       }
     }),
   );
-  return { counts: { ...summarize(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs, count >= nodes.full)] };
+  return {
+    counts: { ...summarize(tookMs), ...counts },
+    broken: [...broken, ...findSlowTakeovers(tookMs, count >= nodes.full)],
+  };
 }
 
 /**
  * Returns the losses of a run, with the slowest kinds first, so that no pair of nodes runs a slow loss alone at
  * the end.
  */
-export function lossesOf(count: number): Loss[] {
-  const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
-  const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
+export function scheduleLosses(count: number): Loss[] {
+  const cycle = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
+  const all = Array.from({ length: count }, (_, index) => cycle[index % cycle.length] ?? 'killed');
   return all.sort((a, b) => (LOSSES[b].limitMs ?? 0) - (LOSSES[a].limitMs ?? 0));
 }
 
@@ -142,7 +145,7 @@ type LossOptions = {
 };
 
 /** Runs one loss with its own observers, and checks the history. */
-async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossOptions): Promise<Round> {
+async function runLoss(context: Cleanup, pair: NodePair, { loss, round, rng }: LossOptions): Promise<RoundResult> {
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
   const observers = await startObservers(context, {
@@ -159,9 +162,9 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   }
   // The node that handles a write claims the hook queues of its pending deliveries.
   observers.routeTo(older.service);
-  const { victim, other, queues } = await choose(pair, hooks);
+  const { victim, other, queues } = await chooseVictim(pair, hooks);
   observers.routeTo(victim.service, other.service);
-  await wait(100 + rng.below(300));
+  await wait(100 + rng.integerBelow(300));
   await observers.untilAcknowledged(5);
   // All pending deliveries exist before the queues are loaded, so that a partitioned node has them in memory
   // for every queue.
@@ -169,30 +172,30 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   await observers.burst(victim.service, BACKLOG);
   await release();
   await observers.whenBusy([...queues]);
-  let answer = () => Promise.resolve();
+  let releaseResponses = () => Promise.resolve();
   if (loss === 'partitioned') {
     // A transaction in progress would lock rows and block the DELETE, which hides whether the DELETE waits
     // for an acknowledgement of the node.
-    answer = observers.holdResponses();
+    releaseResponses = observers.holdResponses();
     observers.routeTo(other.service);
     await untilBetweenTransactions(pair.address, victim.name);
   }
 
-  const toDelete = [...queues].slice(1).slice(0, DELETED);
+  const toDelete = [...queues].slice(1).slice(0, DELETED_HOOKS);
   const lost = Promise.withResolvers<void>();
-  const ending = toDelete.map(async (path, index) => {
+  const deletions = toDelete.map(async (path, index) => {
     // The first DELETE is sent a little before the loss, the second right after it.
     if (index > 0) await lost.promise;
     return observers.unsubscribe(other.service, path, hooks.get(path) ?? '');
   });
-  await wait(rng.below(20));
+  await wait(rng.integerBelow(20));
   const lostAt = await injectLoss(loss, victim, () => {
     lost.resolve();
     observers.routeTo(other.service);
     // Unanswered notifications of the kept hooks fail now. The service does not learn of these failures, or only on a
     // node that no longer owns the queues. Deleted hooks do not fail, so that they keep pending deliveries.
     observers.failAll((path) => !toDelete.includes(path));
-    void wait(RESPONSE_DELAY_MS).then(answer);
+    void wait(RESPONSE_DELAY_MS).then(releaseResponses);
   });
   const isLost = (path: string) => queues.has(path);
   const { fates } = await observers.recordCrash(async () => {
@@ -201,12 +204,12 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   });
   // Hooks that are in backoff continue later, so their takeover is not measured.
   const kept = [...queues].filter((path) => !toDelete.includes(path) && fates.get(path) === 0);
-  const firstBy = (path: string) =>
+  const takeoverTimeOf = (path: string) =>
     firstAttempt(observers.arrivals, { path, from: other.service.baseUrl, since: lostAt });
-  const takenOverAt = () => kept.map(firstBy).filter((at) => at !== undefined);
+  const takenOverAt = () => kept.map(takeoverTimeOf).filter((at) => at !== undefined);
   await eventually(takenOverAt, (all) => all.length === kept.length, TAKEOVER_TIMEOUT_MS).catch(() => undefined);
   const tookMs = takenOverAt().map((at) => Math.round(at - lostAt));
-  const endedAt = await Promise.all(ending);
+  const endedAt = await Promise.all(deletions);
   const recoveredAt = await recover(loss, victim, pair);
   observers.recover();
   observers.routeTo(other.service);
@@ -215,7 +218,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   // Late results of the lost node must not change the failure counts: the other node owns the hooks now.
   await observers.recordCrash(() => readCrash(pair.address, (path) => hooks.has(path)));
 
-  const faults = check(observers.history(await readDatabase(pair.address, BASE), pair.calls));
+  const faults = check(observers.history(await readDatabase(pair.address, HISTORY_BASE_URL), pair.calls));
   for (const [path, id] of hooks) if (!toDelete.includes(path)) await observers.unsubscribe(other.service, path, id);
   pair.calls.push(...observers.calls);
   const late = observers.arrivals.filter(
@@ -258,16 +261,16 @@ async function injectLoss(loss: Loss, { service, proxy }: ClusterNode, onLost: (
 }
 
 /** Restores two nodes. Returns the time from which on the lost node must not start attempts of its former hooks. */
-async function recover(loss: Loss, victim: ClusterNode, pair: Pair): Promise<number> {
+async function recover(loss: Loss, victim: ClusterNode, pair: NodePair): Promise<number> {
   const recoveredAt = performance.now();
   if (loss === 'killed') {
     pair.nodes = [...pair.nodes.filter((one) => one !== victim), await pair.start()];
     return recoveredAt;
   }
   if (loss === 'paused') victim.service.process.kill('SIGCONT');
-  else victim.proxy.mend();
+  else victim.proxy.resumeForwarding();
   await eventually(
-    () => nodesOn(pair.store),
+    () => registeredNodeIds(pair.store),
     (now) => now.length === 2,
     QUIESCE_TIMEOUT_MS,
   );
@@ -302,14 +305,14 @@ function summarize(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string,
 }
 
 /** Returns the kinds of loss after which the takeover took too long at p99. */
-export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineExclusive: boolean): string[] {
+export function findSlowTakeovers(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineExclusive: boolean): string[] {
   return [...tookMs].flatMap(([loss, all]) => {
     const p99 = percentile(
       all.toSorted((a, b) => a - b),
       0.99,
     );
     const { limitMs: exclusiveMs = 0 } = LOSSES[loss];
-    const limitMs = isMachineExclusive ? exclusiveMs : Math.max(exclusiveMs, LIMIT_SHARED_MACHINE_MS);
+    const limitMs = isMachineExclusive ? exclusiveMs : Math.max(exclusiveMs, SHARED_MACHINE_LIMIT_MS);
     return p99 <= limitMs ? [] : [`C20 ${loss}: takeover took ${p99} ms at p99`];
   });
 }

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { chownSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type Kind, kinds } from '../../../src/delivery/outbox/event-kinds.ts';
+import { kinds, type OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { PostgresServer } from '../../kit/database/postgres.ts';
-import { type Call, type Database, isEnd } from '../checker/history.ts';
+import { type ClientCall, type DatabaseContent, isDeletionKind } from '../checker/history.ts';
 import { type Observers, withSnapshot } from '../workload/observers.ts';
 
 /**
@@ -12,7 +12,7 @@ import { type Observers, withSnapshot } from '../workload/observers.ts';
  * Using the Low Level API"). The backup is a copy of the files while the server writes to them, and the WAL that
  * makes the copy consistent.
  */
-export async function copyWhileRunning({ address, folder }: PostgresServer, to: string): Promise<void> {
+export async function makeBaseBackup({ address, folder }: PostgresServer, to: string): Promise<void> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();
   try {
@@ -47,9 +47,9 @@ function copyFiles(from: string, to: string): Promise<void> {
 export type Backup = { readonly backup: string; readonly beganAt: number; readonly endedAt: number };
 
 /** Returns the differences between a restored database and the history: missing and unexpected content. */
-export async function whatIsMissing(
+export async function findRestoreDifferences(
   address: string,
-  database: Database,
+  database: DatabaseContent,
   { calls, arrivals }: Pick<Observers, 'calls' | 'arrivals'>,
   backup: Backup,
 ): Promise<string[]> {
@@ -59,8 +59,8 @@ export async function whatIsMissing(
   );
   const delivered = new Set(arrivals.filter(({ answer }) => answer === 200).map(({ deliveryId }) => deliveryId));
   return [
-    ...inconsistencies(database),
-    ...missingOrUnexpected(database, calls, backup),
+    ...findInconsistencies(database),
+    ...findMissingOrUnexpected(database, calls, backup),
     ...unaccounted.map(
       (row) => `C20 an occurrence that is neither pending nor finalized: hook ${row.hook_id}, ${row.position}`,
     ),
@@ -71,7 +71,7 @@ export async function whatIsMissing(
 }
 
 /** Returns the ids of the pending deliveries in a database. */
-export async function pendingIn(address: string): Promise<readonly string[]> {
+export async function pendingDeliveryIds(address: string): Promise<readonly string[]> {
   const rows = await withSnapshot(address, (query) => query('select delivery_id from pending_deliveries'));
   return rows.map((row) => String(row.delivery_id));
 }
@@ -88,12 +88,17 @@ const NEITHER_PENDING_NOR_FINALIZED = `
       where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;
 
 /** Finds occurrences without their record, and records without their occurrence. */
-export function inconsistencies({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
-  const deleted = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
+export function findInconsistencies({
+  records,
+  occurrences,
+}: Pick<DatabaseContent, 'records' | 'occurrences'>): string[] {
+  const deleted = new Set(occurrences.filter(({ kind }) => isDeletionKind(kind)).map(({ record }) => record));
   const created = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
-  const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].resourceType));
+  const checkedOccurrences = occurrences.filter(({ kind }) =>
+    ['event', 'client'].includes(kinds[kind as OccurrenceKind].resourceType),
+  );
   return [
-    ...ours
+    ...checkedOccurrences
       .filter(({ record }) => !records.has(record) && !deleted.has(record))
       .map(({ kind, record }) => `C16 an occurrence without its record: ${kind} ${record}`),
     ...[...records.keys()]
@@ -107,19 +112,21 @@ export function inconsistencies({ records, occurrences }: Pick<Database, 'record
  * Finds records that were acknowledged before the backup began and are missing in it, and records that were
  * requested only after it ended and are present in it.
  */
-export function missingOrUnexpected(
-  { records }: Pick<Database, 'records'>,
-  calls: readonly Call[],
+export function findMissingOrUnexpected(
+  { records }: Pick<DatabaseContent, 'records'>,
+  calls: readonly ClientCall[],
   { beganAt, endedAt }: Pick<Backup, 'beganAt' | 'endedAt'>,
 ): string[] {
   const before = calls.filter(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt < beganAt);
   const everDeleted = new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
-  const made = before.flatMap((call) => (call.did === 'occur' && call.record !== undefined ? [call.record] : []));
+  const createdRecords = before.flatMap((call) =>
+    call.did === 'occur' && call.record !== undefined ? [call.record] : [],
+  );
   const deleted = before.flatMap((call) => (call.did === 'delete' ? [call.record] : []));
-  const asked = calls.flatMap((call) => (call.did === 'occur' && call.askedAt <= endedAt ? [call.word] : []));
-  const words = new Set(asked);
+  const requestedWords = calls.flatMap((call) => (call.did === 'occur' && call.askedAt <= endedAt ? [call.word] : []));
+  const words = new Set(requestedWords);
   return [
-    ...made
+    ...createdRecords
       .filter((record) => !records.has(record) && !everDeleted.has(record))
       .map((record) => `C20 acknowledged before the backup and not in it: ${record}`),
     ...deleted

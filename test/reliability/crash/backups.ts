@@ -1,28 +1,28 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
+import { atEnd, type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import { startProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
-import type { Call } from '../checker/history.ts';
+import type { ClientCall } from '../checker/history.ts';
 import type { ReliabilityTest } from '../reliability-test.ts';
 import { type PartialResult, runInShards, type Shard } from '../shards.ts';
 import {
-  BASE,
   type Endpoint,
+  HISTORY_BASE_URL,
   isResponse,
+  OBSERVED_SERVICE_OPTIONS,
   type Observers,
   readDatabase,
   send,
   startObservers,
   untilDelivered,
-  WATCHED,
 } from '../workload/observers.ts';
-import { type Backup, copyWhileRunning, pendingIn, whatIsMissing } from './backup-checks.ts';
+import { type Backup, findRestoreDifferences, makeBaseBackup, pendingDeliveryIds } from './backup-checks.ts';
 
 export const backups: ReliabilityTest = {
   id: 'R14',
@@ -33,11 +33,11 @@ export const backups: ReliabilityTest = {
   unit: 'backups',
   smoke: 3,
   full: 100,
-  execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_RUN, postgresShare: 0.3 }, runShard),
+  execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_SERVICE, postgresShare: 0.3 }, runShard),
 };
 
 /** Number of backups of one service before the service is stopped and the backups are restored. */
-const BACKUPS_PER_RUN = 10;
+const BACKUPS_PER_SERVICE = 10;
 
 /** Number of records before the first backup, so that a backup takes long enough to overlap with writes. */
 const RECORDS_BEFORE = 150;
@@ -55,7 +55,7 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
     // The WAL must reach back to the start of the backup.
     const server = await startPostgres({ settings: ['wal_keep_size=256MB'] });
     atEnd(context, server.stop);
-    return onPostgres(context, server);
+    return postgresBackupMethod(context, server);
   }
   const folder = temporaryFolder(context);
   const address = `sqlite:${join(folder, 'carillon.db')}`;
@@ -75,14 +75,14 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
 }
 
 /** Makes base backups of a running PostgreSQL server, with the WAL that makes them consistent. */
-function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
+function postgresBackupMethod(context: Cleanup, server: PostgresServer): BackupMethod {
   return {
     address: server.address,
     async make(number) {
       // The backup is stored next to the data folder, where the system user of the server may write.
       const to = `${server.folder}-backup-${number}`;
       atEnd(context, () => rmSync(to, { recursive: true, force: true }));
-      await copyWhileRunning(server, to);
+      await makeBaseBackup(server, to);
       return to;
     },
     async restore(own, backup) {
@@ -97,7 +97,7 @@ function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
 /** Makes backups under load, stops the service, then restores and checks one backup after the other. */
 async function runShard({ context, store, times, random }: Shard): Promise<PartialResult> {
   const place = await backupMethodFor(context, store);
-  const service = await startServiceProcess(context, place.address, WATCHED);
+  const service = await startServiceProcess(context, place.address, OBSERVED_SERVICE_OPTIONS);
   const observers = await startObservers(context, { random });
   for (const path of ['/events', '/events-too']) await observers.subscribe(service, path, 'new_event');
   await observers.subscribe(service, '/clients', 'new_client');
@@ -106,18 +106,18 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   const made: Backup[] = [];
   const failed: string[] = [];
   for (let number = 0; number < times; number += 1) {
-    await wait(random.below(200));
+    await wait(random.integerBelow(200));
     const beganAt = performance.now();
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
   // The cursor points after the first entry of the feed. Every backup contains entries after this position.
-  const { next: cursor } = await feedAt(service, '?limit=1');
+  const { next: cursor } = await fetchFeed(service, '?limit=1');
   observers.recover();
   await observers.stop();
   await untilDelivered(place.address);
   const code = await service.stop('SIGTERM');
-  const faults = check(observers.history(await readDatabase(place.address, BASE)));
+  const faults = check(observers.history(await readDatabase(place.address, HISTORY_BASE_URL)));
   const { tally, calls } = observers;
   const broken = [
     ...failed,
@@ -132,24 +132,26 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   const counts: Record<string, number> = {
     'backups restored': 0,
     acknowledged: tally.acknowledged,
-    'acknowledged during a backup': made.flatMap((one) => calls.filter(isWithin(one))).length,
+    'acknowledged during a backup': made.flatMap((one) => calls.filter(isAnsweredDuring(one))).length,
     notifications: observers.arrivals.length,
     'records in the backups': 0,
     'pending in the backups': 0,
     'of these, delivered after the restore': 0,
     ...countViolations(faults),
   };
-  const issued = eventsIn(calls);
+  const issued = issuedEventIds(calls);
   const { headers } = service;
   for (const [number, one] of made.entries()) {
-    const found = await within((own) => checkRestore(own, { place, one, number, observers, headers, issued, cursor }));
+    const found = await withCleanup((own) =>
+      checkRestore(own, { place, one, number, observers, headers, issued, cursor }),
+    );
     for (const [what, count] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + count;
     broken.push(...found.broken.map((line) => `backup ${number + 1} of ${times}: ${line}`));
   }
   return { counts, broken };
 }
 
-const isWithin =
+const isAnsweredDuring =
   ({ beganAt, endedAt }: Backup) =>
   ({ answeredAt = 0 }) =>
     beganAt <= answeredAt && answeredAt <= endedAt;
@@ -170,21 +172,21 @@ type RestoreContext = {
  * Restores one backup, checks its content, starts a service on it, waits for all pending deliveries, and
  * creates a new record.
  */
-async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<PartialResult> {
-  const { place, one, number, observers, headers, cursor } = coming;
+async function checkRestore(context: Cleanup, restoreContext: RestoreContext): Promise<PartialResult> {
+  const { place, one, number, observers, headers, cursor } = restoreContext;
   const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
   const restored = await place.restore(context, one.backup, number).catch(failed);
   if (typeof restored !== 'string') return { counts: {}, ...restored };
   const address = restored;
-  const database = await readDatabase(address, BASE);
-  const broken = await whatIsMissing(address, database, observers, one);
-  const pending = await pendingIn(address);
-  const heardBefore = observers.arrivals.length;
-  const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED });
+  const database = await readDatabase(address, HISTORY_BASE_URL);
+  const broken = await findRestoreDifferences(address, database, observers, one);
+  const pending = await pendingDeliveryIds(address);
+  const arrivalsBefore = observers.arrivals.length;
+  const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...OBSERVED_SERVICE_OPTIONS });
   atEnd(context, () => service.process.kill('SIGKILL'));
   if (service.key !== undefined) broken.push('a new account was created');
   await untilDelivered(address);
-  const received = observers.arrivals.slice(heardBefore).filter(({ answer }) => answer === 200);
+  const received = observers.arrivals.slice(arrivalsBefore).filter(({ answer }) => answer === 200);
   const deliveredIds = new Set(received.map(({ deliveryId }) => deliveryId));
   const undelivered = pending.filter((deliveryId) => !deliveredIds.has(deliveryId));
   broken.push(...undelivered.map((deliveryId) => `C20 pending in the backup and not delivered: ${deliveryId}`));
@@ -192,11 +194,11 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   broken.push(...unexpected.map((deliveryId) => `C20 delivered and not pending in the backup: ${deliveryId}`));
   const endpoint = { baseUrl: service.baseUrl, headers };
   // The feed must be empty after a restore, because positions from before the restore are not issued again (X2).
-  const empty = await feedAt(endpoint);
-  broken.push(...(await createAfterRestore({ ...coming, address, baseUrl: service.baseUrl })));
+  const empty = await fetchFeed(endpoint);
+  broken.push(...(await createAfterRestore({ ...restoreContext, address, baseUrl: service.baseUrl })));
   const [old, since] = await Promise.all([
-    feedAt(endpoint, `?after=${cursor}`),
-    feedAt(endpoint, `?after=${empty.next}`),
+    fetchFeed(endpoint, `?after=${cursor}`),
+    fetchFeed(endpoint, `?after=${empty.next}`),
   ]);
   if (empty.data.length > 0) broken.push(`X2 the feed contains ${empty.data.length} entries from before the restore`);
   if (old.status !== 410) broken.push(`X2 a cursor from before the restore got ${old.status}`);
@@ -213,7 +215,7 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
 }
 
 /** Fetches a page of the feed (X2). */
-async function feedAt({ baseUrl, headers }: Endpoint, query = '') {
+async function fetchFeed({ baseUrl, headers }: Endpoint, query = '') {
   const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
   const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
   return { status: answer.status, data, next };
@@ -246,7 +248,7 @@ async function createAfterRestore({
 }
 
 /** Returns the ids of all events in the responses to clients. */
-function eventsIn(calls: readonly Call[]): number[] {
+function issuedEventIds(calls: readonly ClientCall[]): number[] {
   const ids = calls.map((call) => /\/v2\/events\/(\d+)$/.exec('record' in call ? (call.record ?? '') : '')?.[1]);
   return ids.filter((id) => id !== undefined).map(Number);
 }

@@ -6,20 +6,20 @@ import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import { carillonJson } from '../../kit/service/command.ts';
-import { type Started, startProcess as startOurs } from '../../kit/service/service-process.ts';
+import { type StartedProcess, startProcess as startOurs } from '../../kit/service/service-process.ts';
 import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';
 import {
-  BASE,
   type Endpoint,
+  HISTORY_BASE_URL,
+  OBSERVED_SERVICE_OPTIONS,
   type Observers,
   readCrash,
   readDatabase,
   startObservers,
   untilDelivered,
-  WATCHED,
 } from '../workload/observers.ts';
 
 /**
@@ -29,7 +29,7 @@ import {
 const hookKinds = ['new_event', 'new_event', 'new_client'] as const;
 
 /** Error message of a start that was killed, before or after the service reported its address. */
-export const KILLED = 'The service did not start. ';
+export const START_KILLED_MESSAGE = 'The service did not start. ';
 
 /** Maximum time until the exit of a process that was killed while hooks were created. */
 const EXIT_TIMEOUT_MS = 1_000;
@@ -41,7 +41,7 @@ export type CrashLoop = {
    * Starts the service and lets clients through. Rejects if it does not start, which is a fault unless one is
    * injected.
    */
-  start(fault?: InjectedFault): Promise<Started>;
+  start(fault?: InjectedFault): Promise<StartedProcess>;
   /** Records that the service has died: stops the clients and inspects the database. */
   recordCrash(when: string): Promise<void>;
   /**
@@ -75,22 +75,22 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
   const failedStarts: string[] = [];
   const integrityFaults: string[] = [];
   const crashes: Crash[] = [];
-  let service: Started | undefined;
+  let service: StartedProcess | undefined;
   let headers: Endpoint['headers'] | undefined;
   let endpoint: Endpoint | undefined;
   const unsubscribedKinds = [...hookKinds];
-  let asked = 0;
+  let requestedHooks = 0;
   atEnd(context, () => service?.process.kill('SIGKILL'));
 
   /**
    * Creates the hooks as soon as a service lives long enough. If the first service died before it printed its key,
    * a new key is created.
    */
-  async function endpointOf({ baseUrl, domain, key }: Started): Promise<Endpoint> {
-    headers ??= domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
+  async function prepareEndpoint({ baseUrl, domain, key }: StartedProcess): Promise<Endpoint> {
+    headers ??= domain === undefined || key === undefined ? await createKey(database) : { domain, key };
     for (let [kind] = unsubscribedKinds; kind !== undefined; [kind] = unsubscribedKinds) {
-      asked += 1;
-      await observers.subscribe({ baseUrl, headers }, `/hook${asked}`, kind);
+      requestedHooks += 1;
+      await observers.subscribe({ baseUrl, headers }, `/hook${requestedHooks}`, kind);
       unsubscribedKinds.shift();
     }
     return { baseUrl, headers };
@@ -103,28 +103,33 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
     const code = await service?.stop('SIGTERM');
     if (code !== 0) integrityFaults.push(`exit code ${code} after SIGTERM`);
     await inspectDatabase(database, async (found) => void integrityFaults.push(...found));
-    return check(observers.history(await readDatabase(database, BASE)));
+    return check(observers.history(await readDatabase(database, HISTORY_BASE_URL)));
   }
 
   return {
     observers,
-    async start(meant) {
+    async start(fault) {
       const port = String(await freePort());
       observers.expectOrigin(`http://127.0.0.1:${port}`);
-      const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: port, ...WATCHED, ...environment };
-      const started = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy).catch(
+      const startEnvironment = {
+        CARILLON_DATABASE: database,
+        CARILLON_PORT: port,
+        ...OBSERVED_SERVICE_OPTIONS,
+        ...environment,
+      };
+      const started = await startProcess({ ...startEnvironment, ...fault?.environment }, undefined, fault?.runBy).catch(
         (error: unknown) => {
-          if (meant === undefined) failedStarts.push(String(error));
+          if (fault === undefined) failedStarts.push(String(error));
           throw error;
         },
       );
       service = started;
       try {
-        endpoint = await endpointOf(started);
+        endpoint = await prepareEndpoint(started);
       } catch (error) {
         const { process } = started;
         await eventually(() => process.signalCode, Boolean, EXIT_TIMEOUT_MS).catch(() => undefined);
-        if (process.signalCode === 'SIGKILL') throw new Error(KILLED);
+        if (process.signalCode === 'SIGKILL') throw new Error(START_KILLED_MESSAGE);
         await started.stop('SIGKILL');
         throw error;
       }
@@ -151,19 +156,19 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
       broken.push(...faults.map(formatViolation), ...integrityFaults.map((line) => `the database: ${line}`));
       broken.push(...checkDuplicates(observers.arrivals, crashes).broken);
       broken.push(...observers.tally.others.map((one) => `a client got ${one}`));
-      return { counts: counted(faults, observers, { failedStarts, integrityFaults }), broken };
+      return { counts: countersOf(faults, observers, { failedStarts, integrityFaults }), broken };
     },
   };
 }
 
-function counted(
+function countersOf(
   faults: readonly Violation[],
   { tally }: Observers,
   { failedStarts, integrityFaults }: { failedStarts: readonly string[]; integrityFaults: readonly string[] },
 ): LoopResult['counts'] {
   const {
     'acknowledged and lost': lost = 0,
-    'pending and not delivered': untold = 0,
+    'pending and not delivered': undelivered = 0,
     'delivered without a record': phantom = 0,
   } = countViolations(faults);
   return {
@@ -171,15 +176,15 @@ function counted(
     'requests without a response': tally.unanswered.length,
     'answered 503': tally.refused,
     'acknowledged and lost': lost,
-    'pending and not delivered': untold,
+    'pending and not delivered': undelivered,
     'delivered without a record': phantom,
-    'other violations': faults.length - lost - untold - phantom,
+    'other violations': faults.length - lost - undelivered - phantom,
     'database integrity errors': integrityFaults.length,
     'failed restarts': failedStarts.length,
   };
 }
 
-async function anotherKey(database: string): Promise<Endpoint['headers']> {
+async function createKey(database: string): Promise<Endpoint['headers']> {
   const domain = 'carillon.localhost';
   const command = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
   const { key } = await carillonJson(command);
@@ -187,7 +192,7 @@ async function anotherKey(database: string): Promise<Endpoint['headers']> {
 }
 
 /** Options of a service that is paused. The short timeout lets a pause outlast every attempt in flight. */
-export const PAUSED = { CARILLON_ATTEMPT_TIMEOUT: '5s' } as const;
+export const PAUSE_OPTIONS = { CARILLON_ATTEMPT_TIMEOUT: '5s' } as const;
 /** Length of a pause: longer than the attempt timeout, and short enough for a test. */
 export const PAUSE_MS = 6_000;
 
@@ -196,7 +201,7 @@ export async function pause(process: ChildProcess): Promise<Pause> {
   const from = performance.now();
   process.kill('SIGSTOP');
   // SIGSTOP takes effect only when the process is scheduled.
-  while ((await stateOf(process)) !== 'T') await wait(1);
+  while ((await processStateOf(process)) !== 'T') await wait(1);
   const stoppedAt = performance.now();
   await wait(PAUSE_MS);
   const to = performance.now();
@@ -204,7 +209,7 @@ export async function pause(process: ChildProcess): Promise<Pause> {
   return { from, stoppedAt, to };
 }
 
-async function stateOf({ pid }: ChildProcess): Promise<string> {
+async function processStateOf({ pid }: ChildProcess): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3);
 }

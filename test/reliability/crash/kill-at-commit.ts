@@ -2,13 +2,13 @@ import { DatabaseSync } from 'node:sqlite';
 
 // This module is preloaded into a service, which then kills itself at its k-th commit, counted from its start: right
 // before the commit, or right after it and before any client is answered. `DIES` is `before 7` or `after 7`.
-const [moment, at] = (process.env.DIES ?? '').split(' ');
+const [killTiming, commitNumber] = (process.env.DIES ?? '').split(' ');
 let commits = 0;
 
 function killAroundCommit<T>(commit: () => T): T {
   commits += 1;
-  const isTarget = commits === Number(at);
-  if (isTarget && moment === 'before') process.kill(process.pid, 'SIGKILL');
+  const isTarget = commits === Number(commitNumber);
+  if (isTarget && killTiming === 'before') process.kill(process.pid, 'SIGKILL');
   const done = commit();
   if (isTarget) process.kill(process.pid, 'SIGKILL');
   return done;

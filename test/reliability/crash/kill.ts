@@ -4,7 +4,7 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
 import { freePort } from '../../kit/network/port.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import { type Started, spawnService, startProcess } from '../../kit/service/service-process.ts';
+import { type StartedProcess, spawnService, startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
@@ -12,9 +12,10 @@ import type { Crash, Pause } from '../checker/history.ts';
 import type { ReliabilityTest } from '../reliability-test.ts';
 import { type PartialResult, runInShards, type Shard } from '../shards.ts';
 import {
-  BASE,
   type Endpoint,
+  HISTORY_BASE_URL,
   MAX_COMMIT_DELAY_MS,
+  OBSERVED_SERVICE_OPTIONS,
   type Observers,
   type ReceivedArrival,
   readCrash,
@@ -22,9 +23,8 @@ import {
   startObservers,
   untilDelivered,
   untilQuiet,
-  WATCHED,
 } from '../workload/observers.ts';
-import { PAUSED, pause } from './crash-loop.ts';
+import { PAUSE_OPTIONS, pause } from './crash-loop.ts';
 
 export const kills: ReliabilityTest = {
   id: 'R1',
@@ -35,16 +35,16 @@ export const kills: ReliabilityTest = {
   unit: 'kills',
   smoke: 20,
   full: 1_000,
-  execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_RUN, postgresShare: 0.3 }, runShard),
+  execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_DATABASE, postgresShare: 0.3 }, runShard),
 };
 
 /** Number of kills before a new database is created, so that the final comparison stays small. */
-const KILLS_PER_RUN = 50;
+const KILLS_PER_DATABASE = 50;
 
 /** One cycle in 10 has a pause. */
-const PAUSES_ONE_IN = 10;
+const CYCLES_PER_PAUSE = 10;
 /** Index of the cycle with the pause among each 10 cycles, so that the first pause is early. */
-const PAUSE_AT = 4;
+const PAUSE_CYCLE = 4;
 
 /**
  * Minimum and maximum of the random uptime before a kill, in milliseconds. It is longer on PostgreSQL, where a
@@ -77,7 +77,7 @@ const KILL_TARGETS: Readonly<Record<TestStore['name'], readonly KillTarget[]>> =
   SQLite: ['service', 'service', 'service', 'starting'],
   PostgreSQL: ['service', 'database', 'service', 'shutdown', 'service', 'both', 'service', 'starting'],
 };
-const COUNTER_NAMES: Readonly<Record<KillTarget, string>> = {
+const COUNTER_BY_TARGET: Readonly<Record<KillTarget, string>> = {
   service: 'kills of the running service',
   starting: 'kills of the starting service',
   database: 'kills of the database server',
@@ -94,7 +94,7 @@ type Fixture = {
   readonly server: PostgresServer | undefined;
   readonly observers: Observers;
   readonly headers: Endpoint['headers'];
-  service: Started;
+  service: StartedProcess;
 };
 
 async function runShard({ context, store, times, random }: Shard): Promise<PartialResult> {
@@ -102,12 +102,12 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   const counts: Counts = { 'kills with pending deliveries': 0 };
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
-  const strikes = KILL_TARGETS[store.name];
-  for (let tried = 0; (counts['kills with pending deliveries'] ?? 0) < times; tried += 1) {
-    if (tried >= times * 2) throw new Error('too many kills found nothing pending');
-    if (tried % PAUSES_ONE_IN === PAUSE_AT) pauses.push(await pauseAtWork(fixture));
+  const killTargets = KILL_TARGETS[store.name];
+  for (let cycle = 0; (counts['kills with pending deliveries'] ?? 0) < times; cycle += 1) {
+    if (cycle >= times * 2) throw new Error('too many kills found nothing pending');
+    if (cycle % CYCLES_PER_PAUSE === PAUSE_CYCLE) pauses.push(await pauseAtWork(fixture));
     const isLast = counts['kills with pending deliveries'] === times - 1;
-    const target = isLast ? 'service' : (strikes[tried % strikes.length] ?? 'service');
+    const target = isLast ? 'service' : (killTargets[cycle % killTargets.length] ?? 'service');
     const left = await kill(
       fixture,
       target,
@@ -119,10 +119,11 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     // A service that survives the death of its database leaves nothing to inspect, so these kills are counted
     // separately.
     const isCounted = death !== undefined && death.pending.size > 0;
-    if (isCounted || death === undefined) counts[COUNTER_NAMES[target]] = (counts[COUNTER_NAMES[target]] ?? 0) + 1;
+    if (isCounted || death === undefined)
+      counts[COUNTER_BY_TARGET[target]] = (counts[COUNTER_BY_TARGET[target]] ?? 0) + 1;
     if (isCounted) counts['kills with pending deliveries'] = (counts['kills with pending deliveries'] ?? 0) + 1;
   }
-  return compare(fixture, { crashes, pauses }, counts);
+  return stopAndCheck(fixture, { crashes, pauses }, counts);
 }
 
 async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): Promise<Fixture> {
@@ -130,7 +131,7 @@ async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): 
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
   const address = server?.address ?? (await store.database(context));
-  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED, ...PAUSED };
+  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...OBSERVED_SERVICE_OPTIONS, ...PAUSE_OPTIONS };
   const service = await startProcess(environment);
   const { domain = '', key = '' } = service;
   const headers = { domain, key };
@@ -156,7 +157,7 @@ async function kill(
   const { observers, server, environment } = fixture;
   const [min, max] = uptimeMs;
   observers.routeTo(endpointOf(fixture));
-  await wait(min + rng.below(max - min));
+  await wait(min + rng.integerBelow(max - min));
   await observers.untilAcknowledged(MIN_ACKNOWLEDGED);
   // The kill follows immediately, so an unanswered delivery is pending even where the database cannot be
   // inspected.
@@ -172,17 +173,17 @@ async function kill(
   observers.routeTo();
   await Promise.all(exits);
   if (target === 'both') await server?.restart();
-  const crashes = [await afterCrash(fixture, killedAt)];
+  const crashes = [await recordKill(fixture, killedAt)];
   if (target === 'starting') {
     const port = String(await freePort());
     observers.expectOrigin(`http://127.0.0.1:${port}`);
     const child = spawnService({ ...environment, CARILLON_PORT: port });
     const exited = once(child, 'exit');
-    await wait(rng.below(500));
+    await wait(rng.integerBelow(500));
     const startKilledAt = performance.now();
     child.kill('SIGKILL');
     await exited;
-    crashes.push(await afterCrash(fixture, startKilledAt));
+    crashes.push(await recordKill(fixture, startKilledAt));
   }
   fixture.service = await startProcess(environment);
   return crashes;
@@ -199,7 +200,7 @@ async function pauseAtWork(fixture: Fixture): Promise<Pause> {
   return paused;
 }
 
-function afterCrash({ observers, address }: Fixture, killedAt: number): Promise<Crash> {
+function recordKill({ observers, address }: Fixture, killedAt: number): Promise<Crash> {
   return observers.recordCrash(async () => {
     await untilQuiet(address);
     return { ...(await readCrash(address)), killedAt };
@@ -209,22 +210,22 @@ function afterCrash({ observers, address }: Fixture, killedAt: number): Promise<
 type Interruptions = { readonly crashes: readonly Crash[]; readonly pauses: readonly Pause[] };
 
 /** Waits until everything is delivered, stops the service and checks the history. */
-async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): Promise<PartialResult> {
-  const { crashes, pauses } = ends;
+async function stopAndCheck(fixture: Fixture, interruptions: Interruptions, counts: Counts): Promise<PartialResult> {
+  const { crashes, pauses } = interruptions;
   const { observers, address, service } = fixture;
   observers.recover();
   observers.routeTo(endpointOf(fixture));
   await observers.stop();
   await untilDelivered(address);
   const exitCode = await service.stop('SIGTERM');
-  const database = await readDatabase(address, BASE);
+  const database = await readDatabase(address, HISTORY_BASE_URL);
   const faults: readonly Violation[] = check({ ...observers.history(database), pauses });
-  const removed = database.hooks.filter(({ endedReason }) => endedReason !== null);
+  const endedHooks = database.hooks.filter(({ endedReason }) => endedReason !== null);
   const duplicates = checkDuplicates(observers.arrivals, crashes, pauses);
   const { acknowledged, unanswered, refused, others } = observers.tally;
   const broken = [
     ...faults.map(formatViolation),
-    ...removed.map(({ path, endedReason }) => `C19 a hook has ended: ${path} ${endedReason}`),
+    ...endedHooks.map(({ path, endedReason }) => `C19 a hook has ended: ${path} ${endedReason}`),
     ...duplicates.broken,
     ...others.map((one) => `C20 a client got ${one}`),
     ...(exitCode === 0 ? [] : [`exit code ${exitCode} after SIGTERM`]),
@@ -238,12 +239,12 @@ async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): P
     pauses: pauses.length,
     'answered while the service was paused': pauses.flatMap((one) => observers.arrivals.filter(isAnsweredIn(one)))
       .length,
-    'timed out after a pause': duplicates.givenUp,
+    'timed out after a pause': duplicates.timedOutAfterPause,
     'in flight at the kills': duplicates.inFlight,
-    'answered and not committed at the kills': duplicates.unwritten,
-    'of these, answered more than 100 ms before': duplicates.unwrittenLate,
-    duplicates: duplicates.again,
-    'hooks removed': removed.length,
+    'answered and not committed at the kills': duplicates.uncommitted,
+    'of these, answered more than 100 ms before': duplicates.uncommittedLate,
+    duplicates: duplicates.duplicateCount,
+    'hooks removed': endedHooks.length,
     ...countViolations(faults),
   };
   return { counts: { ...counts, ...found }, broken };

@@ -22,10 +22,10 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
  * Folder of the disk images, in memory if possible. A cut loses the page cache above an image, but nothing in the
  * image itself.
  */
-const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+const IMAGE_FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Name of the mount point in the folder of a disk. */
-const MOUNTED = 'mounted';
+const MOUNT_FOLDER_NAME = 'mounted';
 
 /** Size of an image, which is enough for every record of a long run. The image is a sparse file. */
 const IMAGE_BYTES = 2 ** 31;
@@ -37,20 +37,20 @@ const UNMOUNT_TIMEOUT_MS = 10_000;
  * Perl code that cuts the power with ext4's ioctl FS_IOC_SHUTDOWN and EXT4_GOING_FLAGS_NOLOGFLUSH. From then on
  * nothing in memory reaches the disk, neither files nor the journal. Node has no ioctl.
  */
-const CUT = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x8004587d, $how) or die "$!\\n"';
+const CUT_POWER_PERL = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x8004587d, $how) or die "$!\\n"';
 
 /** A mounted disk image whose power can be cut. */
-export type Disk = {
+export type PowerLossDisk = {
   /** The mount point. */
   readonly folder: string;
   /** Kills all processes that use the disk and cuts its power. Data that is not on the disk by then is lost. */
-  cut(): void;
+  cutPower(): void;
   /** Unmounts the disk as soon as it is unused, runs fsck and mounts the disk again for the next start. */
   remount(): Promise<void>;
 };
 
 /** Returns a sentence that names what this machine lacks for such a disk, or undefined if it lacks nothing. */
-export function disksLack(): string | undefined {
+export function missingDiskRequirement(): string | undefined {
   if (process.platform !== 'linux') return 'the power of an ext4 disk can be cut on Linux alone';
   if (process.getuid?.() !== 0) return 'mounting a disk needs root';
   const missing = ['mkfs.ext4', 'e2fsck', 'mount', 'umount', 'perl'].filter(
@@ -69,11 +69,11 @@ export function disksLack(): string | undefined {
 }
 
 /** Creates an ext4 image and mounts it. The disk is removed when the run ends, also after an error. */
-export function makeDisk(context: Cleanup): Disk {
-  const place = mkdtempSync(join(PLACE, `carillon-disk-${process.pid}-`));
+export function makeDisk(context: Cleanup): PowerLossDisk {
+  const place = mkdtempSync(join(IMAGE_FOLDER, `carillon-disk-${process.pid}-`));
   const image = join(place, 'image');
-  const folder = join(place, MOUNTED);
-  const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
+  const folder = join(place, MOUNT_FOLDER_NAME);
+  const mount = () => runCommand('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
   const remove = () => {
     process.off('exit', remove);
     removeDisk(place);
@@ -83,16 +83,16 @@ export function makeDisk(context: Cleanup): Disk {
   // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(place, 0o711);
   mkdirSync(folder);
-  run('truncate', '-s', String(IMAGE_BYTES), image);
-  run('mkfs.ext4', '-q', '-F', image);
+  runCommand('truncate', '-s', String(IMAGE_BYTES), image);
+  runCommand('mkfs.ext4', '-q', '-F', image);
   mount();
   return {
     folder,
-    cut() {
+    cutPower() {
       // The processes are killed first, because a machine without power answers nothing. An fsync during the cut may
       // return success, because the journal is aborted and its waiters find nothing left to wait for.
       killUsersOf(folder);
-      run('perl', '-e', CUT, folder);
+      runCommand('perl', '-e', CUT_POWER_PERL, folder);
     },
     async remount() {
       const giveUpAt = performance.now() + UNMOUNT_TIMEOUT_MS;
@@ -111,7 +111,7 @@ export function makeDisk(context: Cleanup): Disk {
 }
 
 function removeDisk(place: string): void {
-  const folder = join(place, MOUNTED);
+  const folder = join(place, MOUNT_FOLDER_NAME);
   killUsersOf(folder);
   // The unmount is lazy: files that are still open keep the file system only until they are closed.
   spawnSync('umount', ['-l', folder]);
@@ -120,14 +120,14 @@ function removeDisk(place: string): void {
 
 /** Removes the disks of earlier runs that were killed. */
 function removeLeftovers(): void {
-  for (const name of readdirSync(PLACE)) {
+  for (const name of readdirSync(IMAGE_FOLDER)) {
     const [, pid] = /^carillon-disk-(\d+)-/.exec(name) ?? [];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeDisk(join(PLACE, name));
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeDisk(join(IMAGE_FOLDER, name));
   }
 }
 
 /** Whether a cut works as expected: flushed data survives, data that was only written is lost. */
-export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
+export async function losesUnflushedData(disk: PowerLossDisk): Promise<boolean> {
   const file = join(disk.folder, 'tried');
   const handle = openSync(file, 'w+');
   writeSync(handle, 'flushed', 0);
@@ -136,7 +136,7 @@ export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
   fsyncSync(folder);
   closeSync(folder);
   writeSync(handle, 'written', 0);
-  disk.cut();
+  disk.cutPower();
   closeSync(handle);
   await disk.remount();
   const held = readFileSync(file, 'utf8');
@@ -149,16 +149,19 @@ function killUsersOf(folder: string): void {
   for (const pid of readdirSync('/proc').map(Number).filter(Number.isInteger)) {
     if (pid === process.pid) continue;
     try {
-      const known = [readlinkSync(`/proc/${pid}/cwd`), ...['cmdline', 'environ'].map((file) => textOf(pid, file))];
-      if (known.some((text) => text.includes(folder))) process.kill(pid, 'SIGKILL');
+      const references = [
+        readlinkSync(`/proc/${pid}/cwd`),
+        ...['cmdline', 'environ'].map((file) => readProcFile(pid, file)),
+      ];
+      if (references.some((text) => text.includes(folder))) process.kill(pid, 'SIGKILL');
     } catch {
       // The process has exited meanwhile.
     }
   }
 }
 
-const textOf = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8');
+const readProcFile = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8');
 
-function run(command: string, ...args: readonly string[]): void {
+function runCommand(command: string, ...args: readonly string[]): void {
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
 }

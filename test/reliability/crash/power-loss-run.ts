@@ -5,18 +5,18 @@ import { type PostgresServer, startPostgres } from '../../kit/database/postgres.
 import type { SeededRandom } from '../../kit/random.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from './crash-loop.ts';
-import { type Disk, makeDisk } from './power-loss-disk.ts';
+import { makeDisk, type PowerLossDisk } from './power-loss-disk.ts';
 
 /** Number of records that are acknowledged before each cut. */
-const MIN_PER_RUN = 5;
+const MIN_ACKNOWLEDGED = 5;
 /** Maximum of the random uptime before the test waits for these records. */
-const MAX_RUN_MS = 400;
+const MAX_UPTIME_MS = 400;
 
 /**
  * A cut within this time after an acknowledgement is counted separately. Later, the data may have reached the disk
  * without a flush.
  */
-const FRESH_MS = 10;
+const FRESH_ACKNOWLEDGEMENT_MS = 10;
 
 /**
  * One cut in 3 waits until a delivery is in flight. On PostgreSQL, the leases of the previous process must be
@@ -25,9 +25,9 @@ const FRESH_MS = 10;
 const BUSY_CUT_ONE_IN = 3;
 
 /** One cut in 8 hits the service during its start, at a random time. */
-const EARLY_ONE_IN = 8;
+const START_CUT_ONE_IN = 8;
 /** Maximum of the random time between the beginning of a start and a cut during that start. */
-const STARTING_MS = 500;
+const MAX_START_CUT_DELAY_MS = 500;
 
 export type PowerCutRun = {
   readonly name: TestStore['name'];
@@ -40,7 +40,7 @@ export type PowerCutRun = {
 
 type Fixture = {
   readonly loop: CrashLoop;
-  readonly disk: Disk;
+  readonly disk: PowerLossDisk;
   readonly server: PostgresServer | undefined;
   readonly random: SeededRandom;
 };
@@ -57,26 +57,26 @@ export async function runPowerCuts(
   const database = server?.address ?? `sqlite:${folder}/carillon.db`;
   const loop = await startCrashLoop(context, { database, random: random.fork(), ...how });
   const fixture = { loop, disk, server, random };
-  let [made, early, fresh] = [0, 0, 0];
+  let [made, duringStart, fresh] = [0, 0, 0];
   const found = await loop.runAndCheck(async () => {
     // The first database is flushed by a clean stop, also in a control run.
     await (await loop.start()).stop('SIGTERM');
     while (made < cuts) {
-      const isEarly = random.below(EARLY_ONE_IN) === 0;
-      const cutAt = await (isEarly ? cutDuringStart : cutUnderLoad)(fixture);
+      const isDuringStart = random.integerBelow(START_CUT_ONE_IN) === 0;
+      const cutAt = await (isDuringStart ? cutDuringStart : cutUnderLoad)(fixture);
       await disk.remount();
       await server?.restart();
       made += 1;
-      early += Number(isEarly);
-      fresh += Number(loop.observers.calls.some(({ answeredAt = 0 }) => answeredAt > cutAt - FRESH_MS));
+      duringStart += Number(isDuringStart);
+      fresh += Number(loop.observers.calls.some(({ answeredAt = 0 }) => answeredAt > cutAt - FRESH_ACKNOWLEDGEMENT_MS));
       await loop.recordCrash(`after cut ${made}`);
     }
     await loop.start();
   });
   const counts = {
     'power cuts': made,
-    'of these, during the start': early,
-    [`of these, within ${FRESH_MS} ms of an acknowledgement`]: fresh,
+    'of these, during the start': duringStart,
+    [`of these, within ${FRESH_ACKNOWLEDGEMENT_MS} ms of an acknowledgement`]: fresh,
   };
   return { ...found, counts: { ...counts, ...found.counts } };
 }
@@ -84,12 +84,12 @@ export async function runPowerCuts(
 /** Cuts the power of a service under load. Returns the time of the cut. */
 async function cutUnderLoad({ loop, disk, server, random }: Fixture): Promise<number> {
   const service = await loop.start();
-  await wait(random.below(MAX_RUN_MS));
-  await loop.observers.untilAcknowledged(MIN_PER_RUN);
-  if (random.below(BUSY_CUT_ONE_IN) === 0) await loop.observers.whenBusy();
+  await wait(random.integerBelow(MAX_UPTIME_MS));
+  await loop.observers.untilAcknowledged(MIN_ACKNOWLEDGED);
+  if (random.integerBelow(BUSY_CUT_ONE_IN) === 0) await loop.observers.whenBusy();
   await loop.observers.untilAcknowledged(1);
   const cutAt = performance.now();
-  disk.cut();
+  disk.cutPower();
   await Promise.all([service.stop('SIGKILL'), server?.crash('SIGKILL')]);
   return cutAt;
 }
@@ -100,9 +100,9 @@ async function cutDuringStart({ loop, disk, server, random }: Fixture): Promise<
     (service) => service.stop('SIGKILL'),
     () => undefined,
   );
-  await wait(random.below(STARTING_MS));
+  await wait(random.integerBelow(MAX_START_CUT_DELAY_MS));
   const cutAt = performance.now();
-  disk.cut();
+  disk.cutPower();
   await Promise.all([ended, server?.crash('SIGKILL')]);
   return cutAt;
 }

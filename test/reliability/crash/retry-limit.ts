@@ -4,21 +4,21 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { freePort } from '../../kit/network/port.ts';
-import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
+import { NotificationStarts, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, formatViolation } from '../checker/check.ts';
-import type { Arrival, Call, Crash, History, Pause } from '../checker/history.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { Arrival, ClientCall, Crash, History, Pause } from '../checker/history.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
-import { PAUSED, pause } from './crash-loop.ts';
+import { PAUSE_OPTIONS, pause } from './crash-loop.ts';
 
 /**
  * Reliability test R5: hooks end at the third failure in a row or the first 401, with random receivers, also
  * across kills.
  */
-export const removal: ReliabilityTest = {
+export const hookRemoval: ReliabilityTest = {
   id: 'R5',
   name: 'removal',
   title: 'receivers that respond at random, with kills and pauses of the service',
@@ -35,7 +35,7 @@ const EVENTS = 6;
 const KILLS = 3;
 
 /** Index of the kill that follows the pause. At that time most receivers have pending deliveries. */
-const PAUSED_BEFORE_KILL = 1;
+const PAUSE_BEFORE_KILL_INDEX = 1;
 
 /** Number of concurrent requests. */
 const CONCURRENCY = 16;
@@ -54,11 +54,11 @@ const MAX_RESULT_DELAY_MS = 1_990;
 const MAX_COMMIT_DELAY_MS = 10_000;
 
 /** Actions of a target, one for each attempt; repeated entries are more likely. */
-const actions = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
+const targetActions = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
 const MAX_SCRIPT_LENGTH = 7;
 const MAX_RESPONSE_MS = 12;
 
-async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, stores, context, log }: RunParameters): Promise<RunResult> {
   const random = seededRandom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
@@ -68,18 +68,18 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   return { counts, broken };
 
   async function runStore(store: TestStore, index: number): Promise<void> {
-    const own = Math.floor(count / stores.length) + (index < count % stores.length ? 1 : 0);
-    for (let left = own; left > 0; left -= HOOKS) {
+    const ownCount = Math.floor(count / stores.length) + (index < count % stores.length ? 1 : 0);
+    for (let left = ownCount; left > 0; left -= HOOKS) {
       const history = await runScripts(context, store, Math.min(left, HOOKS), rng[index] ?? random);
       const faults = check(history);
       broken.push(...faults.map((fault) => `${store.name}: ${formatViolation(fault)}`));
-      for (const [what, counted] of Object.entries(tally(history))) counts[what] = (counts[what] ?? 0) + counted;
-      log(`${store.name}: ${own - Math.max(0, left - HOOKS)} of ${own}`);
+      for (const [what, counted] of Object.entries(countEvents(history))) counts[what] = (counts[what] ?? 0) + counted;
+      log(`${store.name}: ${ownCount - Math.max(0, left - HOOKS)} of ${ownCount}`);
     }
   }
 }
 
-export function tally({ database: { hooks }, arrivals, crashes, pauses = [] }: History): Record<string, number> {
+export function countEvents({ database: { hooks }, arrivals, crashes, pauses = [] }: History): Record<string, number> {
   const ended = (reason: string) => hooks.filter(({ endedReason }) => endedReason === reason).length;
   return {
     scripts: hooks.length,
@@ -103,18 +103,18 @@ async function runScripts(context: Cleanup, store: TestStore, hooks: number, ran
   const address = await store.database(context);
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
-  const surroundings = {
+  const startEnvironment = {
     CARILLON_DATABASE: address,
     CARILLON_PORT: String(port),
     CARILLON_RETRY_WAITS: RETRY_WAITS,
-    ...PAUSED,
+    ...PAUSE_OPTIONS,
   };
-  let service = await startProcess(surroundings);
+  let service = await startProcess(startEnvironment);
   atEnd(context, () => void service.process.kill('SIGKILL'));
   const { domain = '', key = '' } = service;
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
   const receiver = await startReceiver(context, random.fork());
-  const calls: Call[] = [];
+  const calls: ClientCall[] = [];
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
 
@@ -133,25 +133,29 @@ async function runScripts(context: Cleanup, store: TestStore, hooks: number, ran
     calls.push({ did: 'occur', kind: 'new_event', userId: '1', record, word, askedAt, answeredAt: performance.now() });
   });
   for (let kills = 0; kills < KILLS; kills += 1) {
-    await receiver.waitForArrivals(1 + random.below(hooks * 2));
-    if (kills === PAUSED_BEFORE_KILL) {
+    await receiver.waitForArrivals(1 + random.integerBelow(hooks * 2));
+    if (kills === PAUSE_BEFORE_KILL_INDEX) {
       pauses.push(await pause(service.process));
-      await receiver.waitForArrivals(1 + random.below(hooks));
+      await receiver.waitForArrivals(1 + random.integerBelow(hooks));
     }
     const sentAt = performance.now();
     await service.stop('SIGKILL');
     await untilQuiet(address);
     const at = await receiver.catchUp(sentAt);
     crashes.push({ at, ...(await readCrash(address)) });
-    service = await startProcess(surroundings);
+    service = await startProcess(startEnvironment);
   }
   await untilDelivered(address);
   await service.stop('SIGTERM');
   await receiver.close();
   const database = await readDatabase(address, baseUrl);
   const { arrivals } = receiver;
-  const known = { waitsMs: WAITS_MS, maxResultDelayMs: MAX_RESULT_DELAY_MS, settlesWithinMs: MAX_COMMIT_DELAY_MS };
-  return { calls, arrivals, database, crashes, pauses, ...known };
+  const checkerLimits = {
+    waitsMs: WAITS_MS,
+    maxResultDelayMs: MAX_RESULT_DELAY_MS,
+    settlesWithinMs: MAX_COMMIT_DELAY_MS,
+  };
+  return { calls, arrivals, database, crashes, pauses, ...checkerLimits };
 }
 
 async function runConcurrently(count: number, work: (index: number) => Promise<void>): Promise<void> {
@@ -168,17 +172,18 @@ async function runConcurrently(count: number, work: (index: number) => Promise<v
 /** Starts a receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
 async function startReceiver(context: Cleanup, random: SeededRandom) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
-  const beginnings = new ConnectionTimes();
-  const scripts = new Map<string, (typeof actions)[number][]>();
+  const connectionTimes = new NotificationStarts();
+  const scripts = new Map<string, (typeof targetActions)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
   const nextAction = (path: string) => {
     const script =
-      scripts.get(path) ?? Array.from({ length: random.below(MAX_SCRIPT_LENGTH) }, () => random.one(actions));
+      scripts.get(path) ??
+      Array.from({ length: random.integerBelow(MAX_SCRIPT_LENGTH) }, () => random.pick(targetActions));
     scripts.set(path, script);
     return script.shift() ?? 200;
   };
   const server = createServer(async (request, response) => {
-    const at = beginnings.of(request.socket);
+    const at = connectionTimes.startOf(request.socket);
     if (request.method === 'GET') {
       response.end();
       return;
@@ -189,7 +194,7 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
       at,
     };
     const action = nextAction(arrival.path);
-    const takesMs = random.below(MAX_RESPONSE_MS);
+    const takesMs = random.integerBelow(MAX_RESPONSE_MS);
     response.once('close', () => {
       const answer = action === 'reset' || !response.writableFinished ? undefined : action;
       arrivals.push({
@@ -215,7 +220,7 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
     if (action === 'reset') response.socket?.resetAndDestroy();
     else response.writeHead(action, action === 302 ? { location: '/elsewhere' } : {}).end();
   });
-  server.on('connection', (socket) => beginnings.connected(socket));
+  server.on('connection', (socket) => connectionTimes.recordConnection(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
   const close = () =>
     new Promise<void>((resolve) => {
@@ -244,10 +249,10 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
     waitForArrivals: (more: number) =>
       Promise.race([
         new Promise<void>((resolve) => waiting.push({ count: arrivals.length + more, resolve })),
-        wait(QUIET_MS, undefined, { ref: false }),
+        wait(ARRIVALS_TIMEOUT_MS, undefined, { ref: false }),
       ]),
   };
 }
 
 /** Maximum time to wait for arrivals before the next kill or pause. */
-const QUIET_MS = 1_500;
+const ARRIVALS_TIMEOUT_MS = 1_500;

@@ -2,17 +2,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { startSecondNode } from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
-import type { Call, Database } from '../checker/history.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ClientCall, DatabaseContent } from '../checker/history.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { type PartialResult, runInShards, type Shard } from '../shards.ts';
 import {
-  BASE,
+  HISTORY_BASE_URL,
+  OBSERVED_SERVICE_OPTIONS,
   readDatabase,
   startObservers,
   type Tally,
   type Unanswered,
   untilDelivered,
-  WATCHED,
 } from '../workload/observers.ts';
 
 export const stops: ReliabilityTest = {
@@ -27,7 +27,7 @@ export const stops: ReliabilityTest = {
 };
 
 /** Number of stops before a new database is created, so that the final comparison stays small. */
-const STOPS_PER_RUN = 40;
+const STOPS_PER_DATABASE = 40;
 
 const STOP_TIMEOUT_MS = 10_000;
 
@@ -39,11 +39,11 @@ const STOP_TIMEOUT_MS = 10_000;
 const MIN_OPEN_MS = 50;
 
 /** Number of nodes on each database. PostgreSQL has two, so that one of them always answers. */
-const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
+const NODE_COUNTS = { SQLite: 1, PostgreSQL: 2 } as const;
 
-async function execute(run: Run): Promise<RunResult> {
+async function execute(run: RunParameters): Promise<RunResult> {
   const tookMs: number[] = [];
-  const { counts, broken } = await runInShards(run, { maxPerShard: STOPS_PER_RUN, postgresShare: 0.5 }, (some) =>
+  const { counts, broken } = await runInShards(run, { maxPerShard: STOPS_PER_DATABASE, postgresShare: 0.5 }, (some) =>
     runShard(some, tookMs),
   );
   tookMs.sort((a, b) => a - b);
@@ -52,9 +52,10 @@ async function execute(run: Run): Promise<RunResult> {
 }
 
 async function runShard({ context, store, times, random }: Shard, tookMs: number[]): Promise<PartialResult> {
-  const first = await store.serviceProcess(context, WATCHED);
+  const first = await store.serviceProcess(context, OBSERVED_SERVICE_OPTIONS);
   const nodes: ServiceProcess[] = [first];
-  while (nodes.length < NODES[store.name]) nodes.push(await startSecondNode(context, first, WATCHED));
+  while (nodes.length < NODE_COUNTS[store.name])
+    nodes.push(await startSecondNode(context, first, OBSERVED_SERVICE_OPTIONS));
   const observers = await startObservers(context, { random });
   for (const path of ['/events', '/events-too']) await observers.subscribe(first, path, 'new_event');
   await observers.subscribe(first, '/clients', 'new_client');
@@ -72,12 +73,12 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   for (let time = 0; time < times; time += 1) {
     // Clients keep calling the stopping node as long as it accepts requests.
     observers.routeTo(...nodes);
-    await wait(50 + random.below(250));
+    await wait(50 + random.integerBelow(250));
     await observers.untilAcknowledged(10);
     await observers.whenBusy();
-    const leaving = nodes.shift();
-    if (leaving !== undefined) await stop(leaving);
-    nodes.push(await startSecondNode(context, first, WATCHED));
+    const stopping = nodes.shift();
+    if (stopping !== undefined) await stop(stopping);
+    nodes.push(await startSecondNode(context, first, OBSERVED_SERVICE_OPTIONS));
   }
   observers.recover();
   observers.routeTo(...nodes);
@@ -85,16 +86,19 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   await untilDelivered(first.database);
   for (const node of nodes) broken.push(...exitFaults(await node.stop('SIGTERM'), 0));
   const { acknowledged, unanswered, newcomerAt } = observers.tally;
-  const database = await readDatabase(first.database, BASE);
+  const database = await readDatabase(first.database, HISTORY_BASE_URL);
   const faults = check(observers.history(database));
   const after = { stoppedAt, database, newcomerAt };
-  const tooLate = unanswered.filter((one) => wasTooLate(one, after));
+  const tooLate = unanswered.filter((one) => wasSentAtIdleClose(one, after));
   const neverAccepted = unanswered.filter((one) => wasNeverAccepted(one, after));
-  const taken = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
-  broken.push(...unansweredFaults({ ...observers.tally, unanswered: taken }), ...faults.map(formatViolation));
+  const acceptedUnanswered = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
+  broken.push(
+    ...unansweredFaults({ ...observers.tally, unanswered: acceptedUnanswered }),
+    ...faults.map(formatViolation),
+  );
   const counts = {
     acknowledged,
-    'accepted and not answered': taken.length,
+    'accepted and not answered': acceptedUnanswered.length,
     'sent while an idle connection was closed': tooLate.length,
     'connected while the listener closed': neverAccepted.length,
     notifications: observers.arrivals.length,
@@ -130,11 +134,11 @@ export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'n
 /** The times of the stops, and the content of the database at the end of the run. */
 type RunEnd = Pick<Tally, 'newcomerAt'> & {
   readonly stoppedAt: readonly number[];
-  readonly database: Pick<Database, 'records'>;
+  readonly database: Pick<DatabaseContent, 'records'>;
 };
 
 /** Whether a request was sent while its idle connection was being closed, and had no effect. */
-export function wasTooLate({ call, onReusedConnection }: Unanswered, after: RunEnd): boolean {
+export function wasSentAtIdleClose({ call, onReusedConnection }: Unanswered, after: RunEnd): boolean {
   const sinceMs = sinceLastStop(call, after);
   return onReusedConnection && sinceMs >= MIN_OPEN_MS && sinceMs <= STOP_TIMEOUT_MS && hadNoEffect(call, after);
 }
@@ -145,18 +149,21 @@ export function wasTooLate({ call, onReusedConnection }: Unanswered, after: RunE
  * later request of that node was answered.
  */
 export function wasNeverAccepted({ call, onReusedConnection, at }: Unanswered, after: RunEnd): boolean {
-  const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
+  const isAfterLastAccepted = call.askedAt > (after.newcomerAt.get(at) ?? 0);
   return (
-    !onReusedConnection && isBehindAll && sinceLastStop(call, after) <= STOP_TIMEOUT_MS && hadNoEffect(call, after)
+    !onReusedConnection &&
+    isAfterLastAccepted &&
+    sinceLastStop(call, after) <= STOP_TIMEOUT_MS &&
+    hadNoEffect(call, after)
   );
 }
 
 /** Returns the milliseconds between the last stop and a request; infinite for a request before any stop. */
-function sinceLastStop({ askedAt }: Call, { stoppedAt }: RunEnd): number {
+function sinceLastStop({ askedAt }: ClientCall, { stoppedAt }: RunEnd): number {
   return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
 }
 
-function hadNoEffect(call: Call, { database: { records } }: RunEnd): boolean {
+function hadNoEffect(call: ClientCall, { database: { records } }: RunEnd): boolean {
   if (call.did === 'delete') return records.has(call.record);
   return call.did === 'occur' && ![...records.values()].includes(call.word);
 }

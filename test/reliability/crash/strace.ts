@@ -19,7 +19,7 @@ export type Injection = {
 };
 
 /** Returns a sentence that names what this machine lacks for fault injection, or undefined if it lacks nothing. */
-export function injectionLacks(): string | undefined {
+export function missingInjectionRequirement(): string | undefined {
   if (process.platform !== 'linux') return 'system calls can be made to fail on Linux alone';
   const tried = spawnSync('strace', ['-D', '-qq', '-o', '/dev/null', 'true']);
   if (tried.error !== undefined) return 'strace is not installed';
@@ -27,7 +27,7 @@ export function injectionLacks(): string | undefined {
 }
 
 /** Returns the paths of all files of a SQLite database: database, logs, lock file, folder. */
-export function filesOf(path: string): string[] {
+export function databaseFiles(path: string): string[] {
   const ends = ['', '-wal', '-shm', '-journal', '.lock', '.lock-journal'];
   return [...ends.map((end) => path + end), dirname(path)];
 }
@@ -38,7 +38,7 @@ function straceArguments({ call, effect, from, to, files, log }: Injection): str
 }
 
 /** Returns the command that wraps the service, so that its calls are counted from the start. */
-export function injectingFromTheStart(injection: Injection): string[] {
+export function injectingCommand(injection: Injection): string[] {
   // `-D`: strace runs as a grandchild, so that the spawned process is the service itself.
   return ['strace', '-D', '-qq', ...straceArguments(injection)];
 }
@@ -49,16 +49,16 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(strace, 'exit');
-  let said = '';
+  let straceOutput = '';
   strace.stderr.setEncoding('utf8');
   const attached = new Promise<void>((resolve) => {
     strace.stderr.on('data', (text: string) => {
-      said += text;
-      if (/ attached/.test(said)) resolve();
+      straceOutput += text;
+      if (/ attached/.test(straceOutput)) resolve();
     });
   });
   await Promise.race([attached, ended]);
-  if (!/ attached/.test(said)) throw new Error(`strace does not watch the service: ${said.trim()}`);
+  if (!/ attached/.test(straceOutput)) throw new Error(`strace does not watch the service: ${straceOutput.trim()}`);
   return async () => {
     // strace detaches at a SIGINT. It never detaches from a process that is just exiting, so a SIGKILL follows.
     strace.kill('SIGINT');
@@ -69,6 +69,6 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
 }
 
 /** Returns the number of calls that have failed so far. A kill leaves no entry in the log. */
-export function timesHappened({ log }: Injection): number {
+export function countInjectedCalls({ log }: Injection): number {
   return existsSync(log) ? readFileSync(log, 'utf8').split('(INJECTED)').length - 1 : 0;
 }

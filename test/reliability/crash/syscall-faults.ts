@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { seededRandom } from '../../kit/random.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import type { LoopResult } from './crash-loop.ts';
-import { formatRow, killedAtCommits, rows, runRow } from './fault-points.ts';
-import { injectionLacks } from './strace.ts';
+import { faultRows, formatRow, killAtCommits, runRow } from './fault-points.ts';
+import { missingInjectionRequirement } from './strace.ts';
 
 /**
  * Number of commits in the smoke run, at which the service kills itself without any tool. Larger counts use strace
  * as well.
  */
-const QUICK = 20;
+const SMOKE_COUNT = 20;
 
 /** Maximum number of commits at which a service kills itself. Later commits repeat what has already been tested. */
 const MAX_COMMITS = 200;
@@ -17,22 +17,22 @@ const MAX_COMMITS = 200;
 /** Maximum faults printed per kind of system call while the test runs. */
 const MAX_REPORTED = 5;
 
-export const injection: ReliabilityTest = {
+export const syscallFaults: ReliabilityTest = {
   id: 'R3',
   name: 'injection',
   title: 'C20 SQLite: the process is killed, or the call fails, at the k-th system call',
   promise: 'nothing acknowledged is lost, everything pending is delivered, every restart succeeds',
   unit: 'system calls',
-  smoke: QUICK,
+  smoke: SMOKE_COUNT,
   full: 300,
-  lacks: injectionLacks,
+  lacks: missingInjectionRequirement,
   execute,
 };
 
-async function execute({ count, seed, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, log }: RunParameters): Promise<RunResult> {
   const random = seededRandom(seed);
-  const atCommits = await killedAtCommits(Math.min(count, MAX_COMMITS), random.fork());
-  if (count <= QUICK) return atCommits;
+  const atCommits = await killAtCommits(Math.min(count, MAX_COMMITS), random.fork());
+  if (count <= SMOKE_COUNT) return atCommits;
   const counts: Record<string, number> = {};
   const places: Record<string, string> = {};
   const broken: string[] = [];
@@ -41,25 +41,25 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
     broken.push(...found.broken);
   };
   add(atCommits);
-  const left = rows(count).map((row) => ({ row, rng: random.fork() }));
-  const work = async () => {
+  const left = faultRows(count).map((row) => ({ row, rng: random.fork() }));
+  const runRows = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const { row, rng } = next;
       const all = await runRow(row, rng);
       for (const found of all) add(found);
-      const struck = all.reduce((sum, { counts: own }) => sum + (own[row.injected.called] ?? 0), 0);
+      const injectedCount = all.reduce((sum, { counts: own }) => sum + (own[row.injected.called] ?? 0), 0);
       const faults = all.flatMap((found) => found.broken).length;
       const kind = `${row.phase}, ${row.injected.called}`;
-      places[kind] = [...(places[kind] === undefined ? [] : [places[kind]]), `${row.call} ${struck}`].join(', ');
-      log(`${formatRow(row)}: ${struck} places, ${faults} faults; ${left.length} kinds left`);
+      places[kind] = [...(places[kind] === undefined ? [] : [places[kind]]), `${row.call} ${injectedCount}`].join(', ');
+      log(`${formatRow(row)}: ${injectedCount} places, ${faults} faults; ${left.length} kinds left`);
       for (const line of all.flatMap((found) => found.broken).slice(0, MAX_REPORTED)) log(`  ${line}`);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, work));
-  return { counts: { ...counts, ...inOrder(places) }, broken };
+  await Promise.all(Array.from({ length: availableParallelism() }, runRows));
+  return { counts: { ...counts, ...sortByKind(places) }, broken };
 }
 
 /** Sorts the results by kind, because the rows run concurrently and end in any order. */
-function inOrder(places: Readonly<Record<string, string>>): Record<string, string> {
+function sortByKind(places: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(places).sort(([a], [b]) => a.localeCompare(b)));
 }

@@ -5,15 +5,15 @@ import { seededRandom } from '../../kit/random.ts';
  * Bytes that are sent on a connection of their own. The service must respond with `statuses`, in this order, and
  * then close the connection.
  */
-export type Case = { readonly what: string; readonly bytes: string; readonly statuses: readonly number[] };
+export type CorpusCase = { readonly what: string; readonly bytes: string; readonly statuses: readonly number[] };
 
-const REJECTED = [400];
+const REJECTED_STATUSES = [400];
 const JSON_BODY = '{"client_name":"Corpus"}';
-const SIZE = JSON_BODY.length.toString(16);
+const BODY_SIZE_HEX = JSON_BODY.length.toString(16);
 const chunksOf = (size: string, end = '\r\n0\r\n\r\n') => `${size}\r\n${JSON_BODY}${end}`;
-const CHUNKS = chunksOf(SIZE);
-const LENGTH = `content-length: ${JSON_BODY.length}`;
-const CHUNKED = 'transfer-encoding: chunked';
+const CHUNKS = chunksOf(BODY_SIZE_HEX);
+const LENGTH_HEADER = `content-length: ${JSON_BODY.length}`;
+const CHUNKED_HEADER = 'transfer-encoding: chunked';
 
 /** Returns all characters with codes from `from` to `to`. */
 const characters = (from: number, to: number) =>
@@ -24,11 +24,15 @@ const quote = (text: string) => JSON.stringify(text);
  * Returns requests that are malformed, ambiguous (request smuggling), or only unusual. Each rejected request is
  * followed by a DELETE, which would take effect if it were read as a request.
  */
-export function corpus(credentials: readonly string[], seed: number): readonly Case[] {
-  const hidden = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
-  const rejected = (what: string, bytes: string): Case => ({ what, bytes: bytes + hidden, statuses: REJECTED });
+export function createCorpus(credentials: readonly string[], seed: number): readonly CorpusCase[] {
+  const smuggledRequest = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
+  const rejected = (what: string, bytes: string): CorpusCase => ({
+    what,
+    bytes: bytes + smuggledRequest,
+    statuses: REJECTED_STATUSES,
+  });
   const last = ['host: x', ...credentials, 'connection: close'];
-  const get = (what: string, lines: readonly string[], ...statuses: number[]): Case =>
+  const get = (what: string, lines: readonly string[], ...statuses: number[]): CorpusCase =>
     statuses.length === 0
       ? rejected(what, requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials]))
       : {
@@ -36,45 +40,47 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
           bytes: requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials, 'connection: close']),
           statuses,
         };
-  const post = (what: string, lines: readonly string[], body: string, ...statuses: number[]): Case => {
+  const post = (what: string, lines: readonly string[], body: string, ...statuses: number[]): CorpusCase => {
     const head = ['POST /v2/clients HTTP/1.1', 'host: x', ...credentials, ...lines];
     if (statuses.length === 0) return rejected(what, requestText(head, body));
     return { what, bytes: requestText([...head, 'connection: close'], body), statuses };
   };
-  const line = (first: string, ...statuses: number[]): Case =>
+  const line = (first: string, ...statuses: number[]): CorpusCase =>
     statuses.length === 0
       ? rejected(quote(first), requestText([first, 'host: x', ...credentials]))
       : { what: quote(first), bytes: requestText([first, ...last]), statuses };
   const at = (path: string, ...statuses: number[]) => line(`GET ${path} HTTP/1.1`, ...statuses);
 
-  const framing: Case[] = [
-    ...TRANSFERS.flatMap((written) => [
-      post(`${quote(written)} and a length`, [written, LENGTH], CHUNKS),
-      post(`a length and ${quote(written)}`, [LENGTH, written], CHUNKS),
+  const framing: CorpusCase[] = [
+    ...TRANSFER_ENCODING_LINES.flatMap((written) => [
+      post(`${quote(written)} and a length`, [written, LENGTH_HEADER], CHUNKS),
+      post(`a length and ${quote(written)}`, [LENGTH_HEADER, written], CHUNKS),
       post(`${quote(written)} alone`, [written], CHUNKS),
     ]),
-    post('chunks and a length', [CHUNKED, 'content-length: 4'], CHUNKS),
-    post('a length and chunks', [LENGTH, CHUNKED], CHUNKS),
-    post('chunks and no length at all', [CHUNKED, 'content-length: 0'], CHUNKS),
-    post('two transfer codings', [CHUNKED, 'transfer-encoding: identity'], CHUNKS),
-    post('the same transfer coding twice', [CHUNKED, CHUNKED], CHUNKS),
-    rejected('chunks of HTTP/1.0', requestText(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED], CHUNKS)),
-    ...LENGTHS.map((length) => post(`length ${quote(length)}`, [`content-length: ${length}`], JSON_BODY)),
-    post('two lengths', [LENGTH, 'content-length: 4'], JSON_BODY),
-    post('the same length twice', [LENGTH, LENGTH], JSON_BODY),
+    post('chunks and a length', [CHUNKED_HEADER, 'content-length: 4'], CHUNKS),
+    post('a length and chunks', [LENGTH_HEADER, CHUNKED_HEADER], CHUNKS),
+    post('chunks and no length at all', [CHUNKED_HEADER, 'content-length: 0'], CHUNKS),
+    post('two transfer codings', [CHUNKED_HEADER, 'transfer-encoding: identity'], CHUNKS),
+    post('the same transfer coding twice', [CHUNKED_HEADER, CHUNKED_HEADER], CHUNKS),
+    rejected('chunks of HTTP/1.0', requestText(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED_HEADER], CHUNKS)),
+    ...INVALID_LENGTHS.map((length) => post(`length ${quote(length)}`, [`content-length: ${length}`], JSON_BODY)),
+    post('two lengths', [LENGTH_HEADER, 'content-length: 4'], JSON_BODY),
+    post('the same length twice', [LENGTH_HEADER, LENGTH_HEADER], JSON_BODY),
     post('a length with zeros before it', [`content-length: 00${JSON_BODY.length}`], JSON_BODY, 201),
-    ...SIZES.map((size) => post(`chunk size ${quote(size)}`, [CHUNKED], chunksOf(size))),
-    ...ENDS.map((end) => post(`a chunk that ends with ${quote(end)}`, [CHUNKED], chunksOf(SIZE, end))),
-    post('a chunk longer than its size', [CHUNKED], chunksOf('2')),
-    post('chunks with bare line feeds', [CHUNKED], CHUNKS.replaceAll('\r\n', '\n')),
-    post('a line feed in a chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a\nb\r\n')),
-    post('a line end in a quoted chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a="\r\n"\r\n')),
-    post('an endless chunk extension', [CHUNKED], CHUNKS.replace('\r\n', `;${'a'.repeat(20_000)}\r\n`), 400),
-    ...['transfer-encoding: chunked', 'content-length: 5', 'x y', ' x: y'].map((trailer) =>
-      post(`the trailer ${quote(trailer)}`, [CHUNKED], chunksOf(SIZE, `\r\n0\r\n${trailer}\r\n\r\n`)),
+    ...INVALID_CHUNK_SIZES.map((size) => post(`chunk size ${quote(size)}`, [CHUNKED_HEADER], chunksOf(size))),
+    ...INVALID_CHUNK_ENDS.map((end) =>
+      post(`a chunk that ends with ${quote(end)}`, [CHUNKED_HEADER], chunksOf(BODY_SIZE_HEX, end)),
     ),
-    post('a chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a=b;c="d"\r\n'), 201),
-    post('a trailer', [CHUNKED], chunksOf(SIZE, '\r\n0\r\nkey: x\r\nhost: y\r\n\r\n'), 201),
+    post('a chunk longer than its size', [CHUNKED_HEADER], chunksOf('2')),
+    post('chunks with bare line feeds', [CHUNKED_HEADER], CHUNKS.replaceAll('\r\n', '\n')),
+    post('a line feed in a chunk extension', [CHUNKED_HEADER], CHUNKS.replace('\r\n', ';a\nb\r\n')),
+    post('a line end in a quoted chunk extension', [CHUNKED_HEADER], CHUNKS.replace('\r\n', ';a="\r\n"\r\n')),
+    post('an endless chunk extension', [CHUNKED_HEADER], CHUNKS.replace('\r\n', `;${'a'.repeat(20_000)}\r\n`), 400),
+    ...['transfer-encoding: chunked', 'content-length: 5', 'x y', ' x: y'].map((trailer) =>
+      post(`the trailer ${quote(trailer)}`, [CHUNKED_HEADER], chunksOf(BODY_SIZE_HEX, `\r\n0\r\n${trailer}\r\n\r\n`)),
+    ),
+    post('a chunk extension', [CHUNKED_HEADER], CHUNKS.replace('\r\n', ';a=b;c="d"\r\n'), 201),
+    post('a trailer', [CHUNKED_HEADER], chunksOf(BODY_SIZE_HEX, '\r\n0\r\nkey: x\r\nhost: y\r\n\r\n'), 201),
     post(
       'one chunk for each octet',
       ['Transfer-Encoding: CHUNKED'],
@@ -84,7 +90,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     post('a length of one octet less', [`content-length: ${JSON_BODY.length - 1}`], JSON_BODY, 400),
   ];
 
-  const heads: Case[] = [
+  const heads: CorpusCase[] = [
     ...characters(0, 32)
       .concat('\x7f', ...'()[]{}<>@,;\\"/?=', ...characters(128, 140))
       .map((sign) => get(`${quote(sign)} in the name of a header`, ['host: x', `x${sign}y: z`])),
@@ -114,7 +120,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     get('a space before the colon', ['host: x', 'x : y']),
     get('a tab before the colon', ['host: x', 'x\t: y']),
     get('a bare carriage return behind a header', ['host: x\r']),
-    post('two content types', [LENGTH, 'content-type: application/json', 'content-type: text/plain'], JSON_BODY),
+    post('two content types', [LENGTH_HEADER, 'content-type: application/json', 'content-type: text/plain'], JSON_BODY),
     rejected(
       'bare line feeds',
       requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\n'),
@@ -134,14 +140,14 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     get('four thousand headers', ['host: x', ...Array.from({ length: 4_000 }, () => 'a:')], 431),
     get('a name of 17,000 letters', ['host: x', `${'x'.repeat(17_000)}: y`], 431),
     get('an upgrade', ['host: x', 'upgrade: h2c', 'http2-settings: x'], 200),
-    post('an empty type', [LENGTH, 'content-type:'], JSON_BODY, 201),
-    post('a body that is packed', [LENGTH, 'content-encoding: gzip'], JSON_BODY, 415),
-    post('an expectation', [LENGTH, 'expect: 100-continue'], JSON_BODY, 100, 201),
-    post('an expectation that nobody knows', [LENGTH, 'expect: miracles'], JSON_BODY, 201),
+    post('an empty type', [LENGTH_HEADER, 'content-type:'], JSON_BODY, 201),
+    post('a body that is packed', [LENGTH_HEADER, 'content-encoding: gzip'], JSON_BODY, 415),
+    post('an expectation', [LENGTH_HEADER, 'expect: 100-continue'], JSON_BODY, 100, 201),
+    post('an expectation that nobody knows', [LENGTH_HEADER, 'expect: miracles'], JSON_BODY, 201),
     post('a body of a terabyte', ['content-length: 1099511627776'], '', 413),
   ];
 
-  const lines: Case[] = [
+  const lines: CorpusCase[] = [
     ...REJECTED_LINES.map((first) => line(first)),
     ...characters(0, 31)
       .concat('\x7f', ...characters(128, 132), '\xff')
@@ -169,7 +175,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     line(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 431),
   ];
 
-  const pipelines: Case[] = [
+  const pipelines: CorpusCase[] = [
     {
       what: 'two requests at once',
       bytes:
@@ -191,22 +197,28 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     },
     {
       what: 'a request in the body of another',
-      bytes: requestText(['GET /v2/user HTTP/1.1', ...last, `content-length: ${hidden.length}`], hidden),
+      bytes: requestText(
+        ['GET /v2/user HTTP/1.1', ...last, `content-length: ${smuggledRequest.length}`],
+        smuggledRequest,
+      ),
       statuses: [200],
     },
     {
       what: 'a request in the body of a creation',
-      bytes: requestText(['POST /v2/clients HTTP/1.1', ...last, `content-length: ${hidden.length}`], hidden),
+      bytes: requestText(
+        ['POST /v2/clients HTTP/1.1', ...last, `content-length: ${smuggledRequest.length}`],
+        smuggledRequest,
+      ),
       statuses: [400],
     },
     {
       what: 'a request behind one that ends the connection',
-      bytes: requestText(['GET /v2/user HTTP/1.1', ...last]) + hidden,
+      bytes: requestText(['GET /v2/user HTTP/1.1', ...last]) + smuggledRequest,
       statuses: [200],
     },
     {
       what: 'a request, and then none',
-      bytes: `${requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials])}nonsense\r\n\r\n${hidden}`,
+      bytes: `${requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials])}nonsense\r\n\r\n${smuggledRequest}`,
       statuses: [200, 400],
     },
     { what: 'empty lines first', bytes: `\r\n\r\n${requestText(['GET /v2/user HTTP/1.1', ...last])}`, statuses: [200] },
@@ -221,8 +233,10 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   ];
 
   const random = seededRandom(seed);
-  const noise = Array.from({ length: 60 }, (_, index): Case => {
-    const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
+  const noise = Array.from({ length: 60 }, (_, index): CorpusCase => {
+    const bytes = Array.from({ length: 1 + random.integerBelow(200) }, () =>
+      String.fromCharCode(random.integerBelow(256)),
+    ).join('');
     // The first byte is not a letter, so that random bytes never form a method.
     return rejected(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
   });
@@ -231,13 +245,13 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     ...heads,
     ...lines,
     ...pipelines,
-    ...OTHERS.map(([what, bytes]) => rejected(what, bytes)),
+    ...OTHER_PROTOCOLS.map(([what, bytes]) => rejected(what, bytes)),
     ...noise,
   ];
 }
 
 /** Invalid transfer codings, and valid ones that the service does not support. */
-const TRANSFERS: readonly string[] = [
+const TRANSFER_ENCODING_LINES: readonly string[] = [
   ...[
     'xchunked',
     'chunkedx',
@@ -275,7 +289,7 @@ const TRANSFERS: readonly string[] = [
     'transfer-encoding\0: chunked',
   );
 
-const LENGTHS = [
+const INVALID_LENGTHS = [
   '',
   '+24',
   '-24',
@@ -300,7 +314,7 @@ const LENGTHS = [
   '99999999999999999999',
   '24\r\n 0',
 ];
-const SIZES = [
+const INVALID_CHUNK_SIZES = [
   '',
   ';',
   '0x18',
@@ -322,7 +336,7 @@ const SIZES = [
   '18\x0b',
   '"18"',
 ];
-const ENDS = [
+const INVALID_CHUNK_ENDS = [
   '\n0\r\n\r\n',
   '\r0\r\n\r\n',
   '0\r\n\r\n',
@@ -475,7 +489,7 @@ const UNKNOWN_PATHS: readonly string[] = [
   ],
 ];
 
-const OTHERS: readonly (readonly [string, string])[] = [
+const OTHER_PROTOCOLS: readonly (readonly [string, string])[] = [
   ['HTTP/0.9', 'GET /v2/user\r\n\r\n'],
   ['the beginning of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['frames of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64'],

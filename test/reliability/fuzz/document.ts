@@ -22,15 +22,15 @@ export type Operation = {
 export function operationsIn(document: Json): Operation[] {
   return operationsOf(document).map(({ method, path, node }) => {
     const parameters: readonly Json[] = node.parameters ?? [];
-    const within = (place: string) => parameters.filter((one) => one.in === place);
+    const parametersIn = (place: string) => parameters.filter((one) => one.in === place);
     return {
       name: `${method} ${path}`,
       method,
       path,
       // Paths of the same shape share the parameter name `id`; its description names the resource.
-      ids: within('path').map(({ name, description }) => /^A (\w+_id)\.$/.exec(description)?.[1] ?? name),
-      query: within('query'),
-      headers: within('header'),
+      ids: parametersIn('path').map(({ name, description }) => /^A (\w+_id)\.$/.exec(description)?.[1] ?? name),
+      query: parametersIn('query'),
+      headers: parametersIn('header'),
       body: node.requestBody?.content['application/json'].schema,
       responses: node.responses,
     };

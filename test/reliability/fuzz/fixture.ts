@@ -5,8 +5,8 @@ import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
-import type { Reply } from './raw-client.ts';
-import type { Caller, Draft } from './requests.ts';
+import type { RawResponse } from './raw-client.ts';
+import type { CallerHeaders, RequestDraft } from './requests.ts';
 import type { KnownIds } from './values.ts';
 
 /** Maximum number of ids that are remembered for each resource. */
@@ -16,29 +16,29 @@ let accounts = 0;
 
 /** An account under test: its caller, and the ids of the records that were created in it so far. */
 export class Fixture implements KnownIds {
-  readonly caller: Caller;
+  readonly caller: CallerHeaders;
   readonly tags: string[] = [];
   readonly #ids = new Map<string, string[]>();
-  readonly #targets: () => string;
+  readonly #newTarget: () => string;
 
-  constructor(caller: Caller, targets: () => string) {
+  constructor(caller: CallerHeaders, targets: () => string) {
     this.caller = caller;
-    this.#targets = targets;
+    this.#newTarget = targets;
   }
 
-  one(name: string, random: SeededRandom): string | undefined {
+  randomId(name: string, random: SeededRandom): string | undefined {
     const ids = this.#ids.get(name) ?? [];
     // Newer ids are preferred, because they are more likely to exist still.
-    return ids[Math.min(random.below(ids.length), random.below(ids.length))];
+    return ids[Math.min(random.integerBelow(ids.length), random.integerBelow(ids.length))];
   }
 
   /** Returns the newest id of a kind. */
-  first(name: string): string | undefined {
+  newestId(name: string): string | undefined {
     return this.#ids.get(name)?.[0];
   }
 
   target(): string {
-    return this.#targets();
+    return this.#newTarget();
   }
 
   add(name: string, id: string): void {
@@ -47,7 +47,7 @@ export class Fixture implements KnownIds {
   }
 
   /** Remembers the new ids, deleted ids and ETags of a response. */
-  learn({ method, operation, ids }: Draft, { status, headers, body }: Reply): void {
+  learn({ method, operation, ids }: RequestDraft, { status, headers, body }: RawResponse): void {
     const [, , resourceType = ''] = operation.path.split('/');
     const name = operation.ids.at(-1) ?? '';
     const tag = headers.get('etag');

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
 import { operationsIn } from './document.ts';
 import { fuzz } from './fuzz.ts';
-import { faultIn, type Reply } from './raw-client.ts';
-import type { Draft } from './requests.ts';
+import { describeMismatch, type RawResponse } from './raw-client.ts';
+import type { RequestDraft } from './requests.ts';
 import { responseChecker } from './response-checks.ts';
 
 smokeTest(fuzz);
@@ -49,7 +49,7 @@ const [reading, ...operations] = operationsIn(document);
 if (reading === undefined) throw new Error('there is one to read');
 const check = responseChecker(document, [reading, ...operations]);
 
-function draft(given: Partial<Draft> = {}): Draft {
+function draft(given: Partial<RequestDraft> = {}): RequestDraft {
   const [operation] = operations;
   if (operation === undefined) throw new Error('there is one');
   const corruptions: string[] = [];
@@ -66,7 +66,7 @@ function draft(given: Partial<Draft> = {}): Draft {
   return { ...asked, fields: [['tone', '"a"']], ...given };
 }
 
-function reply(status: number, body: unknown, headers: Record<string, string> = {}): Reply {
+function reply(status: number, body: unknown, headers: Record<string, string> = {}): RawResponse {
   const type = status < 300 ? 'application/json' : 'application/problem+json';
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return { status, headers: new Map(Object.entries({ 'content-type': type, ...headers })), body: Buffer.from(text) };
@@ -111,9 +111,12 @@ test('R11 an accepted request that is invalid, and a response of an unknown oper
 test('R11 additional, wrong and unterminated responses to a malformed request are reported', () => {
   const one = { what: 'x', bytes: '', statuses: [400] };
   const text = 'HTTP/1.1 400 x\r\ncontent-type: application/problem+json\r\n\r\n';
-  assert.equal(faultIn(one, { text, statuses: [400], closed: true }), undefined);
-  assert.equal(faultIn(one, { text, statuses: [400, 200], closed: true }), '400,200 instead of 400');
-  assert.equal(faultIn(one, { text, statuses: [], closed: true }), 'nothing instead of 400');
-  assert.equal(faultIn(one, { text, statuses: [400], closed: false }), 'the connection stays open');
-  assert.match(faultIn(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], closed: true }) ?? '', /no problem/);
+  assert.equal(describeMismatch(one, { text, statuses: [400], closed: true }), undefined);
+  assert.equal(describeMismatch(one, { text, statuses: [400, 200], closed: true }), '400,200 instead of 400');
+  assert.equal(describeMismatch(one, { text, statuses: [], closed: true }), 'nothing instead of 400');
+  assert.equal(describeMismatch(one, { text, statuses: [400], closed: false }), 'the connection stays open');
+  assert.match(
+    describeMismatch(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], closed: true }) ?? '',
+    /no problem/,
+  );
 });

@@ -1,14 +1,14 @@
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { type Operation, operationsIn } from './document.ts';
 import { type Fixture, newFixture } from './fixture.ts';
-import { inject } from './injections.ts';
+import { writeInjectionTexts } from './injections.ts';
 import { RawConnection, sendMalformed } from './raw-client.ts';
-import { bytesOf, corrupt, corruptionNames, type Draft, validRequest } from './requests.ts';
+import { corrupt, corruptionNames, createValidRequest, type RequestDraft, serializeDraft } from './requests.ts';
 import { responseChecker } from './response-checks.ts';
 import { draftsWithUnstorableText } from './unstorable.ts';
 import { validValue } from './values.ts';
@@ -25,16 +25,16 @@ export const fuzz: ReliabilityTest = {
   execute,
 };
 
-type Part = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
+type PartResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
-async function execute(run: Run): Promise<RunResult> {
+async function execute(run: RunParameters): Promise<RunResult> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const share = Math.ceil(run.count / run.stores.length);
   // The databases are tested concurrently, because each test mostly waits for its own service.
   const each = run.stores.map(async (store) => {
-    const written = await corpora(store, run);
-    return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
+    const written = await runCorpora(store, run);
+    return { store, parts: [written, await runGenerated(store, Math.max(share - written.requests, 1_000), run)] };
   });
   for (const { store, parts } of await Promise.all(each)) {
     for (const part of parts) {
@@ -46,14 +46,17 @@ async function execute(run: Run): Promise<RunResult> {
 }
 
 /** Sends the fixed inputs: malformed requests, and injection texts for every field. */
-async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
+async function runCorpora(
+  store: TestStore,
+  { context, seed }: RunParameters,
+): Promise<PartResult & { requests: number }> {
   const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
   let logged = '';
   service.process.stderr?.on('data', (text: string) => {
     logged += text;
   });
   const { sent, broken } = await sendMalformed(service, seed);
-  const injected = await inject({ ...service, logged: () => logged, context });
+  const injected = await writeInjectionTexts({ ...service, logged: () => logged, context });
   const ended = await service.stop('SIGTERM');
   return {
     requests: sent + injected.requests,
@@ -66,7 +69,7 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part &
   };
 }
 
-async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
+async function runGenerated(store: TestStore, count: number, run: RunParameters): Promise<PartResult> {
   const { requests, accepted, broken } = await fuzzResponses(store, count, run);
   return { counts: { 'generated requests': requests, 'of these, accepted': accepted }, broken };
 }
@@ -82,7 +85,7 @@ const REQUESTS_PER_FIXTURE = 500;
  */
 const MIN_ACCEPTED_SHARE = 0.1;
 
-export type Fuzzed = {
+export type FuzzResult = {
   readonly requests: number;
   readonly good: number;
   readonly accepted: number;
@@ -90,15 +93,19 @@ export type Fuzzed = {
 };
 
 /** Generates requests from the OpenAPI document of a running service and checks every response against it. */
-async function fuzzResponses(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
+async function fuzzResponses(
+  store: TestStore,
+  count: number,
+  { seed, context, log }: RunParameters,
+): Promise<FuzzResult> {
   const service = await store.serviceProcess(context, {
     CARILLON_LOG_LEVEL: 'warn',
     CARILLON_RETRY_WAITS: '50ms,100ms',
   });
   const { baseUrl, database, process: child } = service;
   const broken: string[] = [];
-  const logged = collect(child.stderr);
-  const accounts = await openAt(context, database, { as: 'command' });
+  const logged = collectText(child.stderr);
+  const accounts = await openStoreAt(context, database, { as: 'command' });
   // One hook in eight ends at its first notification, so that the number of live hooks stays small.
   const target = await startTarget(context, (response, { path }) =>
     response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
@@ -115,12 +122,12 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
   const fastOperations = operations.filter(({ path }) => !path.endsWith('/import'));
   const check = responseChecker(document, operations);
   const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
-  let [requests, accepted, good] = [0, 0, 0];
+  let [requests, accepted, validCount] = [0, 0, 0];
 
   /** Sends one request and checks its response. */
-  async function sendAndCheck(line: RawConnection, fixture: Fixture, draft: Draft): Promise<void> {
+  async function sendAndCheck(line: RawConnection, fixture: Fixture, draft: RequestDraft): Promise<void> {
     requests += 1;
-    const bytes = bytesOf(draft);
+    const bytes = serializeDraft(draft);
     try {
       const reply = await line.send(bytes, draft.method);
       const fault = check(draft, reply);
@@ -135,25 +142,25 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
     }
   }
 
-  function count2xx({ operation }: Draft): void {
+  function count2xx({ operation }: RequestDraft): void {
     const one = tally.get(operation.name);
     if (one !== undefined) one.taken += 1;
   }
 
-  async function queue(random: SeededRandom, share: number): Promise<void> {
+  async function runConnection(random: SeededRandom, share: number): Promise<void> {
     const line = new RawConnection(baseUrl);
     let fixture = await newFixture(accounts, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
       if (index % REQUESTS_PER_FIXTURE === REQUESTS_PER_FIXTURE - 1)
         fixture = await newFixture(accounts, baseUrl, nextTarget);
-      const operation = random.below(20) === 0 ? random.one(operations) : random.one(fastOperations);
-      const draft = validRequest(operation, fixture.caller, fixture, random);
-      const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
-      for (let fault = 0; fault < faults; fault += 1) corrupt(draft, random.one(corruptionNames), random, fixture);
+      const operation = random.integerBelow(20) === 0 ? random.pick(operations) : random.pick(fastOperations);
+      const draft = createValidRequest(operation, fixture.caller, fixture, random);
+      const faults = random.pick([0, 0, 1, 1, 1, 2, 4]);
+      for (let fault = 0; fault < faults; fault += 1) corrupt(draft, random.pick(corruptionNames), random, fixture);
       const one = tally.get(operation.name);
       if (draft.corruptions.length === 0 && one !== undefined) {
         one.good += 1;
-        good += 1;
+        validCount += 1;
       }
       await sendAndCheck(line, fixture, draft);
     }
@@ -165,22 +172,22 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
     const line = new RawConnection(baseUrl);
     for (const operation of fastOperations) {
       const fixture = await newFixture(accounts, baseUrl, nextTarget);
-      const ask = () => validRequest(operation, fixture.caller, fixture, random);
+      const createDraft = () => createValidRequest(operation, fixture.caller, fixture, random);
       const sampleOf = (name: string, schema: Json) => validValue(name, schema, fixture, random);
-      const cursors = await cursorsOf(operation, async (query) => {
-        const { headers } = await line.send(bytesOf({ ...ask(), query }), operation.method);
+      const cursors = await fetchCursors(operation, async (query) => {
+        const { headers } = await line.send(serializeDraft({ ...createDraft(), query }), operation.method);
         return headers.get('link');
       });
-      for (const draft of draftsWithUnstorableText(operation, ask, sampleOf, cursors))
+      for (const draft of draftsWithUnstorableText(operation, createDraft, sampleOf, cursors))
         await sendAndCheck(line, fixture, draft);
     }
     line.close();
   }
 
-  const chance = seededRandom(seed);
-  await sweep(chance.fork());
+  const rootRandom = seededRandom(seed);
+  await sweep(rootRandom.fork());
   const share = Math.ceil(count / CONNECTIONS);
-  await Promise.all(Array.from({ length: CONNECTIONS }, () => queue(chance.fork(), share)));
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => runConnection(rootRandom.fork(), share)));
   for (const [name, { good, taken }] of tally) {
     // The lower bound has a tolerance of three standard deviations, and is at least one request.
     const minAccepted = Math.max(1, good * MIN_ACCEPTED_SHARE - 3 * Math.sqrt(good * MIN_ACCEPTED_SHARE));
@@ -193,19 +200,19 @@ async function fuzzResponses(store: TestStore, count: number, { seed, context, l
     if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
   }
   log(`${store.name}: ${requests} requests, ${accepted} accepted`);
-  return { requests, good, accepted, broken };
+  return { requests, good: validCount, accepted, broken };
 }
 
 /** Returns cursors of the second page of a list, in each of its orders. */
-async function cursorsOf(
+async function fetchCursors(
   { method, query }: Operation,
-  linkOf: (query: Draft['query']) => Promise<string | undefined>,
-): Promise<{ cursor: string; query: Draft['query'] }[]> {
+  linkOf: (query: RequestDraft['query']) => Promise<string | undefined>,
+): Promise<{ cursor: string; query: RequestDraft['query'] }[]> {
   if (method !== 'GET' || !query.some(({ name }) => name === 'offset')) return [];
   const orders: readonly string[] = query.find(({ name }) => name === 'order')?.schema.enum ?? [];
-  const found: { cursor: string; query: Draft['query'] }[] = [];
+  const found: { cursor: string; query: RequestDraft['query'] }[] = [];
   for (const order of [undefined, ...orders]) {
-    const asked: Draft['query'] =
+    const asked: RequestDraft['query'] =
       order === undefined
         ? [['limit', '1']]
         : [
@@ -223,7 +230,7 @@ function shellCommand(bytes: Buffer): string {
   return `printf ${JSON.stringify(bytes.subarray(0, 2_000).toString('latin1')).replaceAll('%', '%%')}`;
 }
 
-function collect(stream: NodeJS.ReadableStream | null): { text: string } {
+function collectText(stream: NodeJS.ReadableStream | null): { text: string } {
   const collected = { text: '' };
   stream?.on('data', (chunk: Buffer | string) => {
     collected.text += String(chunk);

@@ -1,26 +1,30 @@
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { ICAL } from '../../kit/ical.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillon as commandLine } from '../../kit/service/command.ts';
+import { runCarillon as commandLine } from '../../kit/service/command.ts';
 import type { Json } from '../../kit/service/service.ts';
-import { changes, rowsOf } from '../tenant-isolation/checks.ts';
+import { diffLines, readAccountRows } from '../tenant-isolation/checks.ts';
 import { type Operation, operationsIn } from './document.ts';
 import { newFixture } from './fixture.ts';
-import { TEXTS } from './values.ts';
+import { INJECTION_TEXTS } from './values.ts';
 
 /** Names of all headers that a response may have. */
-const HEADERS =
+const ALLOWED_HEADERS =
   /^(cache-control|connection|content-length|content-type|date|etag|idempotency-replayed|keep-alive|link|location|x-request-id)$/;
 
 /** Control characters that must not appear on a terminal or in a log. */
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+const CONTROL_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
-export type Injected = { readonly written: number; readonly requests: number; readonly broken: readonly string[] };
+export type InjectionResult = {
+  readonly written: number;
+  readonly requests: number;
+  readonly broken: readonly string[];
+};
 
-type Ports = {
+type InjectionPorts = {
   readonly baseUrl: string;
   readonly database: string;
   readonly logged: () => string;
@@ -31,8 +35,13 @@ type Ports = {
  * Writes every text into every text field of every resource, and checks responses, lists, calendar, command
  * line and log.
  */
-export async function inject({ baseUrl, database, logged, context }: Ports): Promise<Injected> {
-  const store = await openAt(context, database, { as: 'command' });
+export async function writeInjectionTexts({
+  baseUrl,
+  database,
+  logged,
+  context,
+}: InjectionPorts): Promise<InjectionResult> {
+  const store = await openStoreAt(context, database, { as: 'command' });
   const target = await startTarget(context);
   const targets = () => target.at(`/${systemRandom.fraction()}`);
   const [fixture, bystander] = [await newFixture(store, baseUrl, targets), await newFixture(store, baseUrl, targets)];
@@ -40,9 +49,9 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   let [written, requests] = [0, 0];
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   // Paths without a GET are skipped, because they are aliases of a change.
-  const isRead = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
+  const isReadable = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
   const operations = operationsIn(document).filter(
-    (one) => takesText(one) && isRead(one) && !one.path.endsWith('/import'),
+    (one) => takesText(one) && isReadable(one) && !one.path.endsWith('/import'),
   );
 
   async function ask(method: string, path: string, body?: unknown) {
@@ -53,7 +62,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     for (const [name] of answer.headers)
-      if (!HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
+      if (!ALLOWED_HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: JSON.parse(text) as Json };
   }
@@ -63,21 +72,25 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
    * whose format it does not match.
    */
   async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
-    const path = operation.path.replace(/\{\w+\}/g, () => fixture.first(operation.ids[0] ?? '') ?? '0');
+    const path = operation.path.replace(/\{\w+\}/g, () => fixture.newestId(operation.ids[0] ?? '') ?? '0');
     const body = { ...requiredFieldsOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
     const answer = await ask(operation.method, path, body);
-    const refused: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
-    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayReject(operation, name, text)))
+    const rejectedFields: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
+    if (
+      answer.status === 400 &&
+      rejectedFields.length > 0 &&
+      rejectedFields.every((name) => mayReject(operation, name, text))
+    )
       return;
     if (answer.status >= 300) {
       broken.push(`${operation.name} answers ${answer.status} to ${JSON.stringify(text)} in ${names}`);
       return;
     }
     written += names.length;
-    const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
+    const readBack = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
     for (const name of names) {
       const expected = expectedValue(name, text);
-      const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
+      const [shown, read] = [answer.json.data?.[name], readBack.json.data?.[name]];
       if (shown !== expected || read !== expected)
         broken.push(
           `${operation.name}: ${name} was written as ${JSON.stringify(expected)}, and reads ${JSON.stringify([shown, read])}`,
@@ -87,28 +100,30 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
 
   async function writeAll(operation: Operation): Promise<void> {
     const fields = textFieldsOf(operation);
-    const inForm = operation.method === 'POST' ? fields.filter(({ isFree }) => !isFree).map(({ name }) => name) : [];
-    for (const text of TEXTS) {
+    const formattedFields =
+      operation.method === 'POST' ? fields.filter(({ isFree }) => !isFree).map(({ name }) => name) : [];
+    for (const text of INJECTION_TEXTS) {
       const free = fields.filter(({ isFree, maxLength }) => isFree && text.length <= maxLength).map(({ name }) => name);
       if (free.length > 0) await write(operation, free, text);
-      for (const name of inForm) await write(operation, [name], text);
+      for (const name of formattedFields) await write(operation, [name], text);
     }
   }
 
-  const ofBystander = () => rowsOf({ store }, bystander.caller.domain ?? '');
+  const readBystanderRows = () => readAccountRows({ store }, bystander.caller.domain ?? '');
   // The deliveries of the bystander change its rows, so the test waits for them first.
   await eventually(
     () => store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
     (pending) => pending.length === 0,
     20_000,
   );
-  const before = await ofBystander();
+  const before = await readBystanderRows();
   // The writes of one operation are sequential, so that a read returns the last write.
   await Promise.all(operations.map(writeAll));
 
   await checkFilters(ask, broken);
   await checkCalendar(ask, broken);
-  for (const line of changes(before, await ofBystander())) broken.push(`a row of another account changed: ${line}`);
+  for (const line of diffLines(before, await readBystanderRows()))
+    broken.push(`a row of another account changed: ${line}`);
   const environment = {
     CARILLON_SERVICE: baseUrl,
     CARILLON_KEY: fixture.caller.key ?? '',
@@ -124,13 +139,13 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     'time-entries',
     'events',
   ]) {
-    const { code, stdout, faults } = await commandLine([resourceType, 'list'], { environment });
-    const strange = stdout.split('\n').find((line) => CONTROL.test(line));
+    const { code, stdout, stderrLines } = await commandLine([resourceType, 'list'], { environment });
+    const strange = stdout.split('\n').find((line) => CONTROL_CHARACTERS.test(line));
     if (code !== 0 || strange !== undefined)
-      broken.push(`carillon ${resourceType} list: ${code} ${faults} ${JSON.stringify(strange)}`);
+      broken.push(`carillon ${resourceType} list: ${code} ${stderrLines} ${JSON.stringify(strange)}`);
   }
   for (const line of logged().split('\n').slice(1, -1)) {
-    if (CONTROL.test(line) || !isObject(line) || line.includes('"event":"forged"'))
+    if (CONTROL_CHARACTERS.test(line) || !isObject(line) || line.includes('"event":"forged"'))
       broken.push(`the log contains the line ${JSON.stringify(line)}`);
   }
   return { written, requests, broken };
@@ -149,9 +164,11 @@ type SendRequest = (
 async function checkFilters(ask: SendRequest, broken: string[]): Promise<void> {
   const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
   const names = all.map(({ client_name }) => String(client_name));
-  for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
+  for (const text of INJECTION_TEXTS.map((one) => one.trim()).filter(
+    (one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60,
+  )) {
     const path = `/v2/clients?client_name=${encodeURIComponent(text)}`;
-    const expected = names.filter((name) => lower(name).includes(lower(text))).length;
+    const expected = names.filter((name) => toAsciiLowerCase(name).includes(toAsciiLowerCase(text))).length;
     const { json, headers } = await ask('GET', `${path}&limit=1`);
     if (json.paging?.total_records !== expected)
       broken.push(`client_name=${text} finds ${json.paging?.total_records} of ${expected} clients`);
@@ -164,7 +181,7 @@ async function checkFilters(ask: SendRequest, broken: string[]): Promise<void> {
 }
 
 /** Converts only ASCII letters to lower case. The databases compare other letters differently. */
-const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+const toAsciiLowerCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /** Checks that the calendar, parsed by another library, has an entry for each event and no injected lines. */
 async function checkCalendar(ask: SendRequest, broken: string[]): Promise<void> {
@@ -237,10 +254,10 @@ function requiredValueFor(name: string): string {
 /** Returns the value that is expected after a text was written: trimmed, and normalized for some fields. */
 function expectedValue(name: string, text: string): string {
   if (name === 'currency') return text.toUpperCase();
-  return name === 'tags' ? tagsOf(text) : text.trim();
+  return name === 'tags' ? normalizeTags(text) : text.trim();
 }
 
-const tagsOf = (text: string) =>
+const normalizeTags = (text: string) =>
   text
     .split(',')
     .map((tag) => tag.trim())

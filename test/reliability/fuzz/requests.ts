@@ -4,7 +4,7 @@ import type { Operation } from './document.ts';
 import { type KnownIds, validValue, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 
 /** A request under construction, in parts that can be corrupted one by one. */
-export type Draft = {
+export type RequestDraft = {
   readonly operation: Operation;
   method: string;
   /** Values of the path parameters. */
@@ -21,19 +21,19 @@ export type Draft = {
   readonly corruptions: string[];
 };
 
-export type Caller = Readonly<Record<string, string>>;
+export type CallerHeaders = Readonly<Record<string, string>>;
 
 /** A valid id that was never issued. */
 const UNKNOWN_ID = '9007199254740990';
 
 /** Returns valid values for all required fields, and for a random selection of the optional fields. */
-function fieldsOf({ body }: Operation, known: KnownIds, random: SeededRandom): Draft['fields'] {
+function generateFields({ body }: Operation, known: KnownIds, random: SeededRandom): RequestDraft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
   const fields: [string, string][] = [];
-  const density = random.below(4);
+  const density = random.integerBelow(4);
   for (const [name, schema] of Object.entries(body.properties ?? {})) {
-    const isWanted = required.includes(name) || name.endsWith('_date') || random.below(4) < density;
+    const isWanted = required.includes(name) || name.endsWith('_date') || random.integerBelow(4) < density;
     const value = isWanted ? validValue(name, schema, known, random) : undefined;
     if (value !== undefined) fields.push([name, JSON.stringify(value)]);
   }
@@ -41,15 +41,20 @@ function fieldsOf({ body }: Operation, known: KnownIds, random: SeededRandom): D
 }
 
 /** Builds a request that is valid according to the document. */
-export function validRequest(operation: Operation, caller: Caller, known: KnownIds, random: SeededRandom): Draft {
+export function createValidRequest(
+  operation: Operation,
+  caller: CallerHeaders,
+  known: KnownIds,
+  random: SeededRandom,
+): RequestDraft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
-    if (random.below(4) > 0) continue;
+    if (random.integerBelow(4) > 0) continue;
     const value = validValue(name, schema, known, random);
     if (value !== undefined) query.push([name, encodeURIComponent(String(value))]);
   }
-  const fields = fieldsOf(operation, known, random);
-  const ids = operation.ids.map((name) => known.one(name, random) ?? UNKNOWN_ID);
+  const fields = generateFields(operation, known, random);
+  const ids = operation.ids.map((name) => known.randomId(name, random) ?? UNKNOWN_ID);
   return {
     operation,
     method: operation.method,
@@ -67,20 +72,20 @@ export function validRequest(operation: Operation, caller: Caller, known: KnownI
   };
 }
 
-type Corruption = (draft: Draft, random: SeededRandom, seen: { readonly tags: readonly string[] }) => void;
+type Corruption = (draft: RequestDraft, random: SeededRandom, seen: { readonly tags: readonly string[] }) => void;
 
-const header = (draft: Draft, name: string, value: string) => {
+const setHeader = (draft: RequestDraft, name: string, value: string) => {
   draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, value]];
 };
-const whole = (draft: Draft) => Buffer.from(bodyText(draft) ?? '{"a":1}');
+const wholeBody = (draft: RequestDraft) => Buffer.from(bodyText(draft) ?? '{"a":1}');
 
-const TYPES = [
+const CONTENT_TYPES = [
   'text/plain',
   'application/json; charset=utf-16',
   'application/json; charset="utf-8"',
   'application/x-www-form-urlencoded',
 ];
-const MORE_TYPES = [
+const UNUSUAL_CONTENT_TYPES = [
   'multipart/form-data',
   'application/problem+json',
   '',
@@ -90,8 +95,8 @@ const MORE_TYPES = [
   'a/b/c',
   'application/json; x=y',
 ];
-const CODINGS = ['gzip', 'br', 'identity', 'deflate, gzip', 'x', 'GZIP'];
-const ACCEPTS = [
+const CONTENT_CODINGS = ['gzip', 'br', 'identity', 'deflate, gzip', 'x', 'GZIP'];
+const ACCEPT_VALUES = [
   '*/*',
   'text/html',
   'application/xml;q=1',
@@ -119,8 +124,8 @@ const UNUSUAL_HEADERS: readonly [string, string][] = [
   ['x', 'x'.repeat(14_000)],
   ['authorization', 'Bearer x'],
 ];
-const WORDS = ['w1', 'w2', 'w3', 'é', '', 'a b', 'x'.repeat(255), 'x'.repeat(256), '"quoted"', "';--"];
-const TAGS = ['*', '""', '"x"', 'W/"x"', 'x', '"a", "b"', '*, "x"', '"', 'W/*', ',', '"\xff"'];
+const IDEMPOTENCY_KEYS = ['w1', 'w2', 'w3', 'é', '', 'a b', 'x'.repeat(255), 'x'.repeat(256), '"quoted"', "';--"];
+const ETAGS = ['*', '""', '"x"', 'W/"x"', 'x', '"a", "b"', '*, "x"', '"', 'W/*', ',', '"\xff"'];
 const METHODS = ['PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'POST', 'DELETE', 'GET', 'PROPFIND', 'QUERY', 'RING'];
 const SUFFIXES = [
   '/',
@@ -142,14 +147,14 @@ const SUFFIXES = [
 /** Functions that corrupt a request, by the name of the corruption. */
 const corruptionsByName: Readonly<Record<string, Corruption>> = {
   'a strange id': (draft, random) => {
-    draft.ids = draft.ids.map((id) => (random.below(3) > 0 ? random.one(WRONG_IDS) : id));
+    draft.ids = draft.ids.map((id) => (random.integerBelow(3) > 0 ? random.pick(WRONG_IDS) : id));
   },
   'a strange path': (draft, random) => {
-    draft.suffix = random.one(SUFFIXES);
+    draft.suffix = random.pick(SUFFIXES);
   },
   'a strange query': (draft, random) => {
-    const name = draft.operation.query.length === 0 ? 'x' : random.one(draft.operation.query).name;
-    draft.query.push([random.below(8) === 0 ? random.one(WRONG_QUERY) : name, random.one(WRONG_QUERY)]);
+    const name = draft.operation.query.length === 0 ? 'x' : random.pick(draft.operation.query).name;
+    draft.query.push([random.integerBelow(8) === 0 ? random.pick(WRONG_QUERY) : name, random.pick(WRONG_QUERY)]);
   },
   'a repeated query': (draft) => {
     draft.query.push(...draft.query, ['limit', '1'], ['limit', '2']);
@@ -157,15 +162,15 @@ const corruptionsByName: Readonly<Record<string, Corruption>> = {
   'a wrong value': (draft, random) => {
     if (draft.fields === undefined) draft.fields = [];
     const names = Object.keys(draft.operation.body?.properties ?? { x: 1 });
-    const name = random.one(names);
-    draft.fields = [...draft.fields.filter(([one]) => one !== name), [name, random.one(WRONG_JSON)]];
+    const name = random.pick(names);
+    draft.fields = [...draft.fields.filter(([one]) => one !== name), [name, random.pick(WRONG_JSON)]];
   },
   'a field less': (draft, random) => {
-    const left = random.below(8);
+    const left = random.integerBelow(8);
     draft.fields = draft.fields?.filter((_, index) => index !== left);
   },
   'a field more': (draft, random) => {
-    const name = random.one([
+    const name = random.pick([
       '__proto__',
       'constructor',
       'prototype',
@@ -177,79 +182,85 @@ const corruptionsByName: Readonly<Record<string, Corruption>> = {
       'id',
       '\\u0000',
     ]);
-    draft.fields = [...(draft.fields ?? []), [name, random.one(WRONG_JSON)]];
+    draft.fields = [...(draft.fields ?? []), [name, random.pick(WRONG_JSON)]];
   },
   'a field twice': (draft, random) => {
     const [name, json] = draft.fields?.[0] ?? ['x', '1'];
-    draft.fields = [...(draft.fields ?? []), [name, random.one([json, random.one(WRONG_JSON)])]];
+    draft.fields = [...(draft.fields ?? []), [name, random.pick([json, random.pick(WRONG_JSON)])]];
   },
   'another body': (draft, random) => {
     draft.raw = Buffer.from(
-      random.one([...WRONG_JSON, '', ' ', '{', '{}}', '{}{}', '{"a":1,}', '{a:1}', 'a=1', '<a/>', '[{}]', '"{}"']),
+      random.pick([...WRONG_JSON, '', ' ', '{', '{}}', '{}{}', '{"a":1,}', '{a:1}', 'a=1', '<a/>', '[{}]', '"{}"']),
     );
   },
   'half a body': (draft, random) => {
-    const all = whole(draft);
-    draft.raw = all.subarray(0, random.below(all.length));
+    const all = wholeBody(draft);
+    draft.raw = all.subarray(0, random.integerBelow(all.length));
   },
   'bytes in its body': (draft, random) => {
-    const all = whole(draft);
-    for (let count = 0; count < 3; count += 1) all[random.below(all.length)] = random.below(256);
+    const all = wholeBody(draft);
+    for (let count = 0; count < 3; count += 1) all[random.integerBelow(all.length)] = random.integerBelow(256);
     draft.raw = all;
   },
   'a byte order mark': (draft, random) => {
-    const mark = random.one([[0xef, 0xbb, 0xbf], [0xff, 0xfe], [0x1e], [0]]);
-    draft.raw = Buffer.concat([Buffer.from(mark), whole(draft)]);
+    const mark = random.pick([[0xef, 0xbb, 0xbf], [0xff, 0xfe], [0x1e], [0]]);
+    draft.raw = Buffer.concat([Buffer.from(mark), wholeBody(draft)]);
   },
   'another encoding': (draft) => {
     draft.raw = Buffer.from(bodyText(draft) ?? '{}', 'utf16le');
   },
   'a packed body': (draft, random) => {
-    draft.raw = gzipSync(whole(draft));
-    if (random.below(4) > 0) header(draft, 'content-encoding', random.one(CODINGS));
+    draft.raw = gzipSync(wholeBody(draft));
+    if (random.integerBelow(4) > 0) setHeader(draft, 'content-encoding', random.pick(CONTENT_CODINGS));
   },
   'a large body': (draft, random) => {
-    draft.raw = Buffer.from(`{"x":"${'x'.repeat(random.one([60_000, 65_528, 65_529, 100_000]))}"}`);
+    draft.raw = Buffer.from(`{"x":"${'x'.repeat(random.pick([60_000, 65_528, 65_529, 100_000]))}"}`);
   },
-  'another type': (draft, random) => header(draft, 'content-type', random.one([...TYPES, ...MORE_TYPES])),
-  'another coding': (draft, random) => header(draft, 'content-encoding', random.one(CODINGS)),
-  'another answer': (draft, random) => header(draft, 'accept', random.one(ACCEPTS)),
-  'a strange header': (draft, random) => header(draft, ...random.one(UNUSUAL_HEADERS)),
-  'a word': (draft, random) => header(draft, 'idempotency-key', random.one(WORDS)),
+  'another type': (draft, random) =>
+    setHeader(draft, 'content-type', random.pick([...CONTENT_TYPES, ...UNUSUAL_CONTENT_TYPES])),
+  'another coding': (draft, random) => setHeader(draft, 'content-encoding', random.pick(CONTENT_CODINGS)),
+  'another answer': (draft, random) => setHeader(draft, 'accept', random.pick(ACCEPT_VALUES)),
+  'a strange header': (draft, random) => setHeader(draft, ...random.pick(UNUSUAL_HEADERS)),
+  'a word': (draft, random) => setHeader(draft, 'idempotency-key', random.pick(IDEMPOTENCY_KEYS)),
   'a condition': (draft, random, { tags }) =>
-    header(draft, random.one(['if-match', 'if-none-match']), random.one([...TAGS, ...tags])),
+    setHeader(draft, random.pick(['if-match', 'if-none-match']), random.pick([...ETAGS, ...tags])),
   'another method': (draft, random) => {
-    draft.method = random.one(METHODS);
+    draft.method = random.pick(METHODS);
   },
   'a stranger': (draft, random) => {
-    const name = random.one(['key', 'domain']);
+    const name = random.pick(['key', 'domain']);
     const [, value = ''] = draft.headers.find(([one]) => one === name) ?? [];
     const wrong = [`${value}x`, value.slice(1), '', 'x', '\xff', `${value},${value}`, "' or 1=1 --", '__proto__'];
-    header(draft, name, random.one(wrong));
+    setHeader(draft, name, random.pick(wrong));
   },
 };
 
 export const corruptionNames = Object.keys(corruptionsByName);
 
 /** Applies one corruption to a request. */
-export function corrupt(draft: Draft, name: string, random: SeededRandom, seen: { tags: readonly string[] }): void {
+export function corrupt(
+  draft: RequestDraft,
+  name: string,
+  random: SeededRandom,
+  seen: { tags: readonly string[] },
+): void {
   corruptionsByName[name]?.(draft, random, seen);
   draft.corruptions.push(name);
 }
 
-function bodyText({ fields }: Pick<Draft, 'fields'>): string | undefined {
+function bodyText({ fields }: Pick<RequestDraft, 'fields'>): string | undefined {
   return fields === undefined ? undefined : `{${fields.map(([name, json]) => `"${name}":${json}`).join()}}`;
 }
 
 /** Returns the body as it is sent, or undefined without a body. */
-export function bodyOf(draft: Draft): Buffer | undefined {
+export function serializeBody(draft: RequestDraft): Buffer | undefined {
   if (draft.raw !== undefined) return draft.raw;
   const text = bodyText(draft);
   return text === undefined ? undefined : Buffer.from(text);
 }
 
 /** Returns the path and query as they are sent. */
-export function addressOf({ operation, ids, suffix, query }: Draft): string {
+export function requestTarget({ operation, ids, suffix, query }: RequestDraft): string {
   let at = 0;
   const path = operation.path.replace(/\{\w+\}/g, () => ids[at++] ?? '');
   const pairs = query.map(([name, written]) => `${name}=${written}`).join('&');
@@ -260,10 +271,10 @@ export function addressOf({ operation, ids, suffix, query }: Draft): string {
 const encodeControls = (text: string) => text.replace(/[^\x21-\x7e]/gu, (sign) => encodeURIComponent(sign));
 
 /** Serializes a request with correct HTTP framing: only its content is corrupted. */
-export function bytesOf(draft: Draft): Buffer {
-  const body = bodyOf(draft);
+export function serializeDraft(draft: RequestDraft): Buffer {
+  const body = serializeBody(draft);
   const lines = [
-    `${draft.method} ${addressOf(draft)} HTTP/1.1`,
+    `${draft.method} ${requestTarget(draft)} HTTP/1.1`,
     ...draft.headers.map(([name, value]) => `${name}: ${value}`),
     ...(body === undefined ? [] : [`content-length: ${body.length}`]),
   ];

@@ -2,22 +2,22 @@ import type { SeededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 
 /** Ids of the account by name, so that values can refer to existing records. */
-export type KnownIds = { one(name: string, random: SeededRandom): string | undefined; target(): string };
+export type KnownIds = { randomId(name: string, random: SeededRandom): string | undefined; target(): string };
 
 /** Generators of values for fields whose constraints are only in the description, not in the schema. */
 const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededRandom) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>
-    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.below(1e6)}\nDTSTART:2027030${1 + random.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
-  time_zone: (_, random) => random.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
-  default_time_zone: (_, random) => random.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
-  expires: (_, random) => random.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
-  email: (_, random) => `fuzz-${random.below(2 ** 32)}@acme.test`,
-  currency: (_, random) => random.one(['', 'chf', 'EUR']),
+    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.integerBelow(1e6)}\nDTSTART:2027030${1 + random.integerBelow(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
+  time_zone: (_, random) => random.pick(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  default_time_zone: (_, random) => random.pick(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  expires: (_, random) => random.pick(['30d', '12h', null, '', '2099-01-01 00:00:00']),
+  email: (_, random) => `fuzz-${random.integerBelow(2 ** 32)}@acme.test`,
+  currency: (_, random) => random.pick(['', 'chf', 'EUR']),
   // Owners are left out: only an owner may create an owner, and the last owner cannot be removed.
-  role: (_, random) => random.one(['member', 'admin']),
-  start_date: (_, random) => random.one(['20270301', '2027-03-01 09:30:00']),
-  due_date: (_, random) => random.one(['20270302', '2027-03-02 00:00:00', '20280229']),
+  role: (_, random) => random.pick(['member', 'admin']),
+  start_date: (_, random) => random.pick(['20270301', '2027-03-01 09:30:00']),
+  due_date: (_, random) => random.pick(['20270302', '2027-03-02 00:00:00', '20280229']),
   // The feed is read from its oldest entry on, because waiting for a new entry would take long.
   after: () => '0',
   wait: () => '0',
@@ -40,36 +40,37 @@ const ALPHABETS = [
 ];
 
 function text(_: KnownIds, random: SeededRandom): string {
-  const signs = [...random.one(ALPHABETS)];
-  return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
+  const signs = [...random.pick(ALPHABETS)];
+  return `n${Array.from({ length: random.integerBelow(20) }, () => random.pick(signs)).join('')}`;
 }
 
 /** Returns a valid value for a field of this name, or undefined if the field should be left out. */
 export function validValue(name: string, schema: Json, known: KnownIds, random: SeededRandom): unknown {
-  if (dependentFields.has(name) && random.below(4) > 0) return undefined;
+  if (dependentFields.has(name) && random.integerBelow(4) > 0) return undefined;
   const generate = describedFields[name];
   if (generate !== undefined) return generate(known, random);
-  if (schema.enum !== undefined) return random.one(schema.enum);
+  if (schema.enum !== undefined) return random.pick(schema.enum);
   if (schema.type === 'array') {
-    const count = random.below(3);
+    const count = random.integerBelow(3);
     return Array.from({ length: count }, () => validValue(singular(name), schema.items, known, random)).filter(Boolean);
   }
-  if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, random);
-  if (schema.anyOf !== undefined) return validValue(name, random.one(schema.anyOf), known, random);
+  if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.randomId(name, random);
+  if (schema.anyOf !== undefined) return validValue(name, random.pick(schema.anyOf), known, random);
   if ('const' in schema) return schema.const;
   if (schema.type === 'null') return null;
-  if (schema.type === 'boolean') return random.below(2) === 0;
-  if (schema.type === 'integer') return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + random.below(50));
-  if (schema.type === 'number') return random.one([0, 7.25]);
-  if (schema.format === 'decimal') return random.one(['12.5', '']);
-  if (schema.pattern?.startsWith('^\\d{1,')) return String(random.below(50));
-  if (schema.pattern === '^\\d{8}$') return random.one(['20270101', '20280229']);
+  if (schema.type === 'boolean') return random.integerBelow(2) === 0;
+  if (schema.type === 'integer')
+    return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + random.integerBelow(50));
+  if (schema.type === 'number') return random.pick([0, 7.25]);
+  if (schema.format === 'decimal') return random.pick(['12.5', '']);
+  if (schema.pattern?.startsWith('^\\d{1,')) return String(random.integerBelow(50));
+  if (schema.pattern === '^\\d{8}$') return random.pick(['20270101', '20280229']);
   return text(known, random);
 }
 
 const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name] ?? name;
 
-const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
+const nestedText = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
 
 /** Wrong values for a body: JSON, and text that resembles JSON. */
 export const WRONG_JSON: readonly string[] = [
@@ -130,8 +131,8 @@ export const WRONG_JSON: readonly string[] = [
     '"javascript:1"',
   ],
   ...[
-    nested('[', ']', 5_000),
-    nested('{"a":', '}', 2_000).replace('}', '1}'),
+    nestedText('[', ']', 5_000),
+    nestedText('{"a":', '}', 2_000).replace('}', '1}'),
     `"${'x'.repeat(20_001)}"`,
     `"${'é'.repeat(256)}"`,
   ],
@@ -248,7 +249,7 @@ export const WRONG_QUERY: readonly string[] = [
 ];
 
 /** Texts with a special meaning to a database, header, log, calendar or terminal that may process them later. */
-export const TEXTS: readonly string[] = [
+export const INJECTION_TEXTS: readonly string[] = [
   // SQL
   ...[
     "'",

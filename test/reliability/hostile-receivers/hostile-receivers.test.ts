@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { behaviourBySlug, behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
 import { smokeTest } from '../smoke.ts';
-import { checkAttempt, checkHealthy, checkMemory, checkVisit, hostile } from './hostile-receivers.ts';
+import { checkAttempt, checkHealthy, checkMemory, checkVisit, hostileReceivers } from './hostile-receivers.ts';
 
-smokeTest(hostile);
+smokeTest(hostileReceivers);
 
 const hang = behaviourBySlug('hang') ?? assert.fail();
 const last = behaviourBySlug('401') ?? assert.fail();

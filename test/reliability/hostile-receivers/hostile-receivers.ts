@@ -4,17 +4,17 @@ import { pino } from 'pino';
 import { type Behaviour, outcomeOf } from '../../../packages/chaos-receiver/src/behaviour.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person } from '../../kit/service/service.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import {
-  type Healthy,
-  type Hostile,
+  type ConnectionReport,
+  countTimers,
+  type HealthyTarget,
+  type HostileReceiver,
   type MemoryUse,
-  memoryInUse,
-  startHealthy,
-  startHostile,
-  timers,
-  type Visit,
+  measureMemory,
+  startHealthyTarget,
+  startHostileReceivers,
   watchPeak,
   watchSockets,
 } from './receivers.ts';
@@ -34,23 +34,23 @@ const BODY_TIMEOUT_MS = 1_000;
  */
 const MAX_HEALTHY_MS = 250;
 /** The limit is raised to this multiple of the delay without hostile targets, if the multiple is longer. */
-const TIMES_SLOWER = 10;
+const MAX_SLOWDOWN = 10;
 /**
  * A notification that has not arrived within this time counts as lost. All attempts start together, which takes a
  * while on a slow machine.
  */
 const ARRIVAL_TIMEOUT_MS = 40_000;
 /** Number of notifications to the healthy target before the rounds. They warm up the code. */
-const CALM_NOTIFICATIONS = 30;
+const WARM_UP_NOTIFICATIONS = 30;
 /** Tolerated growth of the memory in use, for compiled code, pools and caches. */
-const NOISE_MIB = 16;
+const MAX_GROWTH_MIB = 16;
 /** Tolerated growth of the resident memory. */
-const NOISE_RESIDENT_MIB = 64;
+const MAX_RESIDENT_GROWTH_MIB = 64;
 /**
  * Tolerated number of additional timers. A leak of one timer for each attempt would be hundreds in a round; each
  * idle PostgreSQL connection has one timer.
  */
-const NOISE_TIMERS = 64;
+const MAX_LEFT_TIMERS = 64;
 /** Maximum bytes that a receiver can send before the service stops reading: the socket buffers of both sides. */
 const MAX_WRITTEN_BYTES = 16 * 2 ** 20;
 /** Maximum increase of the resident memory during the rounds. */
@@ -59,37 +59,37 @@ const MAX_RESIDENT_MIB = 256;
 /** Number of rounds before memory is measured, for compiled code and pools. */
 const WARM_UP_ROUNDS = 3;
 /** Factor for the tolerated growth in shorter runs, whose measurement includes the warm-up. */
-const TIMES_NOISIER = 3;
+const SHORT_RUN_FACTOR = 3;
 
 /** Number of rounds of the smoke run. */
-const QUICK = 1;
+const SMOKE_ROUNDS = 1;
 
-export const hostile: ReliabilityTest = {
+export const hostileReceivers: ReliabilityTest = {
   id: 'R9',
   name: 'hostile',
   title: 'receivers that hang, drip, flood, reset and lie',
   promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
   unit: 'rounds',
-  smoke: QUICK,
+  smoke: SMOKE_ROUNDS,
   full: 60,
   execute,
 };
 
 /** One attempt, as the service logs it. */
-export type Attempted = { readonly outcome: string; readonly result: string; readonly ms: number };
+export type LoggedAttempt = { readonly outcome: string; readonly result: string; readonly ms: number };
 
 /** The `result` in the log for each outcome of a first attempt. */
-const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
+const RESULT_BY_OUTCOME = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
 /** Returns the faults of one attempt to a target with this behavior. */
-export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readonly string[] {
+export function checkAttempt(behaviour: Behaviour, attempted: LoggedAttempt): readonly string[] {
   const { outcome, result, ms } = attempted;
-  const due = RESULTS[outcomeOf(behaviour)];
+  const expectedResult = RESULT_BY_OUTCOME[outcomeOf(behaviour)];
   return [
     ...(outcome === String(behaviour.senderSees)
       ? []
       : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.senderSees}`]),
-    ...(result === due ? [] : [`${behaviour.slug}: ${result}, not ${due}`]),
+    ...(result === expectedResult ? [] : [`${behaviour.slug}: ${result}, not ${expectedResult}`]),
     ...(ms <= DEADLINE_MS + GRACE_MS ? [] : [`${behaviour.slug}: ended after ${Math.round(ms)} ms`]),
   ];
 }
@@ -98,7 +98,7 @@ export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readon
  * Returns the faults of a connection, as the receiver saw it. After a response in time the service reads the body
  * for one more second. A receiver that never reads notices the end late.
  */
-export function checkVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
+export function checkVisit({ slug }: Behaviour, visit: ConnectionReport): readonly string[] {
   const { request, ms, bytesWritten } = visit;
   const path = request?.path ?? '';
   const isExpected =
@@ -117,51 +117,51 @@ export function checkMemory(rounds: readonly MemoryUse[], peakMiB: number): read
   const [first, last] = [rounds[Math.min(WARM_UP_ROUNDS, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
   const above = peakMiB - (rounds[0]?.residentMiB ?? 0);
-  const times = rounds.length > WARM_UP_ROUNDS + 1 ? 1 : TIMES_NOISIER;
+  const times = rounds.length > WARM_UP_ROUNDS + 1 ? 1 : SHORT_RUN_FACTOR;
   const grown = last.liveMiB - first.liveMiB;
   const resident = last.residentMiB - first.residentMiB;
   return [
-    ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
-    ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
+    ...(grown <= times * MAX_GROWTH_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
+    ...(resident <= times * MAX_RESIDENT_GROWTH_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
     ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB of additional resident memory`]),
   ];
 }
 
 type Fixture = {
-  readonly all: readonly Hostile[];
-  readonly owner: Person;
-  readonly attempts: Map<string, Attempted>;
-  readonly healthy: Healthy;
+  readonly all: readonly HostileReceiver[];
+  readonly owner: ApiUser;
+  readonly attempts: Map<string, LoggedAttempt>;
+  readonly healthy: HealthyTarget;
   /** Milliseconds from each request to its arrival at the healthy target, before the rounds. */
   readonly calmMs: readonly number[];
   /** Milliseconds from each request to its arrival at the healthy target, during the rounds. */
   readonly busyMs: number[];
 };
 
-async function execute(run: Run): Promise<RunResult> {
+async function execute(run: RunParameters): Promise<RunResult> {
   const { context, count, log, seed } = run;
   const broken: string[] = [];
-  const bySlug = new Map<string, Hostile>();
+  const bySlug = new Map<string, HostileReceiver>();
   let visits = 0;
-  const onVisit = (visit: Visit) => {
+  const onVisit = (visit: ConnectionReport) => {
     visits += 1;
     const behaviour = bySlug.get(visit.behaviour ?? '');
     if (behaviour === undefined) broken.push(`a connection requested ${visit.request?.path}`);
     else broken.push(...checkVisit(behaviour, visit));
   };
-  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, onVisit });
+  const { all, certificate } = await startHostileReceivers(context, { deadlineMs: DEADLINE_MS, seed, onVisit });
   for (const one of all) bySlug.set(one.slug, one);
   trustCertificate(run, certificate);
   const fixtures = await Promise.all(run.stores.slice(0, count).map((store) => setUp(run, store, all)));
   const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
   const peak = watchPeak(context);
-  const timersBefore = timers();
-  const memory: MemoryUse[] = [memoryInUse()];
+  const timersBefore = countTimers();
+  const memory: MemoryUse[] = [measureMemory()];
   for (let round = 0; round < count; round += 1) {
     const fixture = fixtures[round % fixtures.length];
     if (fixture === undefined) throw new Error('there is no database to run on');
-    broken.push(...(await playRound(fixture, round)));
-    memory.push(memoryInUse());
+    broken.push(...(await runRound(fixture, round)));
+    memory.push(measureMemory());
     if (round % 10 === 9) log(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
   }
   await eventually(
@@ -169,14 +169,14 @@ async function execute(run: Run): Promise<RunResult> {
     ([seen = 0, open]) => seen >= count * all.length && open === 0,
     5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
-  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers are left`);
+  if (countTimers() > timersBefore + MAX_LEFT_TIMERS) broken.push(`${countTimers() - timersBefore} timers are left`);
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
   broken.push(...checkMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
   const lateMs = sorted(fixtures.flatMap((fixture) => fixture.busyMs));
   const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
-  broken.push(...checkHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
-  return { counts: { ...countsOf(all, count, visits), ...measurements(memory, peak(), calmMs, lateMs) }, broken };
+  broken.push(...checkHealthy(calmMs, lateMs, count > SMOKE_ROUNDS ? 0.95 : 0.5));
+  return { counts: { ...countsOf(all, count, visits), ...formatMeasurements(memory, peak(), calmMs, lateMs) }, broken };
 }
 
 /**
@@ -185,7 +185,7 @@ async function execute(run: Run): Promise<RunResult> {
  */
 export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
   if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
-  const limitMs = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
+  const limitMs = Math.max(MAX_HEALTHY_MS, MAX_SLOWDOWN * quantile(calmMs, 0.95));
   const ms = quantile(lateMs, share);
   return ms <= limitMs ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${limitMs}`];
 }
@@ -194,11 +194,11 @@ export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[
 const quantile = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
-function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
+function countsOf(all: readonly HostileReceiver[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function measurements(
+function formatMeasurements(
   memory: readonly MemoryUse[],
   peakMiB: number,
   calmMs: readonly number[],
@@ -220,14 +220,18 @@ function measurements(
 }
 
 /** Trusts the certificate authority of the receivers during the run, so that their TLS handshakes can succeed. */
-function trustCertificate({ context }: Run, certificate: string): void {
+function trustCertificate({ context }: RunParameters, certificate: string): void {
   const usual = getCACertificates('default');
   setDefaultCACertificates([...usual, certificate]);
   atEnd(context, () => setDefaultCACertificates(usual));
 }
 
-async function setUp({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Fixture> {
-  const attempts = new Map<string, Attempted>();
+async function setUp(
+  { context }: RunParameters,
+  store: RunParameters['stores'][number],
+  all: readonly HostileReceiver[],
+): Promise<Fixture> {
+  const attempts = new Map<string, LoggedAttempt>();
   const write = (line: string) => {
     const { event, kind, hook_id, outcome, result, ms } = JSON.parse(line);
     if (event === 'delivery.attempted' && kind === 'new_event') attempts.set(String(hook_id), { outcome, result, ms });
@@ -235,11 +239,11 @@ async function setUp({ context }: Run, store: Run['stores'][number], all: readon
   const options = { attemptTimeout: `${DEADLINE_MS}ms`, retryWaits: '1h,1h' };
   const log = pino({ base: null }, { write });
   const service = await store.testService(context, { options, ports: { log } });
-  const owner = await service.account('acme.test');
-  const healthy = await startHealthy(context);
+  const owner = await service.createAccount('acme.test');
+  const healthy = await startHealthyTarget(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
   const calmMs: number[] = [];
-  for (let sent = 0; sent < CALM_NOTIFICATIONS; sent += 1) calmMs.push(await notifyHealthy(owner, healthy));
+  for (let sent = 0; sent < WARM_UP_NOTIFICATIONS; sent += 1) calmMs.push(await notifyHealthy(owner, healthy));
   return { all, owner, attempts, healthy, calmMs, busyMs: [] };
 }
 
@@ -247,11 +251,11 @@ async function setUp({ context }: Run, store: Run['stores'][number], all: readon
  * Notifies the healthy target. Returns the milliseconds from the request to the arrival of the notification,
  * infinite if it does not arrive.
  */
-async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
-  const arriving = healthy.next();
+async function notifyHealthy({ carillon }: ApiUser, healthy: HealthyTarget): Promise<number> {
+  const nextArrival = healthy.nextNotification();
   const askedAt = performance.now();
   await carillon.clients.create({ client_name: 'Bell' });
-  const arrivedAt = await Promise.race([arriving, wait(ARRIVAL_TIMEOUT_MS, undefined, { ref: false })]);
+  const arrivedAt = await Promise.race([nextArrival, wait(ARRIVAL_TIMEOUT_MS, undefined, { ref: false })]);
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
@@ -259,10 +263,7 @@ async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<nu
  * Delivers one event to every hostile target. Meanwhile the healthy target receives notifications, one after the
  * other.
  */
-async function playRound(
-  { all, owner, attempts, healthy, busyMs }: Fixture,
-  round: number,
-): Promise<readonly string[]> {
+async function runRound({ all, owner, attempts, healthy, busyMs }: Fixture, round: number): Promise<readonly string[]> {
   const { hooks, events } = owner.carillon;
   const subscribed = await Promise.all(
     all.map(async (behaviour) => {

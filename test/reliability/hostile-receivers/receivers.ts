@@ -17,24 +17,24 @@ import { temporaryFolder } from '../../kit/service/service.ts';
 const main = fileURLToPath(new URL('../../../packages/chaos-receiver/src/main.ts', import.meta.url));
 
 /** The report of the receiver about one connection, after its end. */
-export type Visit = {
+export type ConnectionReport = {
   readonly behaviour: string | null;
   readonly request: { readonly method: string; readonly path: string } | null;
   readonly ms: number;
   readonly bytesWritten: number;
 };
 
-export type Hostile = Behaviour & {
+export type HostileReceiver = Behaviour & {
   /** Base URL, without a query. */
   readonly url: string;
   readonly port: number;
 };
 
 /** Starts the chaos receiver with `--each` in its own process, so that its memory is not counted. */
-export async function startHostile(
+export async function startHostileReceivers(
   context: Cleanup,
-  { deadlineMs, seed, onVisit }: { deadlineMs: number; seed: number; onVisit: (visit: Visit) => void },
-): Promise<{ readonly all: readonly Hostile[]; readonly certificate: string }> {
+  { deadlineMs, seed, onVisit }: { deadlineMs: number; seed: number; onVisit: (visit: ConnectionReport) => void },
+): Promise<{ readonly all: readonly HostileReceiver[]; readonly certificate: string }> {
   const caFile = join(temporaryFolder(context), 'ca.pem');
   const flags = ['--each', '--port', '0', '--json', '--pace', '20ms', '--ca-file', caFile];
   const own = ['--deadline', `${deadlineMs}ms`, '--seed', String(seed)];
@@ -49,9 +49,9 @@ export async function startHostile(
   const urls = new Map<string, string>();
   const ready = Promise.withResolvers<void>();
   createInterface(child.stdout).on('line', (line) => {
-    const said = JSON.parse(line);
-    if (said.listening === undefined) onVisit(said);
-    else urls.set(said.behaviour, said.listening);
+    const message = JSON.parse(line);
+    if (message.listening === undefined) onVisit(message);
+    else urls.set(message.behaviour, message.listening);
     if (urls.size === behaviours.length) ready.resolve();
   });
   await Promise.race([ready.promise, exited.then(() => Promise.reject(new Error('the receiver ended')))]);
@@ -68,11 +68,11 @@ const MIB = 2 ** 20;
 export type MemoryUse = { readonly liveMiB: number; readonly residentMiB: number };
 
 setFlagsFromString('--expose-gc');
-const collect: () => void = runInNewContext('gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
-export function memoryInUse(): MemoryUse {
-  collect();
-  collect();
+export function measureMemory(): MemoryUse {
+  collectGarbage();
+  collectGarbage();
   const { heapUsed, external, rss } = process.memoryUsage();
   return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
 }
@@ -80,11 +80,11 @@ export function memoryInUse(): MemoryUse {
 /** Samples the resident memory from now on. The returned function returns the peak in MiB. */
 export function watchPeak(context: Cleanup): () => number {
   let peak = 0;
-  const look = () => {
+  const sample = () => {
     peak = Math.max(peak, process.memoryUsage.rss() / MIB);
   };
-  const looking = setInterval(look, 20);
-  atEnd(context, () => clearInterval(looking));
+  const sampling = setInterval(sample, 20);
+  atEnd(context, () => clearInterval(sampling));
   return () => peak;
 }
 
@@ -107,22 +107,22 @@ export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () =
   return () => open.size;
 }
 
-export const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+export const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-export type Healthy = {
+export type HealthyTarget = {
   readonly url: string;
   /** Resolves with the arrival of the next notification; monotonic milliseconds. */
-  next(): Promise<number>;
+  nextNotification(): Promise<number>;
 };
 
 /** Starts a target that answers 200 immediately. It stores nothing, because the memory of this process is measured. */
-export async function startHealthy(context: Cleanup): Promise<Healthy> {
-  let coming = Promise.withResolvers<number>();
+export async function startHealthyTarget(context: Cleanup): Promise<HealthyTarget> {
+  let nextArrival = Promise.withResolvers<number>();
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
       response.end();
-      coming.resolve(performance.now());
-      coming = Promise.withResolvers();
+      nextArrival.resolve(performance.now());
+      nextArrival = Promise.withResolvers();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -130,5 +130,8 @@ export async function startHealthy(context: Cleanup): Promise<Healthy> {
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, next: () => coming.promise };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    nextNotification: () => nextArrival.promise,
+  };
 }

@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict';
 import { fc } from '../../kit/fast-check.ts';
-import { dayOf, type Entries, entriesOf, fields, type ResourceType } from './fields.ts';
+import { dayOf, type FieldEntries, fields, generateEntries, type ResourceType } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
-import { contradictions, listed, listRequests } from './lists.ts';
-import { collectionOf, type Key, kinds, permissionOf, type TargetStatus, type World } from './model.ts';
+import { contradictions, expectedList, listRequests } from './lists.ts';
+import { type CallerKey, collectionOf, kinds, permissionOf, type TargetStatus, type World } from './model.ts';
 import {
   accessError,
   assertRecord,
-  type Condition,
   type NewIds,
-  plannedChange,
-  plannedCreate,
-  plannedDelete,
+  type PreconditionKind,
+  planChange,
+  planCreate,
+  planDelete,
 } from './records.ts';
-import { type Rejection, rejection, type System } from './system.ts';
+import { type Rejection, rejection, type ServiceUnderTest } from './system.ts';
 
 /** A command that runs against the model and the service. The response is compared with the model. */
-class NamedCommand implements fc.AsyncCommand<World, System> {
+class NamedCommand implements fc.AsyncCommand<World, ServiceUnderTest> {
   readonly #description: string;
-  readonly #work: (world: World, real: System) => Promise<void>;
+  readonly #work: (world: World, real: ServiceUnderTest) => Promise<void>;
 
-  constructor(description: string, work: (world: World, real: System) => Promise<void>) {
+  constructor(description: string, work: (world: World, real: ServiceUnderTest) => Promise<void>) {
     this.#description = description;
     this.#work = work;
   }
 
   check = () => true;
 
-  async run(world: World, real: System): Promise<void> {
+  async run(world: World, real: ServiceUnderTest): Promise<void> {
     await this.#work(world, real);
     if (world.deliverDue()) await real.waitUntilIdle();
   }
@@ -41,10 +41,10 @@ type Args = Readonly<Record<string, unknown>>;
  * Generates commands with random arguments and a random caller. A failure report prints the command with its
  * arguments.
  */
-function step<A extends Args>(
+function defineCommand<A extends Args>(
   name: string,
   args: { [K in keyof A]: fc.Arbitrary<A[K]> },
-  work: (world: World, real: System, given: A, key: Key) => Promise<void>,
+  work: (world: World, real: ServiceUnderTest, given: A, key: CallerKey) => Promise<void>,
 ) {
   return fc.record({ ...args, who: callers }).map((all) => {
     const { who, ...rest } = all as { who: number } & A;
@@ -60,14 +60,14 @@ function step<A extends Args>(
  */
 const callers = fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3, 4);
 
-function keyOf(world: World, who: number): Key {
+function keyOf(world: World, who: number): CallerKey {
   const key = world.keys[who];
   if (key === undefined) throw new Error(`there is no caller ${who}`);
   return key;
 }
 
 const picks = fc.nat(23);
-const conditions = fc.constantFrom<Condition>(
+const conditions = fc.constantFrom<PreconditionKind>(
   'none',
   'none',
   'none',
@@ -80,42 +80,46 @@ const conditions = fc.constantFrom<Condition>(
 );
 
 /** Returns the headers of a precondition on a record, and whether the precondition is stale. */
-function preconditionOf(
+function createPrecondition(
   world: World,
-  real: System,
-  key: Key,
+  real: ServiceUnderTest,
+  key: CallerKey,
   resourceType: ResourceType,
   pick: number,
-  condition: Condition,
+  condition: PreconditionKind,
   header: string,
 ) {
   if (condition === 'none') return { headers: {}, stale: false };
   if (condition === 'any') return { headers: { [header]: '*' }, stale: false };
-  const id = world.pick(key.account, resourceType, pick);
-  const record = world.find(key.account, resourceType, id);
-  const shown = record === undefined ? undefined : world.present(key.account, record);
+  const id = world.pickId(key.account, resourceType, pick);
+  const record = world.findRecord(key.account, resourceType, id);
+  const shown = record === undefined ? undefined : world.displayedRecord(key.account, record);
   const tag = real.etagOf(`/${collectionOf(resourceType)}/${id}`, shown, condition);
   if (tag === undefined && condition === 'current') return { headers: {}, stale: false };
   return { headers: { [header]: tag ?? '"never"' }, stale: condition === 'stale' };
 }
 
-type Creation = { readonly pick: number; readonly entries: Entries; readonly word: number };
+type CreateInput = { readonly pick: number; readonly entries: FieldEntries; readonly word: number };
 
 function create(resourceType: ResourceType) {
-  const args = { pick: picks, entries: entriesOf(resourceType, 'create'), word: fc.constantFrom(0, 0, 0, 0, 1, 2) };
-  return step(`create ${resourceType}`, args, (world, real, given: Creation, key) =>
-    createOne(world, real, resourceType, given, key),
+  const args = {
+    pick: picks,
+    entries: generateEntries(resourceType, 'create'),
+    word: fc.constantFrom(0, 0, 0, 0, 1, 2),
+  };
+  return defineCommand(`create ${resourceType}`, args, (world, real, given: CreateInput, key) =>
+    createRecord(world, real, resourceType, given, key),
   );
 }
 
-async function createOne(
+async function createRecord(
   world: World,
-  real: System,
+  real: ServiceUnderTest,
   resourceType: ResourceType,
-  given: Creation,
-  key: Key,
+  given: CreateInput,
+  key: CallerKey,
 ): Promise<void> {
-  const { path, body, expected } = plannedCreate(world, key, resourceType, given);
+  const { path, body, expected } = planCreate(world, key, resourceType, given);
   const name = given.word === 0 ? undefined : `${world.keys.indexOf(key)} ${given.word}`;
   const headers = given.word === 0 ? {} : { 'idempotency-key': `word-${given.word}` };
   const answer = await real.call(key, 'POST', path, body, headers);
@@ -140,56 +144,61 @@ async function createOne(
 }
 
 /** Repeats an earlier request with its Idempotency-Key, unchanged or modified (X4). */
-const repeatRequest = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
-  const names = world.storedKeys();
-  const name = names[pick % Math.max(1, names.length)] ?? '';
-  const kept = world.storedResponse(name);
-  if (kept === undefined) return;
-  const { call, json } = kept;
-  const [who, word] = name.split(' ');
-  const key = keyOf(world, Number(who));
-  const [path = '', ...rest] = call.split(' ');
-  const body = same ? rest.join(' ') : `${rest.join(' ')} `;
-  const answer = await real.call(key, 'POST', path, body, { 'idempotency-key': `word-${word}` });
-  const resourceType = path.split('/')[1]?.replace(/s$/, '') as ResourceType;
-  const away = accessError(world, key, permissionOf(resourceType, 'write'));
-  if (away !== undefined) return real.assertRejected(answer, away);
-  if (!same) return real.assertRejected(answer, rejection(422, 'idempotency_mismatch'));
-  assert.deepEqual([answer.status, answer.json], [201, json]);
-  assert.equal(answer.headers.get('idempotency-replayed'), 'true');
-});
+const repeatRequest = defineCommand(
+  'again',
+  { pick: picks, same: fc.boolean() },
+  async (world, real, { pick, same }, _key) => {
+    const names = world.storedResponseKeys();
+    const name = names[pick % Math.max(1, names.length)] ?? '';
+    const kept = world.storedResponse(name);
+    if (kept === undefined) return;
+    const { call, json } = kept;
+    const [who, word] = name.split(' ');
+    const key = keyOf(world, Number(who));
+    const [path = '', ...rest] = call.split(' ');
+    const body = same ? rest.join(' ') : `${rest.join(' ')} `;
+    const answer = await real.call(key, 'POST', path, body, { 'idempotency-key': `word-${word}` });
+    const resourceType = path.split('/')[1]?.replace(/s$/, '') as ResourceType;
+    const away = accessError(world, key, permissionOf(resourceType, 'write'));
+    if (away !== undefined) return real.assertRejected(answer, away);
+    if (!same) return real.assertRejected(answer, rejection(422, 'idempotency_mismatch'));
+    assert.deepEqual([answer.status, answer.json], [201, json]);
+    assert.equal(answer.headers.get('idempotency-replayed'), 'true');
+  },
+);
 
-const completions: readonly Entries[] = [
+const completions: readonly FieldEntries[] = [
   [['completed', { as: 'text', sent: 1, displayed: '1' }]],
   [['completed', { as: 'text', sent: false, displayed: '0' }]],
   [['resume', { as: 'text', sent: '1', displayed: '1' }]],
   ...['M', 'D'].map(
-    (letter): Entries => [
+    (letter): FieldEntries => [
       ['recurring', { as: 'text', sent: letter, displayed: letter }],
       ['completed', { as: 'text', sent: '1', displayed: '1' }],
     ],
   ),
 ];
 
-const assignments = fields.task.users?.good.map((written): Entries => [['users', written]]) ?? fc.constant<Entries>([]);
+const assignments =
+  fields.task.users?.good.map((written): FieldEntries => [['users', written]]) ?? fc.constant<FieldEntries>([]);
 
-function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'change')) {
+function change(resourceType: ResourceType, entries = generateEntries(resourceType, 'change')) {
   const args = { pick: picks, entries, condition: conditions };
-  return step(`change ${resourceType}`, args, async (world, real, { pick, entries, condition }, key) => {
-    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-match');
+  return defineCommand(`change ${resourceType}`, args, async (world, real, { pick, entries, condition }, key) => {
+    const { headers, stale } = createPrecondition(world, real, key, resourceType, pick, condition, 'if-match');
     const precondition = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
-    const planned = plannedChange(world, key, resourceType, { pick, entries, condition: precondition });
+    const planned = planChange(world, key, resourceType, { pick, entries, condition: precondition });
     const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
     if (typeof planned.expected !== 'function') return real.assertRejected(answer, planned.expected);
     assert.equal(answer.status, 200, answer.text);
-    planned.expected(await newIdsOf(world, real, key));
-    const record = world.find(key.account, resourceType, planned.path.split('/')[2] ?? '');
+    planned.expected(await fetchNewIds(world, real, key));
+    const record = world.findRecord(key.account, resourceType, planned.path.split('/')[2] ?? '');
     if (record !== undefined) assertRecord(world, real, key, record, answer);
   });
 }
 
 /** Returns the ids of tasks and subtasks that the model does not know, because a completion has created them (C41). */
-async function newIdsOf(world: World, real: System, key: Key): Promise<NewIds> {
+async function fetchNewIds(world: World, real: ServiceUnderTest, key: CallerKey): Promise<NewIds> {
   const unknown = new Map<ResourceType, string[]>();
   for (const resourceType of ['task', 'subtask'] as const) {
     const { json } = await real.call(key, 'GET', `/${collectionOf(resourceType)}`);
@@ -204,9 +213,9 @@ async function newIdsOf(world: World, real: System, key: Key): Promise<NewIds> {
 
 function remove(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
-  return step(`delete ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-match');
-    const { path, expected } = plannedDelete(world, key, resourceType, { pick, stale });
+  return defineCommand(`delete ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = createPrecondition(world, real, key, resourceType, pick, condition, 'if-match');
+    const { path, expected } = planDelete(world, key, resourceType, { pick, stale });
     const answer = await real.call(key, 'DELETE', path, undefined, headers);
     if (typeof expected !== 'function') return real.assertRejected(answer, expected);
     assert.deepEqual([answer.status, answer.json], [200, []], answer.text);
@@ -216,13 +225,13 @@ function remove(resourceType: ResourceType) {
 
 function read(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
-  return step(`read ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-none-match');
-    const id = world.pick(key.account, resourceType, pick);
+  return defineCommand(`read ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = createPrecondition(world, real, key, resourceType, pick, condition, 'if-none-match');
+    const id = world.pickId(key.account, resourceType, pick);
     const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}/${id}`, undefined, headers);
     const away = accessError(world, key, permissionOf(resourceType, 'read'));
     if (away !== undefined) return real.assertRejected(answer, away);
-    const record = world.find(key.account, resourceType, id);
+    const record = world.findRecord(key.account, resourceType, id);
     if (record === undefined) return real.assertRejected(answer, rejection(404, 'not_found'));
     if (Object.keys(headers).length > 0 && !stale) return assert.deepEqual([answer.status, answer.text], [304, '']);
     assert.equal(answer.status, 200);
@@ -231,29 +240,33 @@ function read(resourceType: ResourceType) {
 }
 
 function list(resourceType: ResourceType) {
-  return step(`list ${resourceType}`, { asked: listRequests(resourceType) }, async (world, real, { asked }, key) => {
-    const { query, records } = listed(world, key.account, resourceType, asked);
-    const search = new URLSearchParams(query);
-    for (const name of ['limit', 'offset'] as const)
-      if (asked[name] !== undefined) search.set(name, String(asked[name]));
-    const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}?${search}`);
-    const refused = listRefusal(world, key, resourceType, asked, query);
-    if (refused !== undefined) return real.assertRejected(answer, refused);
-    const { limit: requestedLimit = 1_000, offset = 0 } = asked;
-    const limit = Math.min(requestedLimit, 1_000);
-    const page = records.slice(offset, offset + limit).map((record) => world.present(key.account, record));
-    assert.deepEqual(answer.json, { paging: { offset, limit, total_records: records.length }, data: page });
-    const link = answer.headers.get('link');
-    if (offset + limit >= records.length) return assert.equal(link, null);
-    const [, next = ''] = /^<(.*)>; rel="next"$/.exec(link ?? '') ?? [];
-    assert.ok(next.startsWith(`${real.base}/${collectionOf(resourceType)}?`), `link: ${link}`);
-    assert.equal(new URL(next).searchParams.get('offset'), String(offset + limit));
-  });
+  return defineCommand(
+    `list ${resourceType}`,
+    { asked: listRequests(resourceType) },
+    async (world, real, { asked }, key) => {
+      const { query, records } = expectedList(world, key.account, resourceType, asked);
+      const search = new URLSearchParams(query);
+      for (const name of ['limit', 'offset'] as const)
+        if (asked[name] !== undefined) search.set(name, String(asked[name]));
+      const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}?${search}`);
+      const refused = listRejection(world, key, resourceType, asked, query);
+      if (refused !== undefined) return real.assertRejected(answer, refused);
+      const { limit: requestedLimit = 1_000, offset = 0 } = asked;
+      const limit = Math.min(requestedLimit, 1_000);
+      const page = records.slice(offset, offset + limit).map((record) => world.displayedRecord(key.account, record));
+      assert.deepEqual(answer.json, { paging: { offset, limit, total_records: records.length }, data: page });
+      const link = answer.headers.get('link');
+      if (offset + limit >= records.length) return assert.equal(link, null);
+      const [, next = ''] = /^<(.*)>; rel="next"$/.exec(link ?? '') ?? [];
+      assert.ok(next.startsWith(`${real.base}/${collectionOf(resourceType)}?`), `link: ${link}`);
+      assert.equal(new URL(next).searchParams.get('offset'), String(offset + limit));
+    },
+  );
 }
 
-function listRefusal(
+function listRejection(
   world: World,
-  key: Key,
+  key: CallerKey,
   resourceType: ResourceType,
   { limit, offset }: { limit: number | undefined; offset: number | undefined },
   query: Readonly<Record<string, string>>,
@@ -266,18 +279,19 @@ function listRefusal(
 }
 
 /** Returns the first caller who has an ended hook, or the given caller if there is none. */
-function whoseHookEnded(world: World, key: Key): Key {
-  const hasOne = (one: Key) => one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
+function callerWithEndedHook(world: World, key: CallerKey): CallerKey {
+  const hasOne = (one: CallerKey) =>
+    one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
   return world.keys.find(hasOne) ?? key;
 }
 
-const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) =>
-  restore(world, real, pick % 4 === 0 ? key : whoseHookEnded(world, key), pick),
+const restoreHook = defineCommand('restore', { pick: picks }, (world, real, { pick }, key) =>
+  restore(world, real, pick % 4 === 0 ? key : callerWithEndedHook(world, key), pick),
 );
 
 const targetPicks = fc.nat(7);
 /** Lets time pass, and stops at each retry that becomes due. */
-const wait = step(
+const wait = defineCommand(
   'wait',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
   async (world, real, { seconds }) => {
@@ -290,82 +304,82 @@ const wait = step(
   },
 );
 
-const behave = step(
+const changeTargetStatus = defineCommand(
   'behave',
   { target: targetPicks, manner: fc.constantFrom<TargetStatus>(200, 200, 200, 500, 500, 401, 401) },
   async (world, _real, { target, manner }) =>
-    world.setTargetStatus(`http://127.0.0.1:9/${world.mark}/${target}`, manner),
+    world.setTargetStatus(`http://127.0.0.1:9/${world.urlMark}/${target}`, manner),
 );
 
-const feed = step(
+const feed = defineCommand(
   'feed',
   {
     scope: fc.constantFrom<'own' | 'account'>('own', 'account'),
     limit: fc.constantFrom(1, 3, 1_000),
     kindPick: fc.option(picks, { nil: undefined }),
   },
-  readFeed_,
+  runReadFeed,
 );
-async function readFeed_(
+async function runReadFeed(
   world: World,
-  real: System,
+  real: ServiceUnderTest,
   given: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
-  key: Key,
+  key: CallerKey,
 ): Promise<void> {
   await readFeed(world, real, key, given);
 }
 
 const records: readonly ResourceType[] = ['client', 'project', 'task', 'subtask', 'event'];
-const twice = <T>(all: readonly T[]) => [...all, ...all];
+const doubled = <T>(all: readonly T[]) => [...all, ...all];
 
 /**
  * Creates the initial state of a world: records of each type in the first account, at several dates, and hooks of
  * its owner.
  */
-export async function begin(world: World, real: System): Promise<void> {
+export async function createInitialRecords(world: World, real: ServiceUnderTest): Promise<void> {
   const key = keyOf(world, 0);
   for (const [index, resourceType] of (
     ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
   ).entries()) {
-    const named: Entries = [[`${resourceType}_name`, { as: 'text', sent: 'First', displayed: 'First' }]];
+    const named: FieldEntries = [[`${resourceType}_name`, { as: 'text', sent: 'First', displayed: 'First' }]];
     const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;
-    const dated: Entries = ['start_date', 'due_date'].map((field) => [
+    const dated: FieldEntries = ['start_date', 'due_date'].map((field) => [
       field,
       { as: 'text', sent: time, displayed: time },
     ]);
-    const assigned: Entries = resourceType === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
+    const assigned: FieldEntries = resourceType === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
     const entries = resourceType === 'client' ? named : [...named, ...dated, ...assigned];
-    await createOne(world, real, resourceType, { pick: index, entries, word: 0 }, key);
+    await createRecord(world, real, resourceType, { pick: index, entries, word: 0 }, key);
   }
   for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
 }
 
 /** All commands; repeated entries are more likely. */
-export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, System>>[] = [
-  ...twice(twice(records)).map(create),
-  ...twice(records).map((resourceType) => change(resourceType)),
+export const allCommands: fc.Arbitrary<fc.AsyncCommand<World, ServiceUnderTest>>[] = [
+  ...doubled(doubled(records)).map(create),
+  ...doubled(records).map((resourceType) => change(resourceType)),
   ...records.map(remove),
   ...records.map(read),
-  ...twice(records).map(list),
+  ...doubled(records).map(list),
   ...[create('user'), change('user'), remove('user'), remove('user'), read('user'), list('user')],
-  ...twice(
-    twice([
-      step('subscribe', { kind: fc.nat(6), target: targetPicks }, (world, real, { kind, target }, key) =>
+  ...doubled(
+    doubled([
+      defineCommand('subscribe', { kind: fc.nat(6), target: targetPicks }, (world, real, { kind, target }, key) =>
         subscribe(world, real, key, kind, target),
       ),
     ]),
   ),
-  ...twice([
-    step('unsubscribe', { pick: picks }, (world, real, { pick }, key) => unsubscribe(world, real, key, pick)),
-    ...twice([restoring]),
+  ...doubled([
+    defineCommand('unsubscribe', { pick: picks }, (world, real, { pick }, key) => unsubscribe(world, real, key, pick)),
+    ...doubled([restoreHook]),
   ]),
-  step('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
-  step('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),
-  ...twice(
-    twice(
+  defineCommand('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
+  defineCommand('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),
+  ...doubled(
+    doubled(
       [...(['task', 'subtask'] as const)].map((resourceType) => change(resourceType, fc.constantFrom(...completions))),
     ),
   ),
   ...(['project', 'task', 'subtask', 'subtask'] as const).map((resourceType) => change(resourceType, assignments)),
-  ...[repeatRequest, repeatRequest, wait, wait, behave, behave, feed],
+  ...[repeatRequest, repeatRequest, wait, wait, changeTargetStatus, changeTargetStatus, feed],
 ];

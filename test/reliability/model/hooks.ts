@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
-import { NONE } from './fields.ts';
+import { NO_DATE } from './fields.ts';
 import {
+  type CallerKey,
   collectionOf,
   formatTimestamp,
-  type Hook,
-  type Key,
   kinds,
-  type Occurrence,
+  type ModelHook,
+  type ModelOccurrence,
   permissionOf,
   resourceTypeOfKind,
   type World,
 } from './model.ts';
 import { accessError } from './records.ts';
-import { rejection, type System } from './system.ts';
+import { rejection, type ServiceUnderTest } from './system.ts';
 
 /** Returns a hook as the API displays it (X1). */
-function displayedHook(hook: Hook): Record<string, string> {
+function displayedHook(hook: ModelHook): Record<string, string> {
   const alive = hook.failures > 0 ? 'failing' : 'live';
   return {
     ...{ id: hook.id, event: hook.kind, target_url: hook.target, user_id: hook.userId },
     ...{ state: hook.ended === undefined ? alive : 'ended', failures: String(hook.failures) },
     ...{
-      next_attempt_at: hook.dueAt === undefined ? NONE : formatTimestamp(hook.dueAt),
+      next_attempt_at: hook.dueAt === undefined ? NO_DATE : formatTimestamp(hook.dueAt),
       last_outcome: hook.lastOutcome,
     },
-    ...{ date_created: hook.created, date_ended: hook.ended?.at ?? NONE, ended_reason: hook.ended?.reason ?? '' },
-    ...{ signed: '0', secret_created: NONE, secret_previous_until: NONE },
+    ...{ date_created: hook.created, date_ended: hook.ended?.at ?? NO_DATE, ended_reason: hook.ended?.reason ?? '' },
+    ...{ signed: '0', secret_created: NO_DATE, secret_previous_until: NO_DATE },
   };
 }
 
@@ -33,10 +33,10 @@ function displayedHook(hook: Hook): Record<string, string> {
  * Picks a random hook: mostly a matching hook, else another hook of the account, a hook of the other account, or
  * an unknown id.
  */
-function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
+function pickHook(world: World, key: CallerKey, pick: number, matches: (hook: ModelHook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
-  const matching = hooks.filter(looked);
+  const matching = hooks.filter(matches);
   const ids = [...matching, ...matching, ...matching, ...hooks, ...foreign].map(({ id }) => id);
   const id = [...ids, '9007199254740990'][pick % (ids.length + 1)] ?? '';
   return { id, hook: hooks.find((one) => one.id === id) };
@@ -45,18 +45,18 @@ function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => 
 /** Creates a hook (C11, C12). */
 export async function subscribe(
   world: World,
-  real: System,
-  key: Key,
+  real: ServiceUnderTest,
+  key: CallerKey,
   kindPick: number,
   targetPick: number,
 ): Promise<void> {
   const kind = kinds[kindPick % kinds.length] ?? '';
-  const target = `http://127.0.0.1:9/${world.mark}/${targetPick}`;
+  const target = `http://127.0.0.1:9/${world.urlMark}/${targetPick}`;
   const answer = await real.call(key, 'POST', '/hooks', { target_url: target, event: kind });
   const away =
     accessError(world, key, 'hooks:write') ?? accessError(world, key, permissionOf(resourceTypeOfKind(kind), 'read'));
   if (away !== undefined) return real.assertRejected(answer, away);
-  if (world.isTaken(target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
+  if (world.isTargetTaken(target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.deepEqual([answer.status, Object.keys(answer.json)], [201, ['id']]);
   const { id } = answer.json;
   assert.equal(answer.headers.get('location'), `${real.base}/hooks/${id}`);
@@ -67,7 +67,7 @@ export async function subscribe(
 }
 
 /** Deletes a hook (C13). */
-export async function unsubscribe(world: World, real: System, key: Key, pick: number): Promise<void> {
+export async function unsubscribe(world: World, real: ServiceUnderTest, key: CallerKey, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
   const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
   const away = accessError(world, key, 'hooks:write');
@@ -77,11 +77,11 @@ export async function unsubscribe(world: World, real: System, key: Key, pick: nu
     return real.assertRejected(answer, rejection(401, 'not_permitted'));
   if (hook.ended !== undefined) return real.assertRejected(answer, rejection(404, 'not_found'));
   assert.deepEqual([answer.status, answer.json], [200, []]);
-  world.end(key.account, hook, 'deleted');
+  world.endHook(key.account, hook, 'deleted');
 }
 
 /** Restores a hook (X1). */
-export async function restore(world: World, real: System, key: Key, pick: number): Promise<void> {
+export async function restore(world: World, real: ServiceUnderTest, key: CallerKey, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
   const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
   const away = accessError(world, key, 'hooks:write');
@@ -90,15 +90,15 @@ export async function restore(world: World, real: System, key: Key, pick: number
     return real.assertRejected(answer, rejection(404, 'not_found'));
   const unread = accessError(world, key, permissionOf(resourceTypeOfKind(hook.kind), 'read'));
   if (unread !== undefined) return real.assertRejected(answer, unread);
-  if (world.isTaken(hook.target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
+  if (world.isTargetTaken(hook.target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.equal(answer.status, 200);
-  world.restore(key.account, hook);
+  world.restoreHook(key.account, hook);
   assert.deepEqual(answer.json, { data: displayedHook(hook) });
 }
 
 /** Compares the whole list of hooks of the caller or, for admins, of another user (X1). */
-export async function listHooks(world: World, real: System, key: Key, pick: number): Promise<void> {
-  const userId = pick === 0 ? key.userId : world.pick(key.account, 'user', pick);
+export async function listHooks(world: World, real: ServiceUnderTest, key: CallerKey, pick: number): Promise<void> {
+  const userId = pick === 0 ? key.userId : world.pickId(key.account, 'user', pick);
   const answer = await real.call(key, 'GET', `/hooks${pick === 0 ? '' : `?user_id=${userId}`}`);
   const away = accessError(world, key, 'hooks:read');
   if (away !== undefined) return real.assertRejected(answer, away);
@@ -109,7 +109,7 @@ export async function listHooks(world: World, real: System, key: Key, pick: numb
 }
 
 /** Compares the deliveries of the hooks of the caller, with their states (X3). */
-export async function listDeliveries(world: World, real: System, key: Key): Promise<void> {
+export async function listDeliveries(world: World, real: ServiceUnderTest, key: CallerKey): Promise<void> {
   const answer = await real.call(key, 'GET', '/deliveries');
   const away = accessError(world, key, 'hooks:read');
   if (away !== undefined) return real.assertRejected(answer, away);
@@ -117,9 +117,9 @@ export async function listDeliveries(world: World, real: System, key: Key): Prom
   const expected = key.account.hooks
     .filter((hook) => hook.userId === key.userId)
     .flatMap((hook) => [
-      ...hook.delivered.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
+      ...hook.delivered.map((one) => line(hook.id, one.kind, recordUrl(real, one), 'delivered')),
       ...hook.pending.map((one) =>
-        line(hook.id, one.kind, addressOf(real, one), hook.ended === undefined ? 'pending' : 'undelivered'),
+        line(hook.id, one.kind, recordUrl(real, one), hook.ended === undefined ? 'pending' : 'undelivered'),
       ),
     ]);
   const found = answer.json.data.map((one: Record<string, string>) =>
@@ -128,32 +128,32 @@ export async function listDeliveries(world: World, real: System, key: Key): Prom
   assert.deepEqual(found.sort(), expected.sort());
 }
 
-export const addressOf = (real: System, { resourceType, id }: Pick<Occurrence, 'resourceType' | 'id'>) =>
+export const recordUrl = (real: ServiceUnderTest, { resourceType, id }: Pick<ModelOccurrence, 'resourceType' | 'id'>) =>
   `${real.base}/${collectionOf(resourceType)}/${id}`;
 
 /** Reads the feed page by page and compares it with the model (X2). */
 export async function readFeed(
   world: World,
-  real: System,
-  key: Key,
+  real: ServiceUnderTest,
+  key: CallerKey,
   { scope, limit, kindPick }: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
 ): Promise<void> {
   const kind =
     kindPick === undefined
       ? undefined
       : `${['new', 'changed', 'deleted'][kindPick % 3]}_${['task', 'event', 'user', 'project'][kindPick % 4]}`;
-  const ask = (after: string) =>
+  const fetchPage = (after: string) =>
     real.call(
       key,
       'GET',
       `/notifications?scope=${scope}&limit=${limit}${after}${kind === undefined ? '' : `&kind=${kind}`}`,
     );
   const away = accessError(world, key, 'hooks:read');
-  const first = await ask('');
+  const first = await fetchPage('');
   if (away !== undefined) return real.assertRejected(first, away);
   if (scope === 'account' && !world.isAdmin(key)) return real.assertRejected(first, rejection(401, 'not_permitted'));
   const found: Record<string, string>[] = [];
-  for (let page = first; page.json.data.length > 0; page = await ask(`&after=${page.json.next}`)) {
+  for (let page = first; page.json.data.length > 0; page = await fetchPage(`&after=${page.json.next}`)) {
     assert.equal(page.status, 200);
     assert.ok(page.json.data.length <= limit);
     found.push(...page.json.data);
@@ -167,21 +167,21 @@ export async function readFeed(
   const expected = key.account.feed.filter(
     (one) =>
       (scope === 'account' || one.userId === key.userId) &&
-      world.may(key, permissionOf(one.resourceType, 'read')) &&
+      world.hasPermission(key, permissionOf(one.resourceType, 'read')) &&
       (kind === undefined || one.kind === kind),
   );
   const lines = found.map((one) => `${one.kind} ${one.resource_url} ${one.occurred_at} ${one.user_id}`);
   assert.equal(lines.length, expected.length, lines.join('\n'));
-  const own = expected.map((one) => lineOf(real, one));
+  const own = expected.map((one) => feedLine(real, one));
   assert.deepEqual(sortedByTransaction(lines, expected), sortedByTransaction(own, expected));
 }
 
-function lineOf(real: System, one: Occurrence): string {
-  return `${one.kind} ${addressOf(real, one)} ${one.at} ${one.userId}`;
+function feedLine(real: ServiceUnderTest, one: ModelOccurrence): string {
+  return `${one.kind} ${recordUrl(real, one)} ${one.at} ${one.userId}`;
 }
 
 /** Sorts the lines of each transaction, because the order of occurrences within one transaction is undefined. */
-function sortedByTransaction(lines: readonly string[], happened: readonly Occurrence[]): string[] {
+function sortedByTransaction(lines: readonly string[], happened: readonly ModelOccurrence[]): string[] {
   return [...Map.groupBy(lines.keys(), (index) => happened[index]?.transaction).values()].flatMap((group) =>
     group.map((index) => lines[index] ?? '').sort(),
   );

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { permissionsOf } from '../../../src/permissions.ts';
-import { steadyRandom, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { fc } from '../../kit/fast-check.ts';
-import type { Person } from '../../kit/service/service.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { begin, everyCommand } from './commands.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
+import { allCommands, createInitialRecords } from './commands.ts';
 import { resourceTypes } from './fields.ts';
-import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
-import { type ListRequest, listed, orders } from './lists.ts';
-import { type Account, collectionOf, World } from './model.ts';
-import { System, Targets } from './system.ts';
+import { listDeliveries, listHooks, readFeed, recordUrl } from './hooks.ts';
+import { expectedList, type ListRequest, orders } from './lists.ts';
+import { collectionOf, type ModelAccount, World } from './model.ts';
+import { ServiceUnderTest, SimulatedTargets } from './system.ts';
 
 /**
  * Reliability test M1: random calls of several users of two accounts. Each response is compared with an in-memory
@@ -32,34 +32,34 @@ const MAX_RUN_LENGTH = 60;
 /** Minimum average number of calls in a run. */
 const MIN_RUN_LENGTH = 5;
 
-async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, stores, context, log }: RunParameters): Promise<RunResult> {
   const broken: string[] = [];
   let [runs, calls, notifications] = [0, 0, 0];
   for (const store of stores) {
-    const place = await ModelRunner.of(store, context);
+    const runner = await ModelRunner.of(store, context);
     const property = fc.asyncProperty(
-      fc.commands(everyCommand, {
+      fc.commands(allCommands, {
         maxCommands: MAX_RUN_LENGTH,
         size: 'max',
         ...(process.env.REPLAY === undefined ? {} : { replayPath: process.env.REPLAY }),
       }),
-      (commands) => place.run(commands),
+      (commands) => runner.run(commands),
     );
     const path = process.env.RUN === undefined ? {} : { path: process.env.RUN };
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
     runs += found.numRuns;
-    calls += place.calls;
-    notifications += place.notifications;
-    log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
-    if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
-    else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
-      broken.push(`${store.name}: only ${place.calls} calls`);
+    calls += runner.calls;
+    notifications += runner.notifications;
+    log(`${store.name}: ${found.numRuns} runs, ${runner.calls} calls`);
+    if (found.failed) broken.push(`${store.name}: ${describeFailure(found)}`);
+    else if (process.env.RUN === undefined && runner.calls < found.numRuns * MIN_RUN_LENGTH)
+      broken.push(`${store.name}: only ${runner.calls} calls`);
   }
   return {
     counts: {
       'runs on all databases': runs,
       calls,
-      notifications: notifications,
+      notifications,
       mismatches: broken.length,
     },
     broken,
@@ -67,19 +67,19 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
 }
 
 /** Describes the mismatch, the calls before it, and the command that repeats them. */
-function faultOf({
+function describeFailure({
   counterexample,
   counterexamplePath,
   errorInstance,
   seed,
-}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, System>>]>): string {
+}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, ServiceUnderTest>>]>): string {
   const shown = String(counterexample?.[0]);
   const [, replay = ''] = /replayPath="([^"]*)"/.exec(shown) ?? [];
   const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
   return `${error}\nafter ${shown}\nagain: RUN=${counterexamplePath} REPLAY=${replay} npm run prove -- model --seed ${seed}`;
 }
 
-const everything: ListRequest = { filters: [], order: undefined, limit: undefined, offset: undefined };
+const unfilteredList: ListRequest = { filters: [], order: undefined, limit: undefined, offset: undefined };
 
 /** Permissions of the restricted key. */
 const RESTRICTED_PERMISSIONS = [
@@ -96,31 +96,31 @@ const RESTRICTED_PERMISSIONS = [
 class ModelRunner {
   calls = 0;
   notifications = 0;
-  readonly #real: System;
+  readonly #real: ServiceUnderTest;
   #worlds = 0;
 
-  private constructor(real: System) {
+  private constructor(real: ServiceUnderTest) {
     this.#real = real;
   }
 
-  static async of(store: TestStore, context: Run['context']): Promise<ModelRunner> {
-    const [clock, targets] = [testClock(), new Targets()];
-    const ports = { clock, random: steadyRandom(), attempt: targets.attempt };
+  static async of(store: TestStore, context: RunParameters['context']): Promise<ModelRunner> {
+    const [clock, targets] = [testClock(), new SimulatedTargets()];
+    const ports = { clock, random: fixedJitterRandom(), attempt: targets.attempt };
     const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
-    return new ModelRunner(new System(carillon, clock, targets));
+    return new ModelRunner(new ServiceUnderTest(carillon, clock, targets));
   }
 
-  async run(commands: Iterable<fc.AsyncCommand<World, System>>): Promise<void> {
+  async run(commands: Iterable<fc.AsyncCommand<World, ServiceUnderTest>>): Promise<void> {
     const real = this.#real;
-    const world = await this.#newWorld();
+    const world = await this.#createWorld();
     real.targets.world = world;
-    await begin(world, real);
+    await createInitialRecords(world, real);
     await fc.asyncModelRun(() => ({ model: world, real }), commands);
     await this.#compareAll(world);
     this.calls += [...commands].length;
   }
 
-  async #newWorld(): Promise<World> {
+  async #createWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
     // The clock is simulated. Without this step, the start rate limit for targets of earlier worlds would never
     // renew.
@@ -128,18 +128,18 @@ class ModelRunner {
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
     for (const side of ['one', 'other']) {
-      const owner = await carillon.account(`${side}-${this.#worlds}.test`);
-      const account: Account = { domain: owner.domain, records: new Map(), deleted: [], feed: [], hooks: [] };
+      const owner = await carillon.createAccount(`${side}-${this.#worlds}.test`);
+      const account: ModelAccount = { domain: owner.domain, records: new Map(), deleted: [], feed: [], hooks: [] };
       world.accounts.push(account);
       this.#addKey(world, account, owner, permissionsOf('owner'));
       if (side === 'other') continue;
-      const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+      const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
       this.#addKey(world, account, admin, permissionsOf('admin'));
       this.#addKey(world, account, member, permissionsOf('member'));
       this.#addKey(
         world,
         account,
-        await carillon.key(member, { permissions: RESTRICTED_PERMISSIONS }),
+        await carillon.createKey(member, { permissions: RESTRICTED_PERMISSIONS }),
         RESTRICTED_PERMISSIONS,
       );
     }
@@ -148,14 +148,14 @@ class ModelRunner {
     )) {
       const { json } = await this.#real.call(key, 'GET', '/users');
       for (const { user_id, user_name: _, ...shown } of json.data)
-        world.add(key.account, 'user', user_id, shown, [], '');
+        world.addRecord(key.account, 'user', user_id, shown, [], '');
     }
     // Callers are addressed by index; the owner of the other account is last.
     world.keys.sort((a, b) => world.accounts.indexOf(a.account) - world.accounts.indexOf(b.account));
     return world;
   }
 
-  #addKey(world: World, account: Account, { headers, userId }: Person, permissions: readonly string[]): void {
+  #addKey(world: World, account: ModelAccount, { headers, userId }: ApiUser, permissions: readonly string[]): void {
     world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
   }
 
@@ -179,14 +179,18 @@ class ModelRunner {
         for (const order of [undefined, ...Object.keys(orders[resourceType])]) {
           const asked = order === undefined ? '' : `?order=${order}`;
           const { json } = await real.call(key, 'GET', `/${collectionOf(resourceType)}${asked}`);
-          const { records } = listed(world, account, resourceType, { ...everything, order });
+          const { records } = expectedList(world, account, resourceType, { ...unfilteredList, order });
           const paging = { offset: 0, limit: 1_000, total_records: records.length };
-          assert.deepEqual(json, { paging, data: records.map((record) => world.present(account, record)) }, asked);
+          assert.deepEqual(
+            json,
+            { paging, data: records.map((record) => world.displayedRecord(account, record)) },
+            asked,
+          );
         }
       }
     }
     this.notifications += [...real.targets.accepted]
-      .filter(([target]) => target.includes(world.mark))
+      .filter(([target]) => target.includes(world.urlMark))
       .flatMap(([, all]) => all).length;
     const hooks = world.accounts.flatMap((account) => account.hooks);
     for (const target of new Set(hooks.map((hook) => hook.target))) {
@@ -194,7 +198,7 @@ class ModelRunner {
       const received = real.targets.accepted.get(target) ?? [];
       assert.deepEqual(
         [...received].sort(),
-        expected.map((one) => addressOf(real, one)).sort(),
+        expected.map((one) => recordUrl(real, one)).sort(),
         `what ${target} was told`,
       );
     }

@@ -1,8 +1,8 @@
 import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
-import { type Entries, fields, NONE, type ResourceType, type Written } from './fields.ts';
+import { type FieldEntries, type FieldValue, fields, NO_DATE, type ResourceType } from './fields.ts';
 
 /** A record in the model. Its content follows from the contract, and only its id is taken from the service. */
-export type Recorded = {
+export type ModelRecord = {
   readonly id: string;
   readonly resourceType: ResourceType;
   /** Displayed texts of the record itself. Texts of related records are looked up. */
@@ -13,7 +13,7 @@ export type Recorded = {
   parent: string;
 };
 
-export type Occurrence = {
+export type ModelOccurrence = {
   readonly kind: string;
   readonly resourceType: ResourceType;
   readonly id: string;
@@ -23,7 +23,7 @@ export type Occurrence = {
   readonly transaction: number;
 };
 
-export type Hook = {
+export type ModelHook = {
   readonly id: string;
   readonly kind: string;
   readonly target: string;
@@ -33,21 +33,21 @@ export type Hook = {
   dueAt: number | undefined;
   lastOutcome: string;
   ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
-  pending: Occurrence[];
-  delivered: Occurrence[];
+  pending: ModelOccurrence[];
+  delivered: ModelOccurrence[];
 };
 
-export type Account = {
+export type ModelAccount = {
   readonly domain: string;
-  readonly records: Map<string, Recorded>;
+  readonly records: Map<string, ModelRecord>;
   /** Deleted records. */
-  readonly deleted: Recorded[];
-  readonly feed: Occurrence[];
-  readonly hooks: Hook[];
+  readonly deleted: ModelRecord[];
+  readonly feed: ModelOccurrence[];
+  readonly hooks: ModelHook[];
 };
 
-export type Key = {
-  readonly account: Account;
+export type CallerKey = {
+  readonly account: ModelAccount;
   readonly userId: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly permissions: ReadonlySet<string>;
@@ -57,7 +57,7 @@ const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((resourc
 export const kinds = [...hookKinds, 'completed_task', 'completed_subtask'];
 
 export const resourceTypeOfKind = (kind: string) => kind.split('_')[1] as ResourceType;
-const areas = {
+const permissionAreas = {
   client: 'clients',
   project: 'projects',
   task: 'tasks',
@@ -66,7 +66,7 @@ const areas = {
   user: 'users',
 };
 export const permissionOf = (resourceType: ResourceType, access: 'read' | 'write') =>
-  `${areas[resourceType]}:${access}`;
+  `${permissionAreas[resourceType]}:${access}`;
 export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
 export const formatTimestamp = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
@@ -80,10 +80,10 @@ const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 export type TargetStatus = 200 | 401 | 500;
 
 export class World {
-  readonly accounts: Account[] = [];
-  readonly keys: Key[] = [];
+  readonly accounts: ModelAccount[] = [];
+  readonly keys: CallerKey[] = [];
   /** Part of the URL of every target of this world. */
-  readonly mark: string;
+  readonly urlMark: string;
   readonly #targetStatuses = new Map<string, TargetStatus>();
   readonly waitsMs: readonly number[] = [60_000, 7_200_000];
   now: number;
@@ -91,7 +91,7 @@ export class World {
   readonly #responses = new Map<string, StoredResponse>();
 
   constructor(mark: string, now: number) {
-    this.mark = mark;
+    this.urlMark = mark;
     this.now = now;
   }
 
@@ -110,27 +110,27 @@ export class World {
 
   // ——— permissions (C2)
 
-  roleOf({ account, userId }: Pick<Key, 'account' | 'userId'>): string {
+  roleOf({ account, userId }: Pick<CallerKey, 'account' | 'userId'>): string {
     return account.records.get(`user ${userId}`)?.displayed.role ?? 'nobody';
   }
 
-  isAdmin(key: Key): boolean {
+  isAdmin(key: CallerKey): boolean {
     return ['admin', 'owner'].includes(this.roleOf(key));
   }
 
-  may(key: Key, permission: string): boolean {
+  hasPermission(key: CallerKey, permission: string): boolean {
     const never = this.roleOf(key) === 'member' ? ['users:write', 'company:write'] : [];
     return key.permissions.has(permission) && !never.includes(permission);
   }
 
   // ——— records
 
-  all(account: Account, resourceType: ResourceType): Recorded[] {
+  allRecords(account: ModelAccount, resourceType: ResourceType): ModelRecord[] {
     const found = [...account.records.values()].filter((record) => record.resourceType === resourceType);
     return found.sort((a, b) => Number(a.id) - Number(b.id));
   }
 
-  find(account: Account, resourceType: ResourceType, id: string): Recorded | undefined {
+  findRecord(account: ModelAccount, resourceType: ResourceType, id: string): ModelRecord | undefined {
     return account.records.get(`${resourceType} ${id}`);
   }
 
@@ -138,30 +138,31 @@ export class World {
    * Picks a random id: mostly of an existing record, else of a deleted record, of a record of another account, or
    * an id that was never issued.
    */
-  pick(account: Account, resourceType: ResourceType, pick: number): string {
+  pickId(account: ModelAccount, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
       ...account.deleted.filter((record) => record.resourceType === resourceType).slice(-1),
-      ...(foreign === undefined ? [] : this.all(foreign, resourceType).slice(0, 1)),
+      ...(foreign === undefined ? [] : this.allRecords(foreign, resourceType).slice(0, 1)),
     ].map(({ id }) => id);
-    const own = this.all(account, resourceType).map(({ id }) => id);
+    const own = this.allRecords(account, resourceType).map(({ id }) => id);
     const ids = [...own, ...own, ...own, ...own, ...others, '9007199254740990'];
     return ids[pick % ids.length] ?? '';
   }
 
   /** Returns a record as the API displays it (C24 to C35). */
-  present(account: Account, record: Recorded): Record<string, unknown> {
+  displayedRecord(account: ModelAccount, record: ModelRecord): Record<string, unknown> {
     const { resourceType, id } = record;
-    const named = (of: ResourceType, which: string) => this.find(account, of, which)?.displayed[`${of}_name`] ?? '';
+    const named = (of: ResourceType, which: string) =>
+      this.findRecord(account, of, which)?.displayed[`${of}_name`] ?? '';
     const displayed: Record<string, unknown> = { [`${resourceType}_id`]: id, ...record.displayed };
     if (resourceType === 'client') return { ...displayed, contact_id: '0' };
-    if (resourceType === 'user') return { ...displayed, user_name: nameOf(record) };
+    if (resourceType === 'user') return { ...displayed, user_name: userName(record) };
     if (resourceType === 'event') return displayed;
     const users = record.users
-      .map((userId) => this.find(account, 'user', userId))
+      .map((userId) => this.findRecord(account, 'user', userId))
       .filter((user) => user !== undefined)
       .sort((a, b) => Number(a.id) - Number(b.id))
-      .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
+      .map((user) => ({ user_id: user.id, user_name: userName(user) }));
     // The model has no teams and no time entries.
     const assigned = { users, teams: [] };
     if (resourceType === 'project') {
@@ -171,7 +172,7 @@ export class World {
     const step = { ...displayed, ...assigned, tracked_seconds: '0' };
     if (resourceType === 'task')
       return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
-    const task = this.find(account, 'task', record.parent);
+    const task = this.findRecord(account, 'task', record.parent);
     const projectId = task?.parent ?? '';
     return {
       ...{ ...step, task_id: record.parent, task_name: task?.displayed.task_name },
@@ -179,20 +180,20 @@ export class World {
     };
   }
 
-  add(
-    account: Account,
+  addRecord(
+    account: ModelAccount,
     resourceType: ResourceType,
     id: string,
     displayed: Record<string, string>,
     users: readonly string[],
     parent: string,
   ) {
-    const record: Recorded = { id, resourceType, displayed, users, parent };
+    const record: ModelRecord = { id, resourceType, displayed, users, parent };
     account.records.set(`${resourceType} ${id}`, record);
     return record;
   }
 
-  remove(account: Account, record: Recorded): void {
+  removeRecord(account: ModelAccount, record: ModelRecord): void {
     account.records.delete(`${record.resourceType} ${record.id}`);
     account.deleted.push(record);
   }
@@ -200,7 +201,7 @@ export class World {
   isKnown(resourceType: ResourceType, id: string): boolean {
     return this.accounts.some(
       (account) =>
-        this.find(account, resourceType, id) !== undefined ||
+        this.findRecord(account, resourceType, id) !== undefined ||
         account.deleted.some((one) => one.resourceType === resourceType && one.id === id),
     );
   }
@@ -216,35 +217,35 @@ export class World {
     return kept === undefined || kept.at <= this.now - IDEMPOTENCY_TTL_MS ? undefined : kept;
   }
 
-  storedKeys(): string[] {
+  storedResponseKeys(): string[] {
     return [...this.#responses.keys()].filter((name) => this.storedResponse(name) !== undefined);
   }
 
   // ——— occurrences and deliveries (C14, C20)
 
   recordOccurrences(
-    account: Account,
-    facts: readonly (readonly [kind: string, record: Recorded, userId: string])[],
+    account: ModelAccount,
+    facts: readonly (readonly [kind: string, record: ModelRecord, userId: string])[],
   ): void {
     this.#transaction += 1;
     for (const [kind, { resourceType, id }, userId] of facts) {
       const one = { kind, resourceType, id, userId, at: this.time, transaction: this.#transaction };
       account.feed.push(one);
-      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
+      for (const hook of account.hooks) if (hook.ended === undefined && matchesHook(hook, one)) hook.pending.push(one);
     }
   }
 
-  end(account: Account, hook: Hook, reason: string): void {
+  endHook(account: ModelAccount, hook: ModelHook, reason: string): void {
     hook.ended = { reason, at: this.time, position: account.feed.length };
     hook.dueAt = undefined;
   }
 
-  restore(account: Account, hook: Hook): void {
-    const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => concerns(hook, one));
+  restoreHook(account: ModelAccount, hook: ModelHook): void {
+    const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => matchesHook(hook, one));
     Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
   }
 
-  isTaken(target: string): boolean {
+  isTargetTaken(target: string): boolean {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
   }
 
@@ -270,7 +271,7 @@ export class World {
     return anyDue;
   }
 
-  #deliver(account: Account, hook: Hook, manner: TargetStatus): void {
+  #deliver(account: ModelAccount, hook: ModelHook, manner: TargetStatus): void {
     hook.lastOutcome = String(manner);
     if (manner === 200) hook.delivered.push(...hook.pending.splice(0));
     const status = nextStatus(hook.failures, manner);
@@ -279,17 +280,17 @@ export class World {
       hook.dueAt = status === 0 ? undefined : this.now + (this.waitsMs[status - 1] ?? 0);
     } else {
       if (status === 'three_failures') hook.failures = MAX_FAILURES;
-      this.end(account, hook, status);
+      this.endHook(account, hook, status);
     }
   }
 }
 
-const concerns = (hook: Hook, one: Occurrence) => hook.kind === one.kind && hook.userId === one.userId;
+const matchesHook = (hook: ModelHook, one: ModelOccurrence) => hook.kind === one.kind && hook.userId === one.userId;
 
-const nameOf = ({ displayed }: Recorded) => `${displayed.first_name} ${displayed.last_name}`.trim();
+const userName = ({ displayed }: ModelRecord) => `${displayed.first_name} ${displayed.last_name}`.trim();
 
 /** A request body, and what the API displays of it. */
-export type BuiltBody = {
+export type RequestBody = {
   readonly body: Readonly<Record<string, unknown>>;
   readonly shown: Record<string, string>;
   readonly users: readonly string[] | undefined;
@@ -300,7 +301,7 @@ export type BuiltBody = {
 };
 
 /** Builds a body from random entries, for a caller of this account. */
-export function buildBody(world: World, account: Account, entries: Entries): BuiltBody {
+export function buildBody(world: World, account: ModelAccount, entries: FieldEntries): RequestBody {
   const all = new Map(entries);
   const body: Record<string, unknown> = {};
   const shown: Record<string, string> = {};
@@ -313,7 +314,7 @@ export function buildBody(world: World, account: Account, entries: Entries): Bui
       body[field] = written.sent;
       bad.push(field);
     } else if (written.as === 'users') {
-      const named = written.picks.map((pick) => world.pick(account, 'user', pick));
+      const named = written.picks.map((pick) => world.pickId(account, 'user', pick));
       body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
       // Duplicate users are assigned once.
       users = [...new Set(named)];
@@ -334,20 +335,20 @@ export function buildBody(world: World, account: Account, entries: Entries): Bui
 
 function resolveReference(
   world: World,
-  account: Account,
-  { resourceType, pick, needed }: Extract<Written, { as: 'reference' }>,
+  account: ModelAccount,
+  { resourceType, pick, needed }: Extract<FieldValue, { as: 'reference' }>,
 ): [unknown, string] {
   const nothing = ['0', 0, '', null];
   if (!needed && pick < nothing.length) return [nothing[pick], '0'];
-  const id = world.pick(account, resourceType, pick);
+  const id = world.pickId(account, resourceType, pick);
   return [pick % 2 === 0 ? id : Number(id), id];
 }
 
 /** Returns the displayed values of a record that was created without optional fields. */
-export function initial(resourceType: ResourceType): Record<string, string> {
+export function initialValues(resourceType: ResourceType): Record<string, string> {
   const rows = Object.entries(fields[resourceType]).filter(([field]) => field !== 'users');
   const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
-  const completed = resourceType === 'task' || resourceType === 'subtask' ? { date_completed: NONE } : {};
+  const completed = resourceType === 'task' || resourceType === 'subtask' ? { date_completed: NO_DATE } : {};
   return { ...shown, ...completed };
 }
 
@@ -355,8 +356,8 @@ export function initial(resourceType: ResourceType): Record<string, string> {
  * Whether the due date is before the start date (C26): by day, or on the same day by time if the due date has a
  * time.
  */
-export function isOutOfOrder({ start_date = NONE, due_date = NONE }: Readonly<Record<string, string>>): boolean {
-  if (start_date === NONE || due_date === NONE) return false;
+export function isOutOfOrder({ start_date = NO_DATE, due_date = NO_DATE }: Readonly<Record<string, string>>): boolean {
+  if (start_date === NO_DATE || due_date === NO_DATE) return false;
   const [startDay, dueDay] = [start_date.slice(0, 10), due_date.slice(0, 10)];
   if (dueDay !== startDay) return dueDay < startDay;
   return !due_date.endsWith('00:00:00') && due_date < start_date;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { TestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Answer, TestService } from '../../kit/service/service.ts';
-import type { Key, World } from './model.ts';
+import type { ApiResponse, TestService } from '../../kit/service/service.ts';
+import type { CallerKey, World } from './model.ts';
 
 /** A rejection: its status, its code, and the fields that it names. */
 export type Rejection = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
@@ -12,14 +12,14 @@ export const rejection = (status: number, code: string, fields?: readonly string
   fields === undefined ? { status, code } : { status, code, fields };
 
 /** Targets that respond immediately as the model says, and record what they accepted. */
-export class Targets {
+export class SimulatedTargets {
   world: World | undefined;
   readonly accepted = new Map<string, string[]>();
 
   readonly attempt: Attempt = async ({ target, body }) => {
     // Targets of earlier worlds respond with 401, which ends their hooks.
     const status =
-      this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.targetStatus(target);
+      this.world === undefined || !target.includes(this.world.urlMark) ? 401 : this.world.targetStatus(target);
     if (status === 200) {
       const before = this.accepted.get(target) ?? [];
       this.accepted.set(target, [...before, JSON.parse(body).resource_url]);
@@ -29,14 +29,14 @@ export class Targets {
 }
 
 /** The service under test. */
-export class System {
+export class ServiceUnderTest {
   readonly carillon: TestService;
   readonly clock: TestClock;
-  readonly targets: Targets;
+  readonly targets: SimulatedTargets;
   /** Known ETags by path, with the representation of each. */
   readonly #etags = new Map<string, Map<string, string>>();
 
-  constructor(carillon: TestService, clock: TestClock, targets: Targets) {
+  constructor(carillon: TestService, clock: TestClock, targets: SimulatedTargets) {
     this.carillon = carillon;
     this.clock = clock;
     this.targets = targets;
@@ -46,12 +46,18 @@ export class System {
     return `${this.carillon.baseUrl}/v2`;
   }
 
-  call(key: Key, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  call(
+    key: CallerKey,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiResponse> {
     return this.carillon.call(key, method, `/v2${path}`, body, headers);
   }
 
   /** Checks a problem response completely (C6). */
-  assertRejected({ status, json, headers }: Answer, { status: expectedStatus, code, fields }: Rejection): void {
+  assertRejected({ status, json, headers }: ApiResponse, { status: expectedStatus, code, fields }: Rejection): void {
     assert.deepEqual(
       [status, json?.code],
       [expectedStatus, code],
@@ -67,10 +73,10 @@ export class System {
   }
 
   /** Checks that each representation has exactly one ETag, and each ETag one representation (X5). */
-  checkEtag(path: string, { headers }: Answer, shown: unknown): void {
+  checkEtag(path: string, { headers }: ApiResponse, shown: unknown): void {
     const tag = headers.get('etag') ?? '';
     assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
-    const text = canonical(shown);
+    const text = canonicalJson(shown);
     const known = this.#etags.get(path) ?? new Map<string, string>();
     this.#etags.set(path, known);
     const before = known.get(tag);
@@ -85,7 +91,7 @@ export class System {
    * known.
    */
   etagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
-    const text = canonical(shown);
+    const text = canonicalJson(shown);
     return [...(this.#etags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
   }
 
@@ -107,7 +113,7 @@ export class System {
 }
 
 /** Returns a representation as text, independent of the order of its fields. */
-function canonical(shown: unknown): string {
+function canonicalJson(shown: unknown): string {
   return JSON.stringify(shown, (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

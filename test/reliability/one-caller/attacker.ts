@@ -1,5 +1,5 @@
 import { type AttackTarget, attacks } from './attacks.ts';
-import { noCounters } from './sockets.ts';
+import { createCounters } from './sockets.ts';
 
 /** The message with the attack that this process runs. */
 export type AttackOrder = Omit<AttackTarget, 'counters'> & { readonly attack: string };
@@ -12,7 +12,7 @@ if (import.meta.main) {
   process.once('message', async ({ attack, ...orders }: AttackOrder) => {
     const found = attacks.find(({ name }) => name === attack);
     if (found === undefined) throw new Error(`there is no attack ${attack}`);
-    const counters = noCounters();
+    const counters = createCounters();
     await found.run({ ...orders, counters });
     process.send?.(counters, () => process.exit(0));
   });

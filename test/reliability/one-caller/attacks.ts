@@ -1,4 +1,11 @@
-import { type Aim, flood, hold, MAX_CONNECTIONS, request, withoutBody } from './sockets.ts';
+import {
+  type AttackParameters,
+  floodRequests,
+  holdConnections,
+  MAX_CONNECTIONS,
+  rawRequest,
+  requestWithoutBody,
+} from './sockets.ts';
 
 /**
  * Kinds of attackers: a caller without a key, a caller with the URL of a calendar, a member of the honest account,
@@ -11,7 +18,7 @@ export type Attacker = (typeof attackers)[number];
  * The target of an attack, and the credentials of the attacker: the headers of its key, and the path of its
  * calendar URL, if it has them.
  */
-export type AttackTarget = Aim & {
+export type AttackTarget = AttackParameters & {
   readonly by: Attacker;
   readonly headers: Readonly<Record<string, string>>;
   /** Path of the URL of a large calendar. */
@@ -29,54 +36,59 @@ export type Attack = {
   run(attacking: AttackTarget): Promise<void>;
 };
 
-const EVERYONE = attackers;
+const ALL_ATTACKERS = attackers;
 const KEY_HOLDERS = ['a member', 'another account'] as const;
 
 /** The list with the largest pages: comments with their replies. */
-const LIST = '/v2/comments';
+const LARGEST_LIST_PATH = '/v2/comments';
 
-const IMPORT = '/v2/events/import';
+const IMPORT_PATH = '/v2/events/import';
 const IMPORT_BYTES = 8 * 1_000_000;
-const SIGN_IN = '/console/session';
+const SIGN_IN_PATH = '/console/session';
 
 const CALL_CONCURRENCY = 32;
 
 const json = { 'content-type': 'application/json' };
-const closing = { connection: 'close' };
+const closeConnection = { connection: 'close' };
 
 export const attacks: readonly Attack[] = [
   {
     name: 'bodies that are announced and never sent',
-    by: EVERYONE,
+    by: ALL_ATTACKERS,
     async run(aim) {
       const { by, headers, calendar } = aim;
       const paths = {
-        'no key': ['POST /nothing', 'GET /', 'GET /healthz', `POST ${SIGN_IN}`, 'POST /v2/events'],
+        'no key': ['POST /nothing', 'GET /', 'GET /healthz', `POST ${SIGN_IN_PATH}`, 'POST /v2/events'],
         'a calendar URL': [`GET ${calendar}`, `POST ${calendar}`],
-        'a member': ['POST /v2/events', `POST ${IMPORT}`, 'GET /v2/user'],
-        'another account': ['POST /v2/events', `POST ${IMPORT}`, 'GET /v2/user'],
+        'a member': ['POST /v2/events', `POST ${IMPORT_PATH}`, 'GET /v2/user'],
+        'another account': ['POST /v2/events', `POST ${IMPORT_PATH}`, 'GET /v2/user'],
       }[by];
       const each = Math.floor(MAX_CONNECTIONS / paths.length);
       const origin = { ...headers, origin: aim.origin };
       await Promise.all(
         paths.map((line) => {
           const [method = '', path = ''] = line.split(' ');
-          return hold(aim, each, { first: withoutBody(method, path, { ...json, ...origin }, 9) });
+          return holdConnections(aim, each, { first: requestWithoutBody(method, path, { ...json, ...origin }, 9) });
         }),
       );
     },
   },
   {
     name: 'large bodies that arrive a byte at a time',
-    by: EVERYONE,
+    by: ALL_ATTACKERS,
     async run(aim) {
       const { by, headers, calendar } = aim;
-      const path = { 'no key': SIGN_IN, 'a calendar URL': calendar, 'a member': IMPORT, 'another account': IMPORT }[by];
+      const path = {
+        'no key': SIGN_IN_PATH,
+        'a calendar URL': calendar,
+        'a member': IMPORT_PATH,
+        'another account': IMPORT_PATH,
+      }[by];
       const bytes = by === 'a member' || by === 'another account' ? IMPORT_BYTES : 60_000;
-      const head = withoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
+      const head = requestWithoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
       // The service holds 90 % of the body in memory immediately. The rest arrives too slowly to complete.
       const prefix = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
-      await hold(aim, 300, { first: head + prefix, after: { text: 'x', everyMs: 1_000 } });
+      await holdConnections(aim, 300, { first: head + prefix, after: { text: 'x', everyMs: 1_000 } });
     },
   },
   {
@@ -84,8 +96,8 @@ export const attacks: readonly Attack[] = [
     by: ['no key'],
     async run(aim) {
       await Promise.all([
-        hold(aim, MAX_CONNECTIONS / 2, { first: '' }),
-        hold(aim, MAX_CONNECTIONS / 2, {
+        holdConnections(aim, MAX_CONNECTIONS / 2, { first: '' }),
+        holdConnections(aim, MAX_CONNECTIONS / 2, {
           first: 'GET / HTTP/1.1\r\n',
           after: { text: 'x-slow: 1\r\n', everyMs: 1_000 },
         }),
@@ -94,46 +106,46 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'large responses that are never read',
-    by: EVERYONE,
+    by: ALL_ATTACKERS,
     async run(aim) {
       const { by, headers, calendar } = aim;
       const path = {
         'no key': '/openapi.json',
         'a calendar URL': calendar,
-        'a member': LIST,
-        'another account': LIST,
+        'a member': LARGEST_LIST_PATH,
+        'another account': LARGEST_LIST_PATH,
       }[by];
       // These are more pipelined requests than any browser sends. Each response waits for the previous one.
-      const first = request('GET', path, headers).repeat(20);
-      await hold(aim, 60, { first, unread: true });
+      const first = rawRequest('GET', path, headers).repeat(20);
+      await holdConnections(aim, 60, { first, unread: true });
     },
   },
   {
     name: 'the largest pages, again and again',
     by: ['a calendar URL', ...KEY_HOLDERS],
     async run(aim) {
-      const path = aim.by === 'a calendar URL' ? aim.calendar : LIST;
-      await flood(aim, CALL_CONCURRENCY, [request('GET', path, { ...aim.headers, ...closing })]);
+      const path = aim.by === 'a calendar URL' ? aim.calendar : LARGEST_LIST_PATH;
+      await floodRequests(aim, CALL_CONCURRENCY, [rawRequest('GET', path, { ...aim.headers, ...closeConnection })]);
     },
   },
   {
     name: 'headers that are expensive to read',
-    by: EVERYONE,
+    by: ALL_ATTACKERS,
     async run(aim) {
       const { by, headers, calendar, origin } = aim;
       const method = by === 'no key' ? 'POST' : 'GET';
       const path = {
-        'no key': SIGN_IN,
+        'no key': SIGN_IN_PATH,
         'a calendar URL': calendar,
         'a member': '/v2/user',
         'another account': '/v2/user',
       };
-      const known = { ...headers, ...closing, ...(by === 'no key' ? { origin, ...json } : {}) };
+      const known = { ...headers, ...closeConnection, ...(by === 'no key' ? { origin, ...json } : {}) };
       const body = by === 'no key' ? '{}' : undefined;
       const requests = headerBombs.flatMap((bomb) =>
-        headerNames.map((name) => request(method, path[by], { ...known, [name]: bomb }, body)),
+        parsedHeaders.map((name) => rawRequest(method, path[by], { ...known, [name]: bomb }, body)),
       );
-      await flood(aim, CALL_CONCURRENCY, requests);
+      await floodRequests(aim, CALL_CONCURRENCY, requests);
     },
   },
   {
@@ -141,10 +153,12 @@ export const attacks: readonly Attack[] = [
     by: ['no key', ...KEY_HOLDERS],
     async run(aim) {
       const { by, headers, origin } = aim;
-      const path = by === 'no key' ? SIGN_IN : IMPORT;
+      const path = by === 'no key' ? SIGN_IN_PATH : IMPORT_PATH;
       const bodies = jsonBombs(by === 'no key' ? 60_000 : IMPORT_BYTES);
-      const requests = bodies.map((body) => request('POST', path, { ...json, ...headers, ...closing, origin }, body));
-      await flood(aim, 8, requests);
+      const requests = bodies.map((body) =>
+        rawRequest('POST', path, { ...json, ...headers, ...closeConnection, origin }, body),
+      );
+      await floodRequests(aim, 8, requests);
     },
   },
   {
@@ -152,8 +166,10 @@ export const attacks: readonly Attack[] = [
     by: KEY_HOLDERS,
     async run(aim) {
       const bodies = calendarBombs.map((ics) => JSON.stringify({ ics }));
-      const requests = bodies.map((body) => request('POST', IMPORT, { ...json, ...aim.headers, ...closing }, body));
-      await flood(aim, 10, requests);
+      const requests = bodies.map((body) =>
+        rawRequest('POST', IMPORT_PATH, { ...json, ...aim.headers, ...closeConnection }, body),
+      );
+      await floodRequests(aim, 10, requests);
     },
   },
   {
@@ -162,9 +178,9 @@ export const attacks: readonly Attack[] = [
     async run(aim) {
       const { headers, task } = aim;
       const requests = task.projects.map((project_id) =>
-        request('PUT', task.path, { ...json, ...headers, ...closing }, JSON.stringify({ project_id })),
+        rawRequest('PUT', task.path, { ...json, ...headers, ...closeConnection }, JSON.stringify({ project_id })),
       );
-      await flood(aim, 8, requests);
+      await floodRequests(aim, 8, requests);
     },
   },
   {
@@ -174,9 +190,9 @@ export const attacks: readonly Attack[] = [
       const { origin } = aim;
       const requests = Array.from({ length: 500 }, (_, number) => {
         const body = { domain: 'honest.test', email: `person-${number}@honest.test`, passphrase: 'a wrong passphrase' };
-        return request('POST', SIGN_IN, { ...json, ...closing, origin }, JSON.stringify(body));
+        return rawRequest('POST', SIGN_IN_PATH, { ...json, ...closeConnection, origin }, JSON.stringify(body));
       });
-      await flood(aim, 60, requests);
+      await floodRequests(aim, 60, requests);
     },
   },
 ];
@@ -212,7 +228,7 @@ const headerBombs: readonly string[] = PATTERN_BOMBS.map(([begin, repeats, end])
 );
 
 /** Headers that the service, or one of its libraries, parses. */
-export const headerNames: readonly string[] = [
+export const parsedHeaders: readonly string[] = [
   'if-none-match',
   'if-match',
   'user-agent',

@@ -5,7 +5,7 @@ import { carillonJson } from '../../kit/service/command.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { Attacker, LargeTask } from './attacks.ts';
-import { request } from './sockets.ts';
+import { rawRequest } from './sockets.ts';
 
 /** Number of comment threads in the largest list. With all replies, each account has some 30 million characters. */
 const THREADS = 25;
@@ -15,7 +15,7 @@ const REPLIES = 60;
 const COMMENT_LENGTH = 20_000;
 
 /** Number of comments of the task that an attacker moves. Each move changes all of them. */
-const COMMENTS_OF_TASK = 2_000;
+const COMMENTS_PER_TASK = 2_000;
 
 /** Number of events in the calendar that an attacker reads. With names of maximum length they take some 2 MB. */
 const CALENDAR_EVENTS = 3_000;
@@ -23,12 +23,12 @@ const CALENDAR_EVENTS = 3_000;
 /** Number of events in the month that the honest callers list. */
 const EVENTS_PER_MONTH = 100;
 
-const FILLERS = 32;
+const FILL_CONCURRENCY = 32;
 
 type Headers = Readonly<Record<string, string>>;
 
 /** A service with an honest account, a neighbor, and the credentials of all attackers. */
-export type Fixture = {
+export type AttackFixture = {
   readonly service: ServiceProcess;
   /** Raw requests of the honest account and of the neighbor. */
   readonly honest: readonly string[];
@@ -41,12 +41,12 @@ export type Fixture = {
   readonly target: Target;
 };
 
-export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture> {
+export async function setUp(store: TestStore, context: Cleanup): Promise<AttackFixture> {
   const service = await store.serviceProcess(context);
   const owner = { carillon: service.carillon, headers: service.headers };
-  const member = await memberOf(service);
-  const neighbour = await accountOn(service, 'neighbour.test');
-  const other = await accountOn(service, 'other.test');
+  const member = await createMember(service);
+  const neighbour = await createAccountOn(service, 'neighbour.test');
+  const other = await createAccountOn(service, 'other.test');
   const target = await startTarget(context);
   for (const { carillon } of [owner, other]) await fillComments(carillon);
   const [taskOfMember, taskOfOther] = [await fillTask(owner.carillon), await fillTask(other.carillon)];
@@ -60,7 +60,7 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture
       start_date: '20260611',
       due_date: '20260611',
     });
-    honest.push(...callsOf(headers, event_id));
+    honest.push(...createHonestCalls(headers, event_id));
   }
   await owner.carillon.hooks.create({ target_url: target.at('/of-the-honest-account'), event: 'new_event' });
   await neighbour.carillon.hooks.create({ target_url: target.at('/of-the-neighbour'), event: 'new_event' });
@@ -80,24 +80,24 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture
 }
 
 /** Returns two calls on kept-alive connections, and two calls that each open a connection of their own. */
-function callsOf(headers: Headers, eventId: string): readonly string[] {
+function createHonestCalls(headers: Headers, eventId: string): readonly string[] {
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
   const closing = { ...headers, connection: 'close' };
   return [
-    request('POST', '/v2/events', { ...headers, 'content-type': 'application/json' }, body),
-    request('GET', '/v2/events?start_from=20260601&start_to=20260630', headers),
-    request('GET', `/v2/events/${eventId}`, closing),
-    request('GET', '/v2/user', closing),
+    rawRequest('POST', '/v2/events', { ...headers, 'content-type': 'application/json' }, body),
+    rawRequest('GET', '/v2/events?start_from=20260601&start_to=20260630', headers),
+    rawRequest('GET', `/v2/events/${eventId}`, closing),
+    rawRequest('GET', '/v2/user', closing),
   ];
 }
 
-async function accountOn({ baseUrl, database }: ServiceProcess, domain: string) {
+async function createAccountOn({ baseUrl, database }: ServiceProcess, domain: string) {
   const words = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`, '--database', database];
   const { key } = await carillonJson(words);
   return { carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }), headers: { domain, key } };
 }
 
-async function memberOf({ database, headers }: ServiceProcess): Promise<Headers> {
+async function createMember({ database, headers }: ServiceProcess): Promise<Headers> {
   const { domain = '' } = headers;
   const who = ['--domain', domain, '--email', 'member@honest.test', '--database', database];
   await carillonJson(['users', 'create', ...who, '--role', 'member']);
@@ -109,10 +109,10 @@ async function fillComments(carillon: Carillon): Promise<void> {
   const { project_id } = await carillon.projects.create({ project_name: 'Long threads' });
   const comment = 'é'.repeat(COMMENT_LENGTH);
   const threads: string[] = [];
-  await inParallel(THREADS, async () => {
+  await runConcurrently(THREADS, async () => {
     threads.push((await carillon.comments.create(project_id, { comment })).comment_id);
   });
-  await inParallel(THREADS * REPLIES, async (number) => {
+  await runConcurrently(THREADS * REPLIES, async (number) => {
     const parent_id = threads[number % THREADS] ?? '';
     await carillon.comments.create(project_id, { comment, parent_id });
   });
@@ -124,22 +124,22 @@ async function fillTask(carillon: Carillon): Promise<LargeTask> {
     await carillon.projects.create({ project_name: 'Two' }),
   ];
   const { task_id } = await carillon.tasks.create(one.project_id, { task_name: 'Moved' });
-  await inParallel(COMMENTS_OF_TASK, async () => {
+  await runConcurrently(COMMENTS_PER_TASK, async () => {
     await carillon.comments.create(one.project_id, { comment: 'Short', task_id });
   });
   return { path: `/v2/tasks/${task_id}`, projects: [two.project_id, one.project_id] };
 }
 
 async function fillEvents(carillon: Carillon, count: number, day: string, event_name: string): Promise<void> {
-  await inParallel(count, async () => {
+  await runConcurrently(count, async () => {
     await carillon.events.create({ event_name, start_date: day, due_date: day });
   });
 }
 
-async function inParallel(count: number, work: (number: number) => Promise<void>): Promise<void> {
+async function runConcurrently(count: number, work: (number: number) => Promise<void>): Promise<void> {
   let next = 0;
   const repeat = async () => {
     for (let number = next++; number < count; number = next++) await work(number);
   };
-  await Promise.all(Array.from({ length: FILLERS }, repeat));
+  await Promise.all(Array.from({ length: FILL_CONCURRENCY }, repeat));
 }

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
+import { atEnd, type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from '../overload/generator.ts';
 import { runGenerator } from '../overload/load.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import type { AttackOrder } from './attacker.ts';
 import { type Attack, type Attacker, attacks } from './attacks.ts';
-import { type Fixture, setUp } from './fixture.ts';
+import { type AttackFixture, setUp } from './fixture.ts';
 import type { AttackCounters as AttackSeen } from './sockets.ts';
 
 /** Rate of the honest calls, which does not decrease under attack. */
@@ -22,7 +22,7 @@ const HONEST_CONNECTIONS = 96;
 const WARM_UP_MS = 3_000;
 
 /** Time between the first honest call and the attack. */
-const BEFORE_MS = 500;
+const LEAD_TIME_MS = 500;
 
 /** Maximum time after the attack until the created events are delivered. */
 const DELIVERY_TIMEOUT_MS = 5_000;
@@ -31,14 +31,14 @@ const DELIVERY_TIMEOUT_MS = 5_000;
  * Limits for the honest calls and for memory. A case of the smoke run is so short that its p99 comes from the
  * first connections of the attack.
  */
-const BOUNDS = {
+const LIMITS = {
   long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
 };
 
-const QUICK_SECONDS = 4;
+const SMOKE_SECONDS = 4;
 
-const attacker = fileURLToPath(new URL('attacker.ts', import.meta.url));
+const attackerModule = fileURLToPath(new URL('attacker.ts', import.meta.url));
 
 export const oneCaller: ReliabilityTest = {
   id: 'R16',
@@ -47,13 +47,13 @@ export const oneCaller: ReliabilityTest = {
     'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, changes of thousands of records, sign-in floods',
   promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
   unit: 'seconds for each attack',
-  smoke: QUICK_SECONDS,
+  smoke: SMOKE_SECONDS,
   full: 120,
   execute,
 };
 
 /** One attack, and the attackers that run it one after the other. */
-type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
+type AttackCase = { readonly attack: Attack; readonly by: readonly Attacker[] };
 
 /** Measurements during one attack. */
 export type Measurements = {
@@ -67,20 +67,20 @@ export type Measurements = {
   readonly residentMiB: number | undefined;
 };
 
-async function execute(run: Run): Promise<RunResult> {
-  const isQuick = run.count <= QUICK_SECONDS;
+async function execute(run: RunParameters): Promise<RunResult> {
+  const isQuick = run.count <= SMOKE_SECONDS;
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
-  const proveOn = async (store: TestStore, chosen: readonly Case[]) => {
+  const runOn = async (store: TestStore, chosen: readonly AttackCase[]) => {
     const fixture = await setUp(store, run.context);
-    await within((context) => honestCalls(context, fixture, WARM_UP_MS));
+    await withCleanup((context) => runHonestCalls(context, fixture, WARM_UP_MS));
     for (const { attack, by } of chosen) {
       for (const attacker of by) {
         const seen = await measureAttack(fixture, attack, attacker, (run.count * 1_000) / by.length);
         const name = `${store.name}: ${attack.name}, by ${attacker}`;
-        counts[name] = describe(seen);
+        counts[name] = formatMeasurements(seen);
         run.log(`${name}: ${counts[name]}`);
-        broken.push(...checkAttack(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
+        broken.push(...checkAttack(seen, isQuick ? LIMITS.quick : LIMITS.long).map((line) => `${name}: ${line}`));
       }
     }
     const code = await fixture.service.stop('SIGTERM');
@@ -88,10 +88,10 @@ async function execute(run: Run): Promise<RunResult> {
   };
   if (isQuick) {
     // Both databases run concurrently: the attackers of each attack are divided between them.
-    await Promise.all(run.stores.map((store, index) => proveOn(store, casesFor(index, run.stores.length))));
+    await Promise.all(run.stores.map((store, index) => runOn(store, casesFor(index, run.stores.length))));
   } else {
     const all = attacks.map((attack) => ({ attack, by: attack.by }));
-    for (const store of run.stores) await proveOn(store, all);
+    for (const store of run.stores) await runOn(store, all);
   }
   return { counts, broken };
 }
@@ -100,18 +100,23 @@ async function execute(run: Run): Promise<RunResult> {
  * Returns the attacks on one database. Of n databases, each gets every n-th attacker of an attack, starting at a
  * different attacker each time.
  */
-function casesFor(index: number, stores: number): readonly Case[] {
+function casesFor(index: number, stores: number): readonly AttackCase[] {
   return attacks
     .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
     .filter(({ by }) => by.length > 0);
 }
 
-function measureAttack(fixture: Fixture, attack: Attack, by: Attacker, durationMs: number): Promise<Measurements> {
-  return within(async (context) => {
+function measureAttack(
+  fixture: AttackFixture,
+  attack: Attack,
+  by: Attacker,
+  durationMs: number,
+): Promise<Measurements> {
+  return withCleanup(async (context) => {
     const { service, target } = fixture;
-    const resident = watchResident(context, service.process.pid ?? 0);
-    const calling = honestCalls(context, fixture, BEFORE_MS + durationMs);
-    await wait(BEFORE_MS);
+    const resident = samplePeakResident(context, service.process.pid ?? 0);
+    const calling = runHonestCalls(context, fixture, LEAD_TIME_MS + durationMs);
+    await wait(LEAD_TIME_MS);
     const attacking = runAttack(context, {
       attack: attack.name,
       by,
@@ -122,24 +127,24 @@ function measureAttack(fixture: Fixture, attack: Attack, by: Attacker, durationM
       durationMs,
     });
     const [{ answered }, seen] = await Promise.all([calling, attacking]);
-    const undelivered = await undeliveredOf(answered.locations, target);
+    const undelivered = await countUndelivered(answered.locations, target);
     return { honest: answered, attack: seen, created: answered.locations.length, undelivered, residentMiB: resident() };
   });
 }
 
-function honestCalls(context: Cleanup, { service, honest }: Fixture, durationMs: number) {
+function runHonestCalls(context: Cleanup, { service, honest }: AttackFixture, durationMs: number) {
   const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, durationMs };
   return runGenerator(context, { origin: service.baseUrl, requests: honest, ...load }, service);
 }
 
 async function runAttack(context: Cleanup, orders: AttackOrder): Promise<AttackSeen> {
-  const child = fork(attacker);
+  const child = fork(attackerModule);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(orders);
-  return resultOf(child);
+  return receiveCounters(child);
 }
 
-async function resultOf(child: ChildProcess): Promise<AttackSeen> {
+async function receiveCounters(child: ChildProcess): Promise<AttackSeen> {
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the attack ended with exit code ${code}`);
   });
@@ -149,7 +154,7 @@ async function resultOf(child: ChildProcess): Promise<AttackSeen> {
 }
 
 /** Returns how many of the created records did not arrive at the target in time. */
-async function undeliveredOf(created: readonly string[], { received }: Fixture['target']): Promise<number> {
+async function countUndelivered(created: readonly string[], { received }: AttackFixture['target']): Promise<number> {
   const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const arrived = new Set(received.map(({ resourceUrl }) => resourceUrl));
@@ -162,10 +167,10 @@ async function undeliveredOf(created: readonly string[], { received }: Fixture['
 /** Returns the violations of the limits. */
 export function checkAttack(
   { honest, attack, created, undelivered, residentMiB = 0 }: Measurements,
-  bounds = BOUNDS.long,
+  bounds = LIMITS.long,
 ): string[] {
   const broken: string[] = [];
-  const succeeded = successOf(honest);
+  const succeeded = successShareOf(honest);
   if (attack.connections === 0) broken.push('the attack opened no connection');
   if (!(succeeded >= bounds.succeed)) broken.push(`${percent(succeeded)} of the honest calls succeeded`);
   if (!(honest.p99 <= bounds.p99Ms)) broken.push(`p99 of the honest calls was ${honest.p99} ms`);
@@ -176,17 +181,17 @@ export function checkAttack(
 }
 
 /** Returns the share of calls that succeeded. Calls that could not even be sent count as failed. */
-function successOf({ byStatus, unanswered, unsent }: LoadResult): number {
+function successShareOf({ byStatus, unanswered, unsent }: LoadResult): number {
   const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
   const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);
   return good / all;
 }
 
-function describe({ honest, attack, created, undelivered, residentMiB }: Measurements): string {
+function formatMeasurements({ honest, attack, created, undelivered, residentMiB }: Measurements): string {
   const answered = Object.entries(attack.byStatus).map(([status, count]) => `${count} × ${status || 'broken off'}`);
   const failed = Object.entries(honest.byStatus).filter(([status]) => status !== '200' && status !== '201');
   return [
-    `${percent(successOf(honest))} succeeded`,
+    `${percent(successShareOf(honest))} succeeded`,
     ...failed.map(([status, count]) => `${count} × ${status}`),
     ...(honest.unanswered > 0 ? [`${honest.unanswered} without a response`] : []),
     ...(honest.unsent > 0 ? [`${honest.unsent} not sent`] : []),
@@ -202,18 +207,18 @@ function percent(share: number): string {
   return `${Math.round(share * 1_000) / 10} %`;
 }
 
-const INTERVAL_MS = 100;
+const SAMPLE_INTERVAL_MS = 100;
 
 /**
  * Samples the resident memory of a process and its children from now on. The returned function returns the peak in
  * MiB, or undefined on systems without `/proc`.
  */
-function watchResident(context: Cleanup, pid: number): () => number | undefined {
+function samplePeakResident(context: Cleanup, pid: number): () => number | undefined {
   if (!existsSync(`/proc/${pid}/status`)) return () => undefined;
   let peak = 0;
   const sampling = setInterval(() => {
-    peak = Math.max(peak, residentOf(pid));
-  }, INTERVAL_MS);
+    peak = Math.max(peak, residentMibOf(pid));
+  }, SAMPLE_INTERVAL_MS);
   atEnd(context, () => clearInterval(sampling));
   return () => Math.round(peak);
 }
@@ -222,14 +227,14 @@ function watchResident(context: Cleanup, pid: number): () => number | undefined 
  * Returns the resident memory of a process and its children, in MiB. A child maps the same files as its parent,
  * above all the Node binary, so only its own memory is added.
  */
-function residentOf(pid: number, field: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
-  const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(textOf(`/proc/${pid}/status`)) ?? [];
-  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentOf(child, 'RssAnon'), 0);
+function residentMibOf(pid: number, field: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
+  const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readProcFile(`/proc/${pid}/status`)) ?? [];
+  const children = readProcFile(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentMibOf(child, 'RssAnon'), 0);
 }
 
 /** Returns the content of a file, or an empty text for a process that has ended meanwhile. */
-function textOf(path: string): string {
+function readProcFile(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch {

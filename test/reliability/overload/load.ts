@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { BareServer } from './baseline.ts';
-import { type Load, type LoadResult, quantile } from './generator.ts';
+import { type LoadParameters, type LoadResult, quantile } from './generator.ts';
 
-const rejecter = fileURLToPath(new URL('baseline.ts', import.meta.url));
-const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
+const baselineModule = fileURLToPath(new URL('baseline.ts', import.meta.url));
+const generatorModule = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 /** Result of a load, and the CPU time of the service during it. */
 export type MeasuredLoad = { readonly answered: LoadResult; readonly cpuMs: number };
@@ -16,10 +16,10 @@ export type MeasuredLoad = { readonly answered: LoadResult; readonly cpuMs: numb
 /** Runs the generator in its own process, so that it does not share an event loop with the service. */
 export async function runGenerator(
   context: Cleanup,
-  order: Load,
+  order: LoadParameters,
   service: Pick<ServiceProcess, 'process'>,
 ): Promise<MeasuredLoad> {
-  const child = fork(generator);
+  const child = fork(generatorModule);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(order);
   await nextMessage(child);
@@ -34,12 +34,12 @@ export async function runGenerator(
  * Returns the CPU time in microseconds that a minimal server needs to reject a request, with the rate and the
  * number of connections of `order`.
  */
-export async function costOfRejecting(
+export async function measureRejectionCost(
   context: Cleanup,
   bare: BareServer,
-  order: Omit<Load, 'origin'>,
+  order: Omit<LoadParameters, 'origin'>,
 ): Promise<number> {
-  const child = fork(rejecter);
+  const child = fork(baselineModule);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(bare);
   const origin = `http://127.0.0.1:${await nextMessage(child)}`;
@@ -49,7 +49,7 @@ export async function costOfRejecting(
 }
 
 /** Merges the results of several consecutive loads. */
-export function merge(all: readonly MeasuredLoad[]): MeasuredLoad {
+export function mergeLoads(all: readonly MeasuredLoad[]): MeasuredLoad {
   const sum = (of: (ran: MeasuredLoad) => number) => all.reduce((total, ran) => total + of(ran), 0);
   const byStatus: Record<string, number> = {};
   for (const { answered } of all) {
@@ -80,7 +80,7 @@ async function nextMessage(child: ChildProcess): Promise<unknown> {
 }
 
 /** Linux counts CPU time in units of this length. */
-const TICK_MS = 10;
+const CPU_TICK_MS = 10;
 
 /** Returns the CPU time of a process in milliseconds, or the elapsed time on systems without `/proc`. */
 function cpuMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
@@ -90,11 +90,11 @@ function cpuMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   // and 13th.
   const [, rest = ''] = /\) (.*)$/s.exec(readFileSync(file, 'utf8')) ?? [];
   const fields = rest.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  return (Number(fields[11]) + Number(fields[12])) * CPU_TICK_MS;
 }
 
 /** Returns the raw requests that a load sends in rotation: a creation and a list. */
-export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
+export function createLoadRequests({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
   const known = ['host: carillon.test', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
   const typed = ['content-type: application/json', `content-length: ${body.length}`];

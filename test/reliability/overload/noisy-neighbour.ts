@@ -4,15 +4,15 @@ import type { Cleanup } from '../../kit/cleanup.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from './generator.ts';
-import { requestsOf, runGenerator } from './load.ts';
+import { createLoadRequests, runGenerator } from './load.ts';
 
-const operating = new URL('../../../docs/operating.md', import.meta.url);
+const operatingGuide = new URL('../../../docs/operating.md', import.meta.url);
 
 /** Number of connections of the noisy account. Each connection sends its next request after any response. */
 const NOISY_CONNECTIONS = 32;
 
 /** Number of other accounts. */
-const OTHERS = 8;
+const OTHER_ACCOUNTS = 8;
 /** Rate of each other account, within its own limits. */
 const OTHER_CALLS_PER_SECOND = 15;
 
@@ -37,7 +37,7 @@ type OthersResult = { readonly calls: number; readonly p99: number; readonly wro
 /** Responses per second to the noisy account. */
 type NoisyResult = { readonly answered: number; readonly refused: number };
 
-export type Noise = {
+export type NoiseMeasurement = {
   readonly withoutNoise: OthersResult;
   readonly withNoise: OthersResult;
   readonly noisy: NoisyResult;
@@ -45,7 +45,7 @@ export type Noise = {
 };
 
 /** Measures the p99 of the other accounts, with and without a noisy account. */
-export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
+export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<NoiseMeasurement> {
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
@@ -53,20 +53,20 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
     const { key } = await carillonJson([...command, '--database', service.database]);
     return { key, domain };
   };
-  const quiet: Record<string, string>[] = [];
-  for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
+  const otherCredentials: Record<string, string>[] = [];
+  for (let one = 1; one <= OTHER_ACCOUNTS; one += 1) otherCredentials.push(await account(`quiet-${one}.test`));
   const durationMs = (seconds * 1_000) / ROUNDS / 2;
   const origin = service.baseUrl;
   const others = {
     origin,
-    requests: quiet.flatMap((headers) => requestsOf({ headers })),
-    connections: 2 * OTHERS,
-    rate: OTHERS * OTHER_CALLS_PER_SECOND,
+    requests: otherCredentials.flatMap((headers) => createLoadRequests({ headers })),
+    connections: 2 * OTHER_ACCOUNTS,
+    rate: OTHER_ACCOUNTS * OTHER_CALLS_PER_SECOND,
     durationMs,
   };
   const noisy = {
     origin,
-    requests: requestsOf({ headers: await account('noisy.test') }),
+    requests: createLoadRequests({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
   };
   const results: Record<'alone' | 'beside' | 'noisy', LoadResult[]> = { alone: [], beside: [], noisy: [] };
@@ -93,17 +93,17 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
 
 /** Reads the rate limits that the operating guide recommends for accounts that do not trust each other. */
 function recommendedRates(): Record<string, string> {
-  const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
-  if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
+  const found = [...readFileSync(operatingGuide, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
+  if (found.length === 0) throw new Error(`${operatingGuide.pathname} recommends no rates`);
   return Object.fromEntries(found.map(([, name, rate]) => [name, rate]));
 }
 
 function summarizeNoisy(all: readonly LoadResult[], ms: number): NoisyResult {
-  const aSecond = (...statuses: number[]) => {
+  const ratePerSecond = (...statuses: number[]) => {
     const counted = all.flatMap(({ byStatus }) => statuses.map((status) => byStatus[status] ?? 0));
     return Math.round((counted.reduce((a, b) => a + b, 0) * 1_000) / ms);
   };
-  return { answered: aSecond(200, 201), refused: aSecond(429) };
+  return { answered: ratePerSecond(200, 201), refused: ratePerSecond(429) };
 }
 
 export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
@@ -119,7 +119,7 @@ export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
 }
 
 /** Returns the violations. */
-export function checkNoise({ withoutNoise, withNoise, noisy }: Noise): string[] {
+export function checkNoise({ withoutNoise, withNoise, noisy }: NoiseMeasurement): string[] {
   const broken = [...withoutNoise.wrong, ...withNoise.wrong];
   for (const { calls } of [withoutNoise, withNoise])
     if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);

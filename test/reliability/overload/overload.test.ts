@@ -2,9 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
 import type { LoadResult } from './generator.ts';
-import { costOfRejecting, requestsOf } from './load.ts';
+import { createLoadRequests, measureRejectionCost } from './load.ts';
 import { checkNoise, summarizeOthers } from './noisy-neighbour.ts';
-import { checkOverload, costOfRejection, hasRecovered, type Measurements, overload, overloaded } from './overload.ts';
+import {
+  checkOverload,
+  costPerRejection,
+  hasRecovered,
+  type Measurements,
+  offerOverload,
+  overload,
+} from './overload.ts';
 
 smokeTest(overload);
 
@@ -53,7 +60,7 @@ test('R12 if everything is answered, the load is raised to four times the new th
     return { cpuMs: 1_000, answered: { ...answered, byStatus, perSecond: good } };
   };
   const seen = async (capacity: number, best: number) => {
-    const { over, rate, inFull } = await overloaded(serviceOf(capacity), best);
+    const { over, rate, inFull } = await offerOverload(serviceOf(capacity), best);
     return [...inFull.map(({ answered }) => answered.perSecond), `${over.answered.perSecond} of ${rate}`];
   };
   assert.deepEqual(await seen(400, 400), ['400 of 1600']);
@@ -67,14 +74,14 @@ test('R12 if everything is answered, the load is raised to four times the new th
 
 test('R12 the cost of a rejection is the CPU time beyond that of the successful requests at the peak', () => {
   const used = kept.overload.cpuMs + 150;
-  assert.equal(costOfRejection(kept.peak, kept.overload), 0);
-  assert.equal(costOfRejection(kept.peak, { ...kept.overload, cpuMs: used }), 50);
+  assert.equal(costPerRejection(kept.peak, kept.overload), 0);
+  assert.equal(costPerRejection(kept.peak, { ...kept.overload, cpuMs: used }), 50);
 });
 
 test('R12 minimal servers reject every request and use CPU time', async (t) => {
-  const requests = requestsOf({ headers: { key: 'k' } });
+  const requests = createLoadRequests({ headers: { key: 'k' } });
   for (const bare of ['node:http', 'socket'] as const) {
-    const cost = await costOfRejecting(t, bare, { requests, connections: 8, durationMs: 500 });
+    const cost = await measureRejectionCost(t, bare, { requests, connections: 8, durationMs: 500 });
     assert.ok(cost > 0 && cost < Number.POSITIVE_INFINITY, `${bare}: ${cost}`);
   }
 });

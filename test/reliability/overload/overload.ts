@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { storedEvents } from '../../kit/service/load.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import type { Load, LoadResult } from './generator.ts';
-import { costOfRejecting, type MeasuredLoad, merge, requestsOf, runGenerator } from './load.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
+import type { LoadParameters, LoadResult } from './generator.ts';
+import { createLoadRequests, type MeasuredLoad, measureRejectionCost, mergeLoads, runGenerator } from './load.ts';
 import { checkNoise, measureNoise } from './noisy-neighbour.ts';
 
 /** Offered load, as a multiple of the peak throughput. */
@@ -17,7 +17,7 @@ const OVERLOAD_FACTOR = 4;
  * goodput per elapsed second, of which the load generator takes its share. `recoveryMs` is the maximum time to
  * recover. The smoke run shares the CPUs with other tests, so its elapsed time is not limited.
  */
-const BOUNDS = {
+const LIMITS = {
   long: { used: 0.8, clock: 0.6, recoveryMs: 5_000 },
   quick: { used: 0.5, clock: 0, recoveryMs: 60_000 },
 };
@@ -28,7 +28,7 @@ const ROUND_MS = 10_000;
 /** Fraction of a round in which the peak is measured. */
 const PEAK_SHARE = 1 / 4;
 /** Minimum time in which the peak is measured. */
-const MIN_BASELINE_MS = 2_000;
+const MIN_PEAK_MS = 2_000;
 
 /** Maximum number of attempts to find a load that exceeds the capacity of the service. */
 const MAX_ATTEMPTS = 4;
@@ -59,11 +59,11 @@ export const overload: ReliabilityTest = {
   execute,
 };
 
-async function execute(run: Run): Promise<RunResult> {
+async function execute(run: RunParameters): Promise<RunResult> {
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   for (const store of run.stores) {
-    const bounds = run.count < overload.full ? BOUNDS.quick : BOUNDS.long;
+    const bounds = run.count < overload.full ? LIMITS.quick : LIMITS.long;
     const seen = await measureOverload(store, run, bounds.recoveryMs);
     for (const [what, counted] of Object.entries(countsOf(seen))) counts[`${store.name}: ${what}`] = counted;
     broken.push(...checkOverload(seen, bounds).map((line) => `${store.name}: ${line}`));
@@ -87,10 +87,10 @@ async function execute(run: Run): Promise<RunResult> {
 /** Compares the CPU time per rejected request, in microseconds, of the service and of minimal servers. */
 async function compareWithBareServers(
   { name }: TestStore,
-  { context }: Run,
+  { context }: RunParameters,
   { peak, overload }: Measurements,
 ): Promise<RunResult['counts']> {
-  const requests = requestsOf({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
+  const requests = createLoadRequests({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
   const order = {
     requests,
     connections: CONNECTIONS,
@@ -98,14 +98,14 @@ async function compareWithBareServers(
     durationMs: ROUND_MS,
   };
   const [http, socket] = [
-    await costOfRejecting(context, 'node:http', order),
-    await costOfRejecting(context, 'socket', order),
+    await measureRejectionCost(context, 'node:http', order),
+    await measureRejectionCost(context, 'socket', order),
   ];
-  const leftWith = (cost: number) =>
-    percent(1 / (1 + (cost * rejections(overload)) / successes(overload.answered) / costOfGood(peak)));
+  const goodputWithCost = (cost: number) =>
+    percent(1 / (1 + (cost * rejectionsOf(overload)) / successesOf(overload.answered) / costPerSuccess(peak)));
   return {
-    [`${name}: CPU per rejected request, µs`]: `${costOfRejection(peak, overload).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
-    [`${name}: goodput per CPU second, if rejecting cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
+    [`${name}: CPU per rejected request, µs`]: `${costPerRejection(peak, overload).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
+    [`${name}: goodput per CPU second, if rejecting cost as much as these`]: `${goodputWithCost(http)}, ${goodputWithCost(socket)}`,
   };
 }
 
@@ -121,34 +121,35 @@ export type Measurements = {
 
 async function measureOverload(
   store: TestStore,
-  { count, context, stores, log }: Run,
+  { count, context, stores, log }: RunParameters,
   recoveryMs: number,
 ): Promise<Measurements> {
   const durationMs = (count / stores.length) * 1_000;
   const service = await store.serviceProcess(context);
-  await fill(service);
-  const load = { origin: service.baseUrl, requests: requestsOf(service) };
-  const run = (order: Omit<Load, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
+  await fillMonth(service);
+  const load = { origin: service.baseUrl, requests: createLoadRequests(service) };
+  const run = (order: Omit<LoadParameters, 'origin' | 'requests'>) =>
+    runGenerator(context, { ...load, ...order }, service);
   const closed = { connections: PEAK_CONNECTIONS };
   const warm = await run({ ...closed, durationMs: 1_000 });
   const before = await run({ connections: 2, durationMs: 500 });
   const rounds = Math.max(1, Math.round(durationMs / ROUND_MS));
   const roundMs = durationMs / rounds;
   const peaks: MeasuredLoad[] = [];
-  const overs: MeasuredLoad[] = [];
-  const besides: MeasuredLoad[] = [];
+  const overloads: MeasuredLoad[] = [];
+  const answeredInFull: MeasuredLoad[] = [];
   let asked = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const peak = await run({ ...closed, durationMs: Math.max(MIN_BASELINE_MS, roundMs * PEAK_SHARE) });
+    const peak = await run({ ...closed, durationMs: Math.max(MIN_PEAK_MS, roundMs * PEAK_SHARE) });
     const ask = (rate: number) => run({ connections: CONNECTIONS, durationMs: roundMs, rate });
-    const { over, rate, inFull } = await overloaded(ask, peak.answered.perSecond);
-    besides.push(...inFull);
+    const { over, rate, inFull } = await offerOverload(ask, peak.answered.perSecond);
+    answeredInFull.push(...inFull);
     log(`${store.name}: ${peak.answered.perSecond}/s at peak, ${over.answered.perSecond}/s of ${rate}/s asked`);
     asked += Math.round((rate * roundMs) / 1_000);
     peaks.push(peak);
-    overs.push(over);
+    overloads.push(over);
   }
-  const [peak, over] = [merge(peaks), { ...merge(overs), asked }];
+  const [peak, over] = [mergeLoads(peaks), { ...mergeLoads(overloads), asked }];
   const began = performance.now();
   const after: MeasuredLoad[] = [];
   while (performance.now() - began < 2 * recoveryMs) {
@@ -158,10 +159,10 @@ async function measureOverload(
   }
   const recoveredMs = Math.round(performance.now() - began);
   await service.stop('SIGTERM');
-  const database = await openAt(context, service.database, { as: 'command' });
+  const database = await openStoreAt(context, service.database, { as: 'command' });
   const stored = await storedEvents(database);
   await database.close();
-  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.locations);
+  const made = [warm, before, peak, over, ...answeredInFull, ...after].flatMap(({ answered }) => answered.locations);
   return {
     peak,
     overload: over,
@@ -176,7 +177,7 @@ async function measureOverload(
  *
  * @returns the last result with its rate, and the earlier results in which everything was answered
  */
-export async function overloaded(
+export async function offerOverload(
   ask: (rate: number) => Promise<MeasuredLoad>,
   best: number,
 ): Promise<{ over: MeasuredLoad; rate: number; inFull: readonly MeasuredLoad[] }> {
@@ -199,7 +200,7 @@ export function hasRecovered(now: LoadResult | undefined, before: LoadResult): b
   if (
     now === undefined ||
     now.unanswered > 0 ||
-    successes(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)
+    successesOf(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)
   ) {
     return false;
   }
@@ -209,11 +210,11 @@ export function hasRecovered(now: LoadResult | undefined, before: LoadResult): b
 /** Returns the violations of the limits. */
 export function checkOverload(
   { peak, overload, recoveredMs, lostRecords }: Measurements,
-  bounds = BOUNDS.long,
+  bounds = LIMITS.long,
 ): string[] {
   const { byStatus, withoutRetryAfter, unanswered } = overload.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
-  const left = goodput(overload) / goodput(peak);
+  const left = goodputOf(overload) / goodputOf(peak);
   const byClock = overload.answered.perSecond / peak.answered.perSecond;
   const broken: string[] = [];
   if (!(left >= bounds.used)) broken.push(`${percent(left)} of the peak goodput per CPU second`);
@@ -234,9 +235,9 @@ function countsOf(seen: Measurements): Record<string, number | string> {
   return {
     'peak 2xx per second': peak.answered.perSecond,
     requests: overload.asked,
-    '2xx': successes(overload.answered),
-    '503 with Retry-After': rejections(overload) - overload.answered.withoutRetryAfter,
-    'goodput per CPU second, of the peak': percent(goodput(overload) / goodput(peak)),
+    '2xx': successesOf(overload.answered),
+    '503 with Retry-After': rejectionsOf(overload) - overload.answered.withoutRetryAfter,
+    'goodput per CPU second, of the peak': percent(goodputOf(overload) / goodputOf(peak)),
     'goodput per second, of the peak': `${percent(overload.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
     'p99 of the 2xx, ms': overload.answered.p99,
     acknowledged: overload.answered.locations.length + peak.answered.locations.length,
@@ -245,26 +246,26 @@ function countsOf(seen: Measurements): Record<string, number | string> {
   };
 }
 
-function successes({ byStatus }: LoadResult): number {
+function successesOf({ byStatus }: LoadResult): number {
   return (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
 }
 
-const rejections = ({ answered }: MeasuredLoad): number => answered.byStatus[503] ?? 0;
+const rejectionsOf = ({ answered }: MeasuredLoad): number => answered.byStatus[503] ?? 0;
 
 /** Returns the CPU time per successful request, in microseconds. */
-const costOfGood = ({ answered, cpuMs }: MeasuredLoad): number => (cpuMs * 1_000) / successes(answered);
+const costPerSuccess = ({ answered, cpuMs }: MeasuredLoad): number => (cpuMs * 1_000) / successesOf(answered);
 
 /**
  * Returns the CPU time per rejected request, in microseconds. It is the CPU time that exceeds the cost of the
  * successful requests at the peak.
  */
-export function costOfRejection(peak: MeasuredLoad, over: MeasuredLoad): number {
-  return (over.cpuMs * 1_000 - successes(over.answered) * costOfGood(peak)) / rejections(over);
+export function costPerRejection(peak: MeasuredLoad, over: MeasuredLoad): number {
+  return (over.cpuMs * 1_000 - successesOf(over.answered) * costPerSuccess(peak)) / rejectionsOf(over);
 }
 
 /** Returns the number of successful requests per CPU second, which is independent of other load on the machine. */
-function goodput({ answered, cpuMs: used }: MeasuredLoad): number {
-  return (successes(answered) * 1_000) / used;
+function goodputOf({ answered, cpuMs: used }: MeasuredLoad): number {
+  return (successesOf(answered) * 1_000) / used;
 }
 
 function sentShare({ answered, asked }: Measurements['overload']): number {
@@ -276,7 +277,7 @@ function percent(share: number): string {
 }
 
 /** Fills a month with events, so that every list has the same size. */
-async function fill({ carillon }: ServiceProcess): Promise<void> {
+async function fillMonth({ carillon }: ServiceProcess): Promise<void> {
   const event = { event_name: 'Of June', start_date: '20260601', due_date: '20260602' };
   for (let made = 0; made < EVENTS_PER_MONTH; made += 50) {
     await Promise.all(Array.from({ length: 50 }, () => carillon.events.create(event)));

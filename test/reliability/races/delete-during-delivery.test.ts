@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { checkRaces, deletion } from './delete-during-delivery.ts';
+import { checkRaces, hookDeletion } from './delete-during-delivery.ts';
 
-smokeTest(deletion);
+smokeTest(hookDeletion);
 
 test('an attempt or arrival after the end of its hook is reported, but not what was in flight', () => {
   const received = (...moments: number[]) => ({ received: moments.map((at) => ({ path: '/a', at })) });

@@ -1,18 +1,18 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import { setImmediate as waitTick } from 'node:timers/promises';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
-import { personAt, timesLogged } from '../../kit/service/nodes.ts';
-import type { Person, TestService } from '../../kit/service/service.ts';
+import { countLogLines, personAt } from '../../kit/service/nodes.ts';
+import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { type Trace, tracedAttempt } from '../../kit/service/traced-attempts.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { type AttemptTrace, createTracedAttempt } from '../../kit/service/traced-attempts.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 
 /** Reliability test R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */
-export const deletion: ReliabilityTest = {
+export const hookDeletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
   title: 'hooks are deleted, or answer 401, during delivery',
@@ -30,15 +30,15 @@ const CONCURRENCY = 24;
 const HOOKS_PER_USER = 3;
 
 /** Name of a counter that must not stay 0: without deliveries in flight the races show nothing. */
-const IN_FLIGHT = 'in flight when the hook ended';
+const IN_FLIGHT_COUNTER = 'in flight when the hook ended';
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
 /** The end of some hooks: their paths, and the time from which on no attempt may start. */
-type Ended = { readonly paths: readonly string[]; readonly at: number };
+type HookEnd = { readonly paths: readonly string[]; readonly at: number };
 
 /** A database, the number of nodes on it, and the share of the races that run there. */
-type Setup = {
+type RaceSetup = {
   readonly store: TestStore;
   readonly nodes: 1 | 2;
   readonly listen: 'on' | 'off';
@@ -49,8 +49,8 @@ type Setup = {
  * Returns the setups for these databases. Without LISTEN a node learns of an end only with its next heartbeat, so
  * each round takes that long.
  */
-const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
-  stores.flatMap((store): Setup[] =>
+const setupsFor = (stores: readonly TestStore[]): readonly RaceSetup[] =>
+  stores.flatMap((store): RaceSetup[] =>
     store.name === 'SQLite'
       ? [{ store, nodes: 1, listen: 'on', share: 3 }]
       : [
@@ -60,41 +60,41 @@ const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
         ],
   );
 
-async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, stores, context, log }: RunParameters): Promise<RunResult> {
   const random = seededRandom(seed);
-  const arenas = setupsFor(stores);
-  const shares = arenas.reduce((sum, { share }) => sum + share, 0);
+  const setups = setupsFor(stores);
+  const shares = setups.reduce((sum, { share }) => sum + share, 0);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
-  for (const arena of arenas) {
+  for (const arena of setups) {
     const races = Math.ceil((count * arena.share) / shares);
     const where = `${arena.store.name}, ${arena.nodes} node${arena.nodes > 1 ? `s, LISTEN ${arena.listen}` : ''}`;
-    const figure = await race(context, arena, races, random.fork());
-    broken.push(...figure.broken.map((line) => `${where}: ${line}`));
-    for (const [what, counted] of Object.entries(figure.counts)) {
+    const result = await runRaces(context, arena, races, random.fork());
+    broken.push(...result.broken.map((line) => `${where}: ${line}`));
+    for (const [what, counted] of Object.entries(result.counts)) {
       counts[what] = (counts[what] ?? 0) + Number(counted);
     }
     log(`${where}: ${races} races`);
   }
-  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended, so the run proves nothing');
+  if (!counts[IN_FLIGHT_COUNTER]) broken.push('nothing was in flight when a hook ended, so the run proves nothing');
   return { counts, broken };
 }
 
 /** Records when attempts start and when a 401 becomes known; paths in `unauthorized` answer 401. */
 function traceAttempts(): {
   attempt: Attempt;
-  traceOf(path: string): Trace;
+  traceOf(path: string): AttemptTrace;
   unauthorized: Set<string>;
   refusedAt: Map<string, number>;
 } {
-  const { attempt, traceOf } = tracedAttempt();
+  const { attempt, traceOf } = createTracedAttempt();
   const refusedAt = new Map<string, number>();
   return {
     traceOf,
     unauthorized: new Set(),
     refusedAt,
     async attempt(order) {
-      const outcome: Outcome = await attempt(order);
+      const outcome: AttemptOutcome = await attempt(order);
       const path = new URL(order.target).pathname;
       // The dispatcher handles the result in the next event-loop iteration.
       if (outcome.kind === 'answered' && outcome.status === 401) {
@@ -107,7 +107,7 @@ function traceAttempts(): {
   };
 }
 
-async function race(context: Cleanup, arena: Setup, races: number, random: SeededRandom): Promise<RunResult> {
+async function runRaces(context: Cleanup, arena: RaceSetup, races: number, random: SeededRandom): Promise<RunResult> {
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
   const tracer = traceAttempts();
@@ -115,9 +115,9 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
   const nodes = [await start()];
   if (arena.nodes === 2) nodes.push(await start());
   const [one = await start(), other = one] = nodes;
-  const owner = await one.account('acme.test');
+  const owner = await one.createAccount('acme.test');
   const target = await startTarget(context);
-  target.answers((response, { path }) => void response.writeHead(tracer.unauthorized.has(path) ? 401 : 200).end());
+  target.setReplies((response, { path }) => void response.writeHead(tracer.unauthorized.has(path) ? 401 : 200).end());
 
   let created = 0;
   let writing = true;
@@ -129,9 +129,9 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
     }
   });
   const field: RaceContext = { one, other, owner, target, tracer, random };
-  const ended: Ended[] = [];
+  const ended: HookEnd[] = [];
   for (let left = races; left > 0; left -= CONCURRENCY) {
-    const round = Array.from({ length: Math.min(left, CONCURRENCY) }, (_, index) => endOne(field, `${left}-${index}`));
+    const round = Array.from({ length: Math.min(left, CONCURRENCY) }, (_, index) => runRace(field, `${left}-${index}`));
     ended.push(...(await Promise.all(round)));
   }
   writing = false;
@@ -140,13 +140,13 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
   await callers[0]?.carillon.events.create(event);
   await Promise.all(nodes.map((node) => node.stop()));
   const { broken, inFlight } = checkRaces(ended, tracer.traceOf, target);
-  const evicted = nodes.filter((node) => timesLogged(node, 'node.evicted') > 0);
+  const evicted = nodes.filter((node) => countLogLines(node, 'node.evicted') > 0);
   return {
     counts: {
       races: ended.length,
       'events during the races': created,
       notifications: target.received.length,
-      [IN_FLIGHT]: inFlight,
+      [IN_FLIGHT_COUNTER]: inFlight,
     },
     broken: [...broken, ...evicted.map(() => 'a live node was evicted')],
   };
@@ -155,7 +155,7 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
 type RaceContext = {
   readonly one: TestService;
   readonly other: TestService;
-  readonly owner: Person;
+  readonly owner: ApiUser;
   readonly target: Target;
   readonly tracer: ReturnType<typeof traceAttempts>;
   readonly random: SeededRandom;
@@ -165,19 +165,19 @@ type RaceContext = {
  * Runs one race: creates hooks, delivers to them, and ends them at a random time. Returns their paths, and the
  * time at which they had ended.
  */
-async function endOne(field: RaceContext, name: string): Promise<Ended> {
+async function runRace(field: RaceContext, name: string): Promise<HookEnd> {
   const { one, other, owner, tracer, random } = field;
-  const drawn = random.below(8);
-  const turns = random.below(8);
+  const drawn = random.integerBelow(8);
+  const turns = random.integerBelow(8);
   // The hook is usually created on one node and ended on the other.
-  const [maker, remover] = random.below(4) === 0 ? [other, one] : [one, other];
+  const [maker, remover] = random.integerBelow(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
   const { carillon } = personAt(maker, owner);
   const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
   // Some races begin while the hook queue is being leased for the first time.
-  if (random.below(2) === 0 || drawn === 1) await waitForAttempt(field, path);
-  for (let turned = 0; turned < turns; turned += 1) await turn();
+  if (random.integerBelow(2) === 0 || drawn === 1) await waitForAttempt(field, path);
+  for (let turned = 0; turned < turns; turned += 1) await waitTick();
   if (drawn === 1) {
     tracer.unauthorized.add(path);
     await eventually(
@@ -192,13 +192,13 @@ async function endOne(field: RaceContext, name: string): Promise<Ended> {
 }
 
 /** Ends the hooks of a user by deleting the user, also during deliveries (C23). */
-async function endUser(field: RaceContext, name: string, turns: number): Promise<Ended> {
+async function endUser(field: RaceContext, name: string, turns: number): Promise<HookEnd> {
   const { one, other, owner, target } = field;
-  const user = await one.user(owner, 'member');
+  const user = await one.createUser(owner, 'member');
   const paths = Array.from({ length: HOOKS_PER_USER }, (_, index) => `/${name}-${index}`);
   for (const path of paths) await user.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
   await Promise.all(Array.from({ length: HOOKS_PER_USER }, () => user.carillon.events.create(event)));
-  for (let turned = 0; turned < turns; turned += 1) await turn();
+  for (let turned = 0; turned < turns; turned += 1) await waitTick();
   await personAt(other, owner).carillon.users.delete(user.userId);
   return { paths, at: performance.now() };
 }
@@ -216,8 +216,8 @@ function waitForAttempt({ tracer }: RaceContext, path: string): Promise<unknown>
  * at most the connections that were open before it and had not arrived yet.
  */
 export function checkRaces(
-  ended: readonly Ended[],
-  traceOf: (path: string) => Trace,
+  ended: readonly HookEnd[],
+  traceOf: (path: string) => AttemptTrace,
   { received }: { readonly received: readonly Pick<Target['received'][number], 'path' | 'at'>[] },
 ): { broken: string[]; inFlight: number } {
   const arrivals = Map.groupBy(received, (one) => one.path);

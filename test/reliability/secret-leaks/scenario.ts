@@ -6,15 +6,15 @@ import { sql } from 'kysely';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { bytesOf, openAt } from '../../kit/database/database.ts';
+import { openStoreAt, readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { startMailBox } from '../../kit/network/mail.ts';
-import { converse, requestText } from '../../kit/network/raw-http.ts';
+import { startMailServer } from '../../kit/network/mail.ts';
+import { requestText, sendRawBytes } from '../../kit/network/raw-http.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
-import { carillon, carillonJson } from '../../kit/service/command.ts';
+import { carillonJson, runCarillon } from '../../kit/service/command.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { type Caller, databaseOf, Fixture, useCommands } from './fixture.ts';
+import { createDatabaseWithPassword, LeakFixture, type NameValues, useCommands } from './fixture.ts';
 
 /** Places that may contain targets and signing secrets, since the service needs them in plain text. */
 const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];
@@ -29,55 +29,55 @@ const MAIL_PASSWORD = 'pass:word/#1';
  * Uses every feature that handles a secret, successfully and with errors. Returns everything that was printed or
  * written.
  */
-export async function runScenario(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
-  const fixture = new Fixture(context);
-  const database = await databaseOf(store, context, fixture);
-  const [target, box] = [await startTarget(context), await startMailBox(context)];
-  fixture.register('the password of the mail server', MAIL_PASSWORD);
+export async function runScenario(store: TestStore, context: Cleanup, isFirst: boolean): Promise<LeakFixture> {
+  const fixture = new LeakFixture(context);
+  const database = await createDatabaseWithPassword(store, context, fixture);
+  const [target, mailBox] = [await startTarget(context), await startMailServer(context)];
+  fixture.registerSecret('the password of the mail server', MAIL_PASSWORD);
   const environment = {
     ...fixture.environment,
     CARILLON_DATABASE: database,
     CARILLON_LOG_LEVEL: 'debug',
     CARILLON_PORT: '0',
     CARILLON_RETRY_WAITS: '20ms,20ms',
-    CARILLON_METRICS_TOKEN: fixture.newSecret('the token of the metrics'),
-    CARILLON_SMTP_URL: `smtp://carillon:${encodeURIComponent(MAIL_PASSWORD)}@127.0.0.1:${box.port}?tls=off`,
+    CARILLON_METRICS_TOKEN: fixture.createSecret('the token of the metrics'),
+    CARILLON_SMTP_URL: `smtp://carillon:${encodeURIComponent(MAIL_PASSWORD)}@127.0.0.1:${mailBox.port}?tls=off`,
     CARILLON_MAIL_FROM: 'carillon@acme.test',
   };
   Object.assign(fixture.environment, environment);
   const logFile = join(fixture.folder, 'log');
   const log = openSync(logFile, 'w');
-  const service = await startProcess({ ...environment, ...crashing(fixture) }, log);
+  const service = await startProcess({ ...environment, ...preloadCrashHandler(fixture) }, log);
   closeSync(log);
   const { baseUrl, process: child } = service;
   atEnd(context, () => child.kill('SIGKILL'));
-  child.stdout?.on('data', (text: string) => fixture.collect('what the service says later', text));
-  fixture.register('the key of the first start', service.key ?? '');
+  child.stdout?.on('data', (text: string) => fixture.collectOutput('what the service says later', text));
+  fixture.registerSecret('the key of the first start', service.key ?? '');
   const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const { domain, key } = await carillonJson(account, { environment });
-  fixture.register("an owner's first key", key);
+  fixture.registerSecret("an owner's first key", key);
 
-  const ask = requester(fixture, baseUrl);
+  const ask = createRequester(fixture, baseUrl);
   const owner = { key, domain };
   await useKeys(fixture, ask, owner, environment);
-  const admin = await openAt(context, database, { as: 'command' });
+  const admin = await openStoreAt(context, database, { as: 'command' });
   await useTargets(fixture, ask, owner, target, baseUrl, admin);
   await signIn(fixture, ask, domain);
   await subscribe(fixture, ask, owner);
   await sendMisplacedSecrets(fixture, ask, owner, baseUrl, environment);
-  fixture.collect('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
+  fixture.collectOutput('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
   await useCommands(fixture, store, context, environment, isFirst);
   await eventually(
-    () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
+    () => mailBox.receivedMails.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
     (count) => count > 0,
     20_000,
   );
-  for (const mail of box.seen) fixture.collect('mails', mail.raw + mail.text + mail.html);
-  fixture.collect('the database', (await bytesOf(database)).toString('latin1'));
-  await breakTheStore(fixture, store, admin, ask, owner, target);
+  for (const mail of mailBox.receivedMails) fixture.collectOutput('mails', mail.raw + mail.text + mail.html);
+  fixture.collectOutput('the database', (await readAllBytes(database)).toString('latin1'));
+  await breakDatabase(fixture, store, admin, ask, owner, target);
   child.kill('SIGUSR2');
   const [code] = await once(child, 'exit');
-  fixture.collect('the log', readFileSync(logFile, 'latin1'));
+  fixture.collectOutput('the log', readFileSync(logFile, 'latin1'));
   if (code !== 1) throw new Error(`it did not end of an error: ${code}`);
   return fixture;
 }
@@ -86,10 +86,10 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
  * Returns environment variables that preload a handler into the service. The handler crashes the service with an
  * error whose properties contain secrets, like errors of databases and URLs.
  */
-function crashing(fixture: Fixture): Caller {
+function preloadCrashHandler(fixture: LeakFixture): NameValues {
   const error = {
-    detail: fixture.newSecret('the row of an error'),
-    input: fixture.newSecret('the address of an error'),
+    detail: fixture.createSecret('the row of an error'),
+    input: fixture.createSecret('the address of an error'),
   };
   const file = join(fixture.folder, 'crash.js');
   const thrown = `Object.assign(new Error('broken'), ${JSON.stringify(error)})`;
@@ -98,18 +98,18 @@ function crashing(fixture: Fixture): Caller {
 }
 
 type SendRequest = (
-  who: Caller | undefined,
+  who: NameValues | undefined,
   method: string,
   path: string,
   body?: unknown,
-  headers?: Caller,
+  headers?: NameValues,
 ) => Promise<{ status: number; headers: Headers; text: string }>;
 
 /** Routes whose response shows a new secret once. */
 const SHOWS_SECRET = /^POST \/v2\/(keys|calendars)$/;
 
 /** Returns a function that sends requests and collects all responses, except those that show a new secret. */
-function requester(fixture: Fixture, baseUrl: string): SendRequest {
+function createRequester(fixture: LeakFixture, baseUrl: string): SendRequest {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(baseUrl + path, {
@@ -118,39 +118,44 @@ function requester(fixture: Fixture, baseUrl: string): SendRequest {
       ...(body === undefined ? {} : { body: sent }),
     });
     const text = await answer.text();
-    if (answer.status >= 400) fixture.collect('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
+    if (answer.status >= 400) fixture.collectOutput('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
     else if (answer.headers.has('idempotent-replayed') || !SHOWS_SECRET.test(`${method} ${path}`))
-      fixture.collect('answers', text);
+      fixture.collectOutput('answers', text);
     return { status: answer.status, headers: answer.headers, text };
   };
 }
 
-async function useKeys(fixture: Fixture, ask: SendRequest, owner: Caller, environment: Caller): Promise<void> {
+async function useKeys(
+  fixture: LeakFixture,
+  ask: SendRequest,
+  owner: NameValues,
+  environment: NameValues,
+): Promise<void> {
   const issued = JSON.parse((await ask(owner, 'POST', '/v2/keys', { label: 'canary' })).text).data;
-  fixture.register('an issued key', issued.key);
-  const word = { 'idempotency-key': fixture.newSecret('a word', PLAINTEXT_PLACES) };
+  fixture.registerSecret('an issued key', issued.key);
+  const word = { 'idempotency-key': fixture.createSecret('a word', PLAINTEXT_PLACES) };
   const twice = () => ask(owner, 'POST', '/v2/keys', { label: 'twice' }, word);
-  fixture.register('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
-  fixture.collect('answers', (await twice()).text);
+  fixture.registerSecret('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
+  fixture.collectOutput('answers', (await twice()).text);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
   await ask(owner, 'DELETE', `/v2/keys/${issued.id}`);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
-  const wrong = `carillon_${fixture.newSecret('a wrong key')}`;
+  const wrong = `carillon_${fixture.createSecret('a wrong key')}`;
   await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
   await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
   // A command prints the key that it creates, once.
-  const printed = await carillon(
+  const printed = await runCarillon(
     ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@acme.test', '--json'],
     { environment },
   );
   const key = /carillon_[\w-]{43}/.exec(printed.stdout)?.[0];
-  fixture.register('a key that a command issued', key ?? '');
+  fixture.registerSecret('a key that a command issued', key ?? '');
 }
 
 async function useTargets(
-  fixture: Fixture,
+  fixture: LeakFixture,
   ask: SendRequest,
-  owner: Caller,
+  owner: NameValues,
   target: Target,
   baseUrl: string,
   admin: Store,
@@ -161,14 +166,14 @@ async function useTargets(
     retries: 0,
   });
   const secretAt = (what: string, origin = target.url) =>
-    `${origin}/${fixture.newSecret(`the path of ${what}`, TARGET_PLACES)}?t=${fixture.newSecret(`the query of ${what}`, TARGET_PLACES)}`;
+    `${origin}/${fixture.createSecret(`the path of ${what}`, TARGET_PLACES)}?t=${fixture.createSecret(`the query of ${what}`, TARGET_PLACES)}`;
   const [well, failing, refusing] = [
     secretAt('a target'),
     secretAt('a failing target'),
     secretAt('a target that answers 401'),
   ];
   const nowhere = secretAt('a target that refuses', 'http://127.0.0.1:9');
-  target.answers((response, { path }) => {
+  target.setReplies((response, { path }) => {
     const status = failing.endsWith(path) ? 500 : 401;
     response.writeHead(well.endsWith(path) ? 200 : status, { 'x-echo': path }).end(path);
   });
@@ -176,8 +181,12 @@ async function useTargets(
     await own.hooks.create({ target_url: url, event: 'new_client' });
   const hooks = (await own.hooks.list()).data;
   for (const { id } of hooks) {
-    fixture.register('a signing secret', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
-    fixture.register('a signing secret after another', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
+    fixture.registerSecret('a signing secret', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
+    fixture.registerSecret(
+      'a signing secret after another',
+      (await own.hooks.createSecret(id)).secret,
+      PLAINTEXT_PLACES,
+    );
   }
   await own.clients.create({ client_name: 'Bells' });
   await eventually(
@@ -186,10 +195,10 @@ async function useTargets(
     20_000,
   );
   // Alerts for owners are collected for half a minute; here they become due immediately.
-  const dueAtOnce = sql`insert into mails (account_id, user_id, made_at, due_at)
+  const makeAlertsDue = sql`insert into mails (account_id, user_id, made_at, due_at)
     select account_id, user_id, min(noted_at), min(noted_at) from hook_alerts group by account_id, user_id
     on conflict (user_id) do update set due_at = excluded.due_at`;
-  await admin.write(({ queries }) => dueAtOnce.execute(queries));
+  await admin.write(({ queries }) => makeAlertsDue.execute(queries));
   for (const { id } of hooks) {
     await ask(owner, 'POST', `/v2/hooks/${id}/test`);
     await ask(owner, 'GET', `/v2/deliveries?hook_id=${id}`);
@@ -198,30 +207,30 @@ async function useTargets(
     await ask(owner, 'GET', path);
   for (const path of ['/openapi.json', '/docs', '/readyz', '/']) await ask(undefined, 'GET', path);
   // Rejected values must not be stored anywhere.
-  const forbidden = `http://169.254.169.254/${fixture.newSecret('the path of a forbidden target')}`;
+  const forbidden = `http://169.254.169.254/${fixture.createSecret('the path of a forbidden target')}`;
   for (const body of [
     { target_url: well, event: 'new_client' },
     { target_url: well, event: 'no_kind' },
     { target_url: forbidden, event: 'new_client' },
-    { target_url: `http://user:${fixture.newSecret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
-    `{"target_url":"${target.url}/${fixture.newSecret('the path of a malformed body')}"`,
+    { target_url: `http://user:${fixture.createSecret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
+    `{"target_url":"${target.url}/${fixture.createSecret('the path of a malformed body')}"`,
   ])
     await ask(owner, 'POST', '/v2/hooks', body);
-  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: fixture.newSecret('a secret as a number') });
+  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: fixture.createSecret('a secret as a number') });
 }
 
-async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promise<void> {
+async function signIn(fixture: LeakFixture, ask: SendRequest, domain: string): Promise<void> {
   const home = { 'sec-fetch-site': 'same-origin' };
-  const { stdout } = await carillon(['users', 'invite', '--domain', domain, '--email', 'owner@acme.test'], {
+  const { stdout } = await runCarillon(['users', 'invite', '--domain', domain, '--email', 'owner@acme.test'], {
     environment: { ...fixture.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' },
   });
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
-  fixture.register('the token of a link', token);
-  const passphrase = fixture.newSecret('a passphrase');
+  fixture.registerSecret('the token of a link', token);
+  const passphrase = fixture.createSecret('a passphrase');
   // No place may contain a fast hash of the passphrase, because it would allow a dictionary attack.
   for (const fast of ['md5', 'sha1', 'sha256'])
-    fixture.register(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
-  const wrong = fixture.newSecret('a wrong passphrase');
+    fixture.registerSecret(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
+  const wrong = fixture.createSecret('a wrong passphrase');
   const email = 'owner@acme.test';
   const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
   const cookies = [welcomed];
@@ -232,7 +241,7 @@ async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promi
   cookies.push(await ask(home, 'POST', '/console/session', { domain, email, passphrase }));
   for (const { headers } of cookies) {
     const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
-    fixture.register('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
+    fixture.registerSecret('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
     await ask({ ...home, cookie }, 'GET', '/console/api/user');
     await ask({ ...home, cookie }, 'POST', '/console/api/passphrase', { current: wrong, passphrase: wrong });
     await ask({ cookie }, 'POST', '/console/api/clients', { client_name: 'x' });
@@ -240,10 +249,10 @@ async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promi
   }
 }
 
-async function subscribe(fixture: Fixture, ask: SendRequest, owner: Caller): Promise<void> {
+async function subscribe(fixture: LeakFixture, ask: SendRequest, owner: NameValues): Promise<void> {
   const made = JSON.parse((await ask(owner, 'POST', '/v2/calendars', { label: 'canary' })).text).data;
   const token = /\/calendar\/([\w-]{43})\.ics$/.exec(made.url)?.[1] ?? '';
-  fixture.register('the token of a calendar', token);
+  fixture.registerSecret('the token of a calendar', token);
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
   await ask(undefined, 'GET', `/calendar/${token}.json`);
   await ask(owner, 'GET', `/v2/calendars/${made.id}`);
@@ -253,11 +262,11 @@ async function subscribe(fixture: Fixture, ask: SendRequest, owner: Caller): Pro
 
 /** Sends secrets in places where they do not belong: paths, queries, bodies and headers. */
 async function sendMisplacedSecrets(
-  fixture: Fixture,
+  fixture: LeakFixture,
   ask: SendRequest,
-  owner: Caller,
+  owner: NameValues,
   baseUrl: string,
-  environment: Caller,
+  environment: NameValues,
 ): Promise<void> {
   const { key = '', domain = '' } = owner;
   const token = environment.CARILLON_METRICS_TOKEN ?? '';
@@ -271,7 +280,7 @@ async function sendMisplacedSecrets(
   await ask({ authorization: `Bearer ${key}` }, 'GET', '/v2/user');
   await ask({ domain: key, key: domain }, 'GET', '/v2/user');
   await ask(owner, key.slice(0, 8).toUpperCase().replace('_', 'X'), '/v2/user');
-  fixture.collect('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
+  fixture.collectOutput('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
   await ask({ authorization: `Bearer ${token}x` }, 'GET', '/metrics');
   await ask(undefined, 'GET', `/metrics?token=${token}`);
   for (const lines of [
@@ -281,19 +290,19 @@ async function sendMisplacedSecrets(
     [`GET /${key} HTTP/7.7`, `key: ${key}`],
     ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
   ])
-    fixture.collect('refusals', (await converse(baseUrl, requestText(lines, key))).text);
+    fixture.collectOutput('refusals', (await sendRawBytes(baseUrl, requestText(lines, key))).text);
 }
 
 /**
  * Makes all further writes fail with errors of the database, whose texts contain values of the row and must
  * not be passed on.
  */
-async function breakTheStore(
-  fixture: Fixture,
+async function breakDatabase(
+  fixture: LeakFixture,
   store: TestStore,
   admin: Store,
   ask: SendRequest,
-  owner: Caller,
+  owner: NameValues,
   target: Target,
 ): Promise<void> {
   for (const table of ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'clients', 'idempotency']) {
@@ -305,17 +314,17 @@ async function breakTheStore(
   }
   const failures = [
     await ask(owner, 'POST', '/v2/hooks', {
-      target_url: `${target.url}/${fixture.newSecret('the path of a target that could not be kept')}`,
+      target_url: `${target.url}/${fixture.createSecret('the path of a target that could not be kept')}`,
       event: 'new_event',
     }),
-    await ask(owner, 'POST', '/v2/keys', { label: fixture.newSecret('a label that could not be kept') }),
+    await ask(owner, 'POST', '/v2/keys', { label: fixture.createSecret('a label that could not be kept') }),
     await ask(owner, 'POST', '/v2/calendars', {}),
     await ask(
       owner,
       'POST',
       '/v2/clients',
-      { client_name: 'x', notes: fixture.newSecret('a note that could not be kept') },
-      { 'idempotency-key': fixture.newSecret('a word that could not be kept') },
+      { client_name: 'x', notes: fixture.createSecret('a note that could not be kept') },
+      { 'idempotency-key': fixture.createSecret('a word that could not be kept') },
     ),
   ];
   for (const { status } of failures) if (status < 500) throw new Error(`the store is not broken: ${status}`);
@@ -323,5 +332,9 @@ async function breakTheStore(
   await ask(owner, 'GET', '/v2/hooks');
   await ask(owner, 'POST', '/v2/events', { event_name: 'x', start_date: '20270101', due_date: '20270101' });
   await admin.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
-  await ask({ ...owner, key: `carillon_${fixture.newSecret('a key that could not be looked up')}` }, 'GET', '/v2/user');
+  await ask(
+    { ...owner, key: `carillon_${fixture.createSecret('a key that could not be looked up')}` },
+    'GET',
+    '/v2/user',
+  );
 }

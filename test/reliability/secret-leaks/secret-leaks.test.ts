@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { canary } from './secret-leaks.ts';
-import { scan } from './secrets.ts';
+import { secretLeaks } from './secret-leaks.ts';
+import { findLeaks } from './secrets.ts';
 
-smokeTest(canary);
+smokeTest(secretLeaks);
 
 test('R15 a secret is found in every encoding, and a scan that finds nothing where it must is reported', () => {
   const secret = { what: 'a key', text: 'aB3/+ünd?so~weiter', allowedIn: [] };
@@ -13,11 +13,11 @@ test('R15 a secret is found in every encoding, and a scan that finds nothing whe
   const inHeader = (before: string) => Buffer.from(`${before}:${secret.text}`).toString('base64');
   const forms = [secret.text, encodeURIComponent(secret.text), bytes.toString('base64url'), bytes.toString('hex')];
   for (const form of [...forms, ...['', 'a', 'ab', 'acme.test'].map(inHeader), bytes.toString('hex').toUpperCase()])
-    assert.deepEqual(scan([secret], place(form)), ['a key is in the log'], form);
-  assert.deepEqual(scan([secret], place('nothing')), []);
+    assert.deepEqual(findLeaks([secret], place(form)), ['a key is in the log'], form);
+  assert.deepEqual(findLeaks([secret], place('nothing')), []);
   const long = { ...secret, text: `${'x'.repeat(20)}${'y'.repeat(20)}` };
-  for (const half of ['x', 'y']) assert.equal(scan([long], place(half.repeat(20))).length, 1);
+  for (const half of ['x', 'y']) assert.equal(findLeaks([long], place(half.repeat(20))).length, 1);
   const kept = { ...secret, allowedIn: ['the log'] };
-  assert.deepEqual(scan([kept], place(secret.text)), []);
-  assert.match(scan([kept], place('nothing'))[0] ?? '', /the scan is blind/);
+  assert.deepEqual(findLeaks([kept], place(secret.text)), []);
+  assert.match(findLeaks([kept], place('nothing'))[0] ?? '', /the scan is blind/);
 });

@@ -1,10 +1,10 @@
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { waitForAll } from '../shards.ts';
 import { runScenario } from './scenario.ts';
-import { scan } from './secrets.ts';
+import { findLeaks } from './secrets.ts';
 
 /** Reliability test R15: secrets are stored only where they are needed again. */
-export const canary: ReliabilityTest = {
+export const secretLeaks: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
   title: 'every kind of secret is used and then searched for in everything that was written',
@@ -15,19 +15,19 @@ export const canary: ReliabilityTest = {
   execute,
 };
 
-async function execute({ stores, context, log }: Run): Promise<RunResult> {
+async function execute({ stores, context, log }: RunParameters): Promise<RunResult> {
   const broken: string[] = [];
   let [secrets, places, bytes] = [0, 0, 0];
-  const walks = stores.map(async (store, index) => {
+  const scenarios = stores.map(async (store, index) => {
     // Commands that do not depend on the database run only with the first database.
     const fixture = await runScenario(store, context, index === 0);
-    const all = fixture.places();
+    const all = fixture.searchedPlaces();
     secrets += fixture.secrets.length;
     places += all.length;
     bytes += all.reduce((sum, place) => sum + place.bytes.length, 0);
     for (const place of all) log(`${store.name}: ${place.name}, ${place.bytes.length} octets`);
-    broken.push(...scan(fixture.secrets, all).map((line) => `${store.name}: ${line}`));
+    broken.push(...findLeaks(fixture.secrets, all).map((line) => `${store.name}: ${line}`));
   });
-  await waitForAll(walks);
+  await waitForAll(scenarios);
   return { counts: { secrets, 'places searched': places, octets: bytes }, broken };
 }

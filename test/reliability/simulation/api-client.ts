@@ -1,10 +1,10 @@
 import type { SeededRandom } from '../../kit/random.ts';
-import type { Call } from '../checker/history.ts';
-import type { Network } from './network.ts';
-import type { Person } from './seed-database.ts';
-import type { Time } from './time.ts';
+import type { ClientCall } from '../checker/history.ts';
+import type { SimulatedNetwork } from './network.ts';
+import type { SimulatedUser } from './seed-database.ts';
+import type { SimulatedTime } from './time.ts';
 
-export type Request = {
+export type ApiRequest = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
   readonly body?: Readonly<Record<string, unknown>>;
@@ -13,43 +13,47 @@ export type Request = {
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: clients inspect responses of any shape, and report an unexpected one
-export type Response = { readonly status: number; readonly json: any };
+export type ApiResponse = { readonly status: number; readonly json: any };
 
-type Caller = Pick<Person, 'domain' | 'key'>;
+type Credentials = Pick<SimulatedUser, 'domain' | 'key'>;
 
 /** Sends a request. `hear` is called with the response, which is lost if the service dies before. */
-export type SendRequest = (who: Caller, request: Request, hear: (answer: Response) => void) => void;
+export type SendRequest = (who: Credentials, request: ApiRequest, hear: (answer: ApiResponse) => void) => void;
 
 /** A call of the history before it is made, and so without times. */
-type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
+type PlannedCall = ClientCall extends infer One
+  ? One extends ClientCall
+    ? Omit<One, 'askedAt' | 'answeredAt'>
+    : never
+  : never;
 
 export type ApiClientPorts = {
   readonly send: SendRequest;
-  readonly time: Time;
+  readonly time: SimulatedTime;
   readonly random: SeededRandom;
-  readonly network: Network;
+  readonly network: SimulatedNetwork;
   readonly baseUrl: string;
-  readonly people: readonly Person[];
+  readonly people: readonly SimulatedUser[];
 };
 
 /** Common part of all clients: the users, the service, and the history of calls. */
 export class ApiClient {
-  readonly calls: Call[] = [];
+  readonly calls: ClientCall[] = [];
   /** Descriptions of responses that no client must get. */
   readonly violations: string[] = [];
-  readonly people: Person[];
+  readonly people: SimulatedUser[];
   /** Users who have been deleted, or may have been. */
-  readonly deletedUsers: Person[] = [];
-  readonly put: SendRequest;
-  readonly network: Network;
+  readonly deletedUsers: SimulatedUser[] = [];
+  readonly sendUnrecorded: SendRequest;
+  readonly network: SimulatedNetwork;
   readonly random: SeededRandom;
   readonly baseUrl: string;
-  readonly #time: Time;
+  readonly #time: SimulatedTime;
   /** Number of requests of each call that were not rejected: they succeeded or got no response. */
-  readonly #openAttempts = new Map<Call, number>();
+  readonly #openAttempts = new Map<ClientCall, number>();
 
   constructor({ send, time, random, network, baseUrl, people }: ApiClientPorts) {
-    this.put = send;
+    this.sendUnrecorded = send;
     this.#time = time;
     this.random = random;
     this.network = network;
@@ -61,23 +65,23 @@ export class ApiClient {
    * Records the calls and sends the request; `done` runs on success, `undone` on a rejection. A call that is
    * sent several times stays recorded unless every request is rejected.
    */
-  request(
-    who: Caller,
-    request: Request,
-    calls: readonly Call[],
-    done: (answer: Response) => void,
+  sendRecorded(
+    who: Credentials,
+    request: ApiRequest,
+    calls: readonly ClientCall[],
+    done: (answer: ApiResponse) => void,
     undone?: () => void,
   ): void {
     for (const call of calls) {
       if (!this.calls.includes(call)) this.calls.push(call);
       this.#openAttempts.set(call, (this.#openAttempts.get(call) ?? 0) + 1);
     }
-    this.put(who, request, (answer) => {
+    this.sendUnrecorded(who, request, (answer) => {
       const { status, json } = answer;
       // The request may have taken effect, although its response does not show it.
       if (status === 500 || json?.code === 'timed_out') return;
       if (status >= 300) {
-        for (const call of calls) this.#rejected(call);
+        for (const call of calls) this.#onRejected(call);
         undone?.();
         return;
       }
@@ -87,27 +91,27 @@ export class ApiClient {
     });
   }
 
-  #rejected(call: Call): void {
+  #onRejected(call: ClientCall): void {
     const left = (this.#openAttempts.get(call) ?? 1) - 1;
     this.#openAttempts.set(call, left);
     if (left === 0) this.calls.splice(this.calls.indexOf(call), 1);
   }
 
-  newCall(intent: Intent): Call {
+  newCall(intent: PlannedCall): ClientCall {
     return { ...intent, askedAt: this.#time.timestamp(), answeredAt: undefined };
   }
 
-  randomUser(): Person {
+  randomUser(): SimulatedUser {
     // Most requests are made by the first two users.
-    return this.random.one(this.people.slice(0, this.random.below(3) === 0 ? undefined : 2));
+    return this.random.pick(this.people.slice(0, this.random.integerBelow(3) === 0 ? undefined : 2));
   }
 
-  randomOwner(domain?: string): Person | undefined {
+  randomOwner(domain?: string): SimulatedUser | undefined {
     return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
   }
 
   /** Returns a random element, or undefined for an empty list. */
   pick<T>(of: readonly T[]): T | undefined {
-    return of.length === 0 ? undefined : this.random.one(of);
+    return of.length === 0 ? undefined : this.random.pick(of);
   }
 }

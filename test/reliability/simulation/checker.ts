@@ -1,32 +1,32 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { localErrorWords } from '../../../src/delivery/dispatcher/retry-policy.ts';
-import { type Kind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
+import { type OccurrenceKind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
 import { check, formatViolation } from '../checker/check.ts';
 import { type HookStatus, statusOf } from '../checker/delivery-checker.ts';
-import type { Call, Crash, Database, History } from '../checker/history.ts';
-import type { Clients } from './clients.ts';
-import type { Network } from './network.ts';
+import type { ClientCall, Crash, DatabaseContent, History } from '../checker/history.ts';
+import type { SimulatedClients } from './clients.ts';
+import type { SimulatedNetwork } from './network.ts';
 
 /** Final state of a simulated world. */
 export type FinalState = {
-  readonly clients: Clients;
-  readonly network: Network;
-  readonly stored: Stored;
+  readonly clients: SimulatedClients;
+  readonly network: SimulatedNetwork;
+  readonly stored: StoredState;
   readonly crashes: readonly Crash[];
   /** Backoffs, commit delays and clock changes, for the checker. */
   readonly times: Omit<History, 'calls' | 'arrivals' | 'database' | 'crashes'>;
 };
 
 /** Returns the violations in a world. */
-export function violationsIn(over: FinalState): string[] {
-  const { clients, network, stored } = over;
+export function findViolations(state: FinalState): string[] {
+  const { clients, network, stored } = state;
   const made = [...stored.records.values()];
   return [
-    ...check(historyOf(over)).map(formatViolation),
+    ...check(toHistory(state)).map(formatViolation),
     ...stored.violations,
     ...clients.violations,
-    ...feedDifferences(clients, stored),
-    ...unexpectedAttempts(over),
+    ...findFeedDifferences(clients, stored),
+    ...findUnexpectedAttempts(state),
     ...network.forbidden.map((one) => `connected to ${one}`),
     ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was created twice`),
     ...made.filter((word) => clients.rejectedWords.has(word)).map((word) => `${word} was rejected, and exists`),
@@ -34,10 +34,10 @@ export function violationsIn(over: FinalState): string[] {
 }
 
 /** Name of the counter of hooks that the checker cannot distinguish. Their number should be as low as possible. */
-export const EXCLUDED = 'of these, excluded because they share a target';
+export const EXCLUDED_HOOKS_COUNTER = 'of these, excluded because they share a target';
 
 /** Counts what happened in a world. */
-export function countsOf({ clients, network, stored, crashes }: FinalState): Record<string, number> {
+export function countEvents({ clients, network, stored, crashes }: FinalState): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
   const did = (what: (typeof done)[number]['did']) => done.filter((call) => call.did === what).length;
   const ended = (reason: string) => stored.hooks.filter(({ endedReason }) => endedReason === reason).length;
@@ -51,7 +51,7 @@ export function countsOf({ clients, network, stored, crashes }: FinalState): Rec
     'process exits': crashes.length,
     'of these, with pending deliveries': crashes.filter(({ pending }) => pending.size > 0).length,
     hooks: stored.hooks.length,
-    [EXCLUDED]: stored.hooks.filter(hasSharedTarget(stored)).length,
+    [EXCLUDED_HOOKS_COUNTER]: stored.hooks.filter(sharedTargetPredicate(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
@@ -60,7 +60,7 @@ export function countsOf({ clients, network, stored, crashes }: FinalState): Rec
 }
 
 /** Returns a predicate for paths of targets that were used by several hooks. */
-function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) => boolean {
+function sharedTargetPredicate({ hooks }: StoredState): (one: { readonly path: string }) => boolean {
   const known = new Set<string>();
   const taken = new Set<string>();
   for (const { path } of hooks) (known.has(path) ? taken : known).add(path);
@@ -71,9 +71,9 @@ function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) =>
  * Returns the history of a world. If two hooks used one target, one after the other, an arrival cannot be assigned
  * to either hook, so both hooks are left out.
  */
-function historyOf({ clients, network, stored, crashes, times }: FinalState): History {
-  const isShared = hasSharedTarget(stored);
-  const isUnambiguous = (call: Call) => !('path' in call && isShared(call));
+function toHistory({ clients, network, stored, crashes, times }: FinalState): History {
+  const isShared = sharedTargetPredicate(stored);
+  const isUnambiguous = (call: ClientCall) => !('path' in call && isShared(call));
   return {
     ...times,
     calls: clients.calls.filter(isUnambiguous),
@@ -84,9 +84,9 @@ function historyOf({ clients, network, stored, crashes, times }: FinalState): Hi
 }
 
 /** Compares the feed that clients have read, across crashes, with the stored feed, in order (X2). */
-function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
-  return [...read].flatMap(([domain, seen]) => {
-    const all = facts.get(domain) ?? [];
+function findFeedDifferences({ readFeeds }: SimulatedClients, { feeds }: StoredState): string[] {
+  return [...readFeeds].flatMap(([domain, seen]) => {
+    const all = feeds.get(domain) ?? [];
     const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
     return differs < 0
       ? []
@@ -94,12 +94,12 @@ function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   });
 }
 
-function isSame(one: Fact, other: Fact | undefined): boolean {
+function isSame(one: FeedEntry, other: FeedEntry | undefined): boolean {
   return one.kind === other?.kind && one.record === other.record && one.userId === other.userId;
 }
 
 /** Finds stored attempts that were not made, or are stored twice (X3). */
-function unexpectedAttempts({ network, stored }: FinalState): string[] {
+function findUnexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
     const received = made.get(id)?.length ?? 0;
@@ -107,10 +107,10 @@ function unexpectedAttempts({ network, stored }: FinalState): string[] {
   });
 }
 
-type Row = Record<string, string | number | null>;
+type SqlRow = Record<string, string | number | null>;
 
-const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
-const pathOf = (target: unknown) => new URL(String(target)).pathname;
+const queryRows = (database: DatabaseSync, sql: string): SqlRow[] => database.prepare(sql).all() as SqlRow[];
+const targetPath = (target: unknown) => new URL(String(target)).pathname;
 
 const countUndelivered = (
   pendingTo: string,
@@ -143,30 +143,32 @@ const invariants = {
  * Returns the status of each hook, by the path of its target. Hooks that a client deleted, alone or with their
  * user, are left out.
  */
-export function statusesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
-  const rows = rowsOf(
+export function readHookStatuses(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
+  const rows = queryRows(
     database,
     `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
   );
-  return new Map(rows.map((row) => [pathOf(row.target), statusOf(row)]));
+  return new Map(rows.map((row) => [targetPath(row.target), statusOf(row)]));
 }
 
-export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
-  return new Set(rowsOf(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)));
+export function pendingDeliveryIds(database: DatabaseSync): ReadonlySet<string> {
+  return new Set(
+    queryRows(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)),
+  );
 }
 
 /** An occurrence as the feed shows it. */
-type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
+type FeedEntry = { readonly kind: string; readonly record: string; readonly userId: string };
 
 /** Final content of a database, with the violations of its own invariants. */
-export type Stored = Database & {
-  readonly facts: ReadonlyMap<string, readonly Fact[]>;
+export type StoredState = DatabaseContent & {
+  readonly feeds: ReadonlyMap<string, readonly FeedEntry[]>;
   /** Stored attempts of each delivery, without those that ended with a local error. */
   readonly attempts: ReadonlyMap<string, number>;
   readonly violations: readonly string[];
 };
 
-const words = {
+const nameColumns = {
   event: 'event_name',
   client: 'client_name',
   project: 'project_name',
@@ -174,27 +176,27 @@ const words = {
   subtask: 'subtask_name',
 };
 
-export function readState(database: DatabaseSync, baseUrl: string): Stored {
-  const violations = rowsOf(database, 'pragma integrity_check')
+export function readStoredState(database: DatabaseSync, baseUrl: string): StoredState {
+  const violations = queryRows(database, 'pragma integrity_check')
     .map((row) => String(row.integrity_check))
     .filter((line) => line !== 'ok');
   for (const [what, sql] of Object.entries(invariants)) {
-    violations.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
+    violations.push(...queryRows(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
   }
   const records = new Map<string, string>();
-  for (const [resourceType, column] of Object.entries(words)) {
-    const { collection } = resourceTypes[resourceType as keyof typeof words];
-    for (const row of rowsOf(database, `select ${resourceType}_id as id, ${column} as word from ${resourceType}s`)) {
+  for (const [resourceType, column] of Object.entries(nameColumns)) {
+    const { collection } = resourceTypes[resourceType as keyof typeof nameColumns];
+    for (const row of queryRows(database, `select ${resourceType}_id as id, ${column} as word from ${resourceType}s`)) {
       records.set(`${baseUrl}/v2${collection}/${row.id}`, String(row.word));
     }
   }
-  const facts = new Map<string, Fact[]>();
-  const accounts = rowsOf(
+  const facts = new Map<string, FeedEntry[]>();
+  const accounts = queryRows(
     database,
     'select domain, accounts.account_id, position from accounts join positions using (account_id)',
   );
   for (const { domain, account_id, position } of accounts) {
-    const rows = rowsOf(database, `select * from occurrences where account_id = ${account_id} order by position`);
+    const rows = queryRows(database, `select * from occurrences where account_id = ${account_id} order by position`);
     const places = rows.map((row) => row.position);
     if (places.length !== position || places.some((place, index) => place !== index + 1)) {
       violations.push(`${domain} is at ${position}, and its occurrences are at ${places.join(' ')}`);
@@ -202,12 +204,12 @@ export function readState(database: DatabaseSync, baseUrl: string): Stored {
     const occurrences = rows.map((row) => ({
       kind: String(row.kind),
       userId: String(row.user_id),
-      record: resourceUrl(baseUrl, row.kind as Kind, Number(row.record_id)),
+      record: resourceUrl(baseUrl, row.kind as OccurrenceKind, Number(row.record_id)),
     }));
     facts.set(String(domain), occurrences);
   }
-  const hooks = rowsOf(database, 'select * from hooks').map((row) => ({
-    path: pathOf(row.target),
+  const hooks = queryRows(database, 'select * from hooks').map((row) => ({
+    path: targetPath(row.target),
     kind: String(row.kind),
     userId: String(row.user_id),
     endedReason: row.date_ended === null ? null : String(row.ended_reason),
@@ -218,12 +220,12 @@ export function readState(database: DatabaseSync, baseUrl: string): Stored {
     ...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`),
   );
   const occurrences = [...facts.values()].flat();
-  const [pending] = rowsOf(database, COUNT_UNDELIVERED);
-  const made = rowsOf(
+  const [pending] = queryRows(database, COUNT_UNDELIVERED);
+  const made = queryRows(
     database,
     `select delivery_id, count(*) as count from attempts
       where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
-  return { records, occurrences, hooks, pending: Number(pending?.pending), facts, attempts, violations };
+  return { records, occurrences, hooks, pending: Number(pending?.pending), feeds: facts, attempts, violations };
 }

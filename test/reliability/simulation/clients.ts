@@ -1,25 +1,25 @@
-import type { Arrival, Call } from '../checker/history.ts';
+import type { Arrival, ClientCall } from '../checker/history.ts';
 import { ApiClient, type ApiClientPorts } from './api-client.ts';
-import { Hooks } from './hooks.ts';
-import { Keys } from './keys.ts';
-import { Records } from './records.ts';
+import { HookClients } from './hooks.ts';
+import { KeyClients } from './keys.ts';
+import { RecordClients } from './records.ts';
 
 /** Users and programs that call the API at random and record the responses. */
-export class Clients {
+export class SimulatedClients {
   /** Feed entries that the follower of each account has read. */
-  readonly read = new Map<string, { kind: string; record: string; userId: string }[]>();
+  readonly readFeeds = new Map<string, { kind: string; record: string; userId: string }[]>();
   readonly #client: ApiClient;
-  readonly #records: Records;
-  readonly #hooks: Hooks;
+  readonly #records: RecordClients;
+  readonly #hooks: HookClients;
   readonly #cursors = new Map<string, string | undefined>();
   /** Actions with their weights. */
   readonly #actions: readonly (readonly [number, () => void])[];
 
   constructor(ports: ApiClientPorts) {
     this.#client = new ApiClient(ports);
-    const records = new Records(this.#client);
-    const hooks = new Hooks(this.#client);
-    const keys = new Keys(this.#client, (who) => hooks.of(who));
+    const records = new RecordClients(this.#client);
+    const hooks = new HookClients(this.#client);
+    const keys = new KeyClients(this.#client, (who) => hooks.pathsOf(who));
     this.#records = records;
     this.#hooks = hooks;
     this.#actions = [
@@ -46,7 +46,7 @@ export class Clients {
     ];
   }
 
-  get calls(): readonly Call[] {
+  get calls(): readonly ClientCall[] {
     return this.#client.calls;
   }
 
@@ -62,12 +62,12 @@ export class Clients {
 
   /** Creates a few hooks, so that there are deliveries from the beginning. */
   createHooks(): void {
-    for (let count = 4 + this.#client.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
+    for (let count = 4 + this.#client.random.integerBelow(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
   /** Makes one random call. */
   makeRandomCall(): void {
-    let drawn = this.#client.random.below(this.#actions.reduce((sum, [weight]) => sum + weight, 0));
+    let drawn = this.#client.random.integerBelow(this.#actions.reduce((sum, [weight]) => sum + weight, 0));
     const chosen = this.#actions.find(([weight]) => {
       drawn -= weight;
       return drawn < 0;
@@ -99,11 +99,11 @@ export class Clients {
     const after = this.#cursors.get(domain);
     const query = after === undefined ? '' : `&after=${after}`;
     const url = `/v2/notifications?scope=account&limit=20${query}`;
-    this.#client.put(owner, { method: 'GET', url }, ({ status, json }) => {
+    this.#client.sendUnrecorded(owner, { method: 'GET', url }, ({ status, json }) => {
       // Another response may have advanced the cursor meanwhile.
       if (status !== 200 || this.#cursors.get(domain) !== after) return;
-      const read = this.read.get(domain) ?? [];
-      this.read.set(domain, read);
+      const read = this.readFeeds.get(domain) ?? [];
+      this.readFeeds.set(domain, read);
       for (const { kind, resource_url, user_id } of json.data)
         read.push({ kind, record: resource_url, userId: user_id });
       this.#cursors.set(domain, json.next);

@@ -2,14 +2,14 @@ import { copyFileSync, existsSync, mkdirSync, statSync, truncateSync } from 'nod
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { SeededRandom } from '../../kit/random.ts';
-import type { FaultPoint, Faults } from './faults.ts';
-import type { Life, Time } from './time.ts';
+import type { FaultInjector, FaultPoint } from './faults.ts';
+import type { ProcessLife, SimulatedTime } from './time.ts';
 
-const BUSY = 5;
+const SQLITE_BUSY = 5;
 const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy past the timeout'];
-const NO_MEMORY = 7;
-const IO_ERROR = 10;
-const FULL = 13;
+const SQLITE_NOMEM = 7;
+const SQLITE_IOERR = 10;
+const SQLITE_FULL = 13;
 
 /** Thrown by a call that the end of its process cuts off. */
 export class ProcessEnded extends Error {}
@@ -18,31 +18,34 @@ export class ProcessEnded extends Error {}
  * State that the connections of one life share. `at` is undefined when the life is over. Connections refer to the
  * disk only through this object, because Node never frees a connection whose statements refer to it.
  */
-type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
+type ConnectionLink = {
+  at: { readonly disk: SimulatedDisk; readonly life: ProcessLife } | undefined;
+  readonly connections: DatabaseSync[];
+};
 
 /** Real SQLite files, one copy for each life: the next process starts from the files that the previous one left. */
-export class Disk {
+export class SimulatedDisk {
   readonly #folder: string;
-  readonly #faults: Faults;
+  readonly #faults: FaultInjector;
   readonly #random: SeededRandom;
-  readonly #time: Time;
+  readonly #time: SimulatedTime;
   readonly #onCrash: (why: string) => void;
   /** Called when a write fails. */
   readonly #onWriteFailed: () => void;
-  #link: Link | undefined;
-  #counting: DatabaseSync | undefined;
+  #link: ConnectionLink | undefined;
+  #countingConnection: DatabaseSync | undefined;
   #lifeNumber = 0;
   #inspections = 0;
   #busyUntil = Number.NEGATIVE_INFINITY;
   #isCompleting = false;
   /** Length to which the log is truncated when the process ends in the middle of a commit. */
-  #keptBytes: number | undefined;
+  #keptLogBytes: number | undefined;
 
   constructor(ports: {
     folder: string;
-    faults: Faults;
+    faults: FaultInjector;
     random: SeededRandom;
-    time: Time;
+    time: SimulatedTime;
     onCrash: (why: string) => void;
     onWriteFailed: () => void;
   }) {
@@ -61,17 +64,17 @@ export class Disk {
   }
 
   /** Ends the life: copies the files as they are now, including the log that has not been checkpointed. */
-  end(): void {
+  endLife(): void {
     const from = this.path;
     this.#lifeNumber += 1;
     mkdirSync(this.#folderOf(this.#lifeNumber));
-    copy(from, this.path);
-    if (this.#keptBytes !== undefined) truncateSync(`${this.path}-wal`, this.#keptBytes);
-    this.#keptBytes = undefined;
+    copyDatabaseFiles(from, this.path);
+    if (this.#keptLogBytes !== undefined) truncateSync(`${this.path}-wal`, this.#keptLogBytes);
+    this.#keptLogBytes = undefined;
     for (const connection of this.#link?.connections ?? []) if (connection.isOpen) connection.close();
     if (this.#link !== undefined) this.#link.at = undefined;
-    this.#counting?.close();
-    this.#counting = undefined;
+    this.#countingConnection?.close();
+    this.#countingConnection = undefined;
     this.unlock();
   }
 
@@ -79,7 +82,7 @@ export class Disk {
   inspect<T>(at: (database: DatabaseSync) => T): T {
     this.#inspections += 1;
     const path = join(this.#folder, `look-${this.#inspections}.db`);
-    copy(this.path, path);
+    copyDatabaseFiles(this.path, path);
     const database = new DatabaseSync(path);
     try {
       return at(database);
@@ -94,9 +97,9 @@ export class Disk {
   }
 
   /** Returns the result of a counting query on the current file. */
-  count(sql: string): number {
-    this.#counting ??= new DatabaseSync(this.path, { readOnly: true });
-    const [count] = Object.values(this.#counting.prepare(sql).get() ?? {});
+  countRows(sql: string): number {
+    this.#countingConnection ??= new DatabaseSync(this.path, { readOnly: true });
+    const [count] = Object.values(this.#countingConnection.prepare(sql).get() ?? {});
     return Number(count);
   }
 
@@ -105,12 +108,12 @@ export class Disk {
   }
 
   /** Returns a `DatabaseSync` class for one life, with injected faults. */
-  sqliteOf(life: Life): typeof DatabaseSync {
+  sqliteOf(life: ProcessLife): typeof DatabaseSync {
     this.#link = { at: { disk: this, life }, connections: [] };
-    return Disk.#sqliteOf(this.#link);
+    return SimulatedDisk.#sqliteOf(this.#link);
   }
 
-  static #sqliteOf(link: Link): typeof DatabaseSync {
+  static #sqliteOf(link: ConnectionLink): typeof DatabaseSync {
     return class extends DatabaseSync {
       readonly #isReader: boolean;
 
@@ -139,12 +142,12 @@ export class Disk {
   }
 
   #read<T>(sql: string, go: () => T): T {
-    if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
+    if (this.#faults.occurs('read fails')) throw sqliteError(SQLITE_NOMEM);
     if (
       /from "(pending_deliveries|manual_attempts)"/.test(sql) &&
-      this.#faults.takes('read of pending deliveries fails')
+      this.#faults.occurs('read of pending deliveries fails')
     )
-      throw failure(NO_MEMORY);
+      throw sqliteError(SQLITE_NOMEM);
     return go();
   }
 
@@ -160,8 +163,8 @@ export class Disk {
   #writeOrFail<T>(database: DatabaseSync, sql: string, go: () => T): T {
     if (sql === 'begin immediate') {
       if (this.#time.clockOf().monotonic() < this.#busyUntil) {
-        for (const point of BUSY_POINTS) this.#faults.takes(point);
-        throw failure(BUSY);
+        for (const point of BUSY_POINTS) this.#faults.occurs(point);
+        throw sqliteError(SQLITE_BUSY);
       }
       this.#isCompleting = false;
       return go();
@@ -170,50 +173,50 @@ export class Disk {
     if (!/^(insert|update|delete)/.test(sql)) return go();
     if (sql.startsWith('insert into "attempts"')) {
       this.#isCompleting = true;
-      if (this.#faults.takes('disk full while results are committed')) throw failure(FULL);
+      if (this.#faults.occurs('disk full while results are committed')) throw sqliteError(SQLITE_FULL);
     }
-    if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
-    if (this.#faults.takes('disk full, and the transaction is rolled back')) {
+    if (this.#faults.occurs('disk full at a statement')) throw sqliteError(SQLITE_FULL);
+    if (this.#faults.occurs('disk full, and the transaction is rolled back')) {
       database.exec('rollback');
-      throw failure(FULL);
+      throw sqliteError(SQLITE_FULL);
     }
     return go();
   }
 
   #commit<T>(database: DatabaseSync, go: () => T): T {
-    if (this.#isCompleting && this.#faults.takes('crash while results are committed')) this.#crash(go);
-    if (this.#faults.takes('crash before a commit')) this.#crash();
-    if (this.#faults.takes('crash in the middle of a commit')) this.#tear(go);
-    if (this.#faults.takes('crash after a commit, before it is announced')) {
+    if (this.#isCompleting && this.#faults.occurs('crash while results are committed')) this.#crashAroundCommit(go);
+    if (this.#faults.occurs('crash before a commit')) this.#crashAroundCommit();
+    if (this.#faults.occurs('crash in the middle of a commit')) this.#crashMidCommit(go);
+    if (this.#faults.occurs('crash after a commit, before it is announced')) {
       go();
-      this.#crash();
+      this.#crashAroundCommit();
     }
-    if (this.#faults.takes('disk full at a commit')) {
+    if (this.#faults.occurs('disk full at a commit')) {
       database.exec('rollback');
-      throw failure(FULL);
+      throw sqliteError(SQLITE_FULL);
     }
-    if (this.#faults.takes('I/O error at a commit')) {
+    if (this.#faults.occurs('I/O error at a commit')) {
       // After an I/O error it is unknown whether the commit is on the disk.
-      if (this.#random.below(2) === 0) go();
-      throw failure(IO_ERROR);
+      if (this.#random.integerBelow(2) === 0) go();
+      throw sqliteError(SQLITE_IOERR);
     }
     return go();
   }
 
   /** Crashes before or after the commit. */
-  #crash(go: () => unknown = () => undefined): never {
-    if (this.#random.below(2) === 0) go();
+  #crashAroundCommit(go: () => unknown = () => undefined): never {
+    if (this.#random.integerBelow(2) === 0) go();
     this.#onCrash('at a commit');
     throw new ProcessEnded();
   }
 
   /** Crashes in the middle of a commit: only a part of the bytes that the commit adds to the log survives. */
-  #tear(go: () => unknown): never {
+  #crashMidCommit(go: () => unknown): never {
     const log = `${this.path}-wal`;
     const before = statSync(log).size;
     go();
     const after = statSync(log).size;
-    if (after > before) this.#keptBytes = before + this.#random.below(after - before);
+    if (after > before) this.#keptLogBytes = before + this.#random.integerBelow(after - before);
     this.#onCrash('in the middle of a commit');
     throw new ProcessEnded();
   }
@@ -223,10 +226,10 @@ export class Disk {
   }
 }
 
-function copy(from: string, to: string): void {
+function copyDatabaseFiles(from: string, to: string): void {
   for (const part of ['', '-wal']) if (existsSync(from + part)) copyFileSync(from + part, to + part);
 }
 
-function failure(errcode: number): Error {
+function sqliteError(errcode: number): Error {
   return Object.assign(new Error(`simulated SQLite error ${errcode}`), { errcode });
 }

@@ -48,11 +48,11 @@ export const faultPoints = {
 export type FaultPoint = keyof typeof faultPoints;
 export type FaultPort = (typeof faultPoints)[FaultPoint];
 
-export const pointsOf = (port: FaultPort): readonly FaultPoint[] =>
+export const faultPointsOf = (port: FaultPort): readonly FaultPoint[] =>
   (Object.keys(faultPoints) as FaultPoint[]).filter((point) => faultPoints[point] === port);
 
 /** The faults to inject next, and counters of the faults that have occurred. */
-export class Faults {
+export class FaultInjector {
   readonly hits = new Map<FaultPoint, number>();
   readonly #armed = new Set<FaultPoint>();
 
@@ -62,9 +62,9 @@ export class Faults {
   }
 
   /** Whether the fault occurs now. A fault that occurs is disarmed. */
-  takes(point: FaultPoint): boolean {
+  occurs(point: FaultPoint): boolean {
     if (!this.#armed.delete(point)) return false;
-    this.hit(point);
+    this.countHit(point);
     return true;
   }
 
@@ -73,7 +73,7 @@ export class Faults {
     return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of pending deliveries fails') ?? 0);
   }
 
-  hit(point: FaultPoint): void {
+  countHit(point: FaultPoint): void {
     this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
   }
 

@@ -1,16 +1,16 @@
 import type { ApiClient } from './api-client.ts';
-import type { Person } from './seed-database.ts';
+import type { SimulatedUser } from './seed-database.ts';
 
-type Key = { readonly who: Person; readonly id: string; readonly key: string; revoked: boolean };
+type IssuedKey = { readonly who: SimulatedUser; readonly id: string; readonly key: string; revoked: boolean };
 
 /** Clients that issue and revoke keys and delete users. */
-export class Keys {
+export class KeyClients {
   readonly #client: ApiClient;
-  readonly #hooksOf: (who: Person) => readonly string[];
-  readonly #keys: Key[] = [];
+  readonly #hooksOf: (who: SimulatedUser) => readonly string[];
+  readonly #keys: IssuedKey[] = [];
 
   /** @param hooksOf returns the paths of a user's hooks */
-  constructor(client: ApiClient, hooksOf: (who: Person) => readonly string[]) {
+  constructor(client: ApiClient, hooksOf: (who: SimulatedUser) => readonly string[]) {
     this.#client = client;
     this.#hooksOf = hooksOf;
   }
@@ -19,7 +19,7 @@ export class Keys {
     const who = this.#client.randomOwner();
     if (who === undefined) return;
     const body = { label: 'another', permissions: ['events:read', 'events:write'] };
-    this.#client.put(who, { method: 'POST', url: '/v2/keys', body }, ({ status, json }) => {
+    this.#client.sendUnrecorded(who, { method: 'POST', url: '/v2/keys', body }, ({ status, json }) => {
       if (status === 201) this.#keys.push({ who, id: String(json.data.id), key: json.data.key, revoked: false });
     });
   };
@@ -27,7 +27,7 @@ export class Keys {
   readonly revoke = (): void => {
     const key = this.#client.pick(this.#keys.filter(({ revoked }) => !revoked));
     if (key === undefined) return;
-    this.#client.put(key.who, { method: 'DELETE', url: `/v2/keys/${key.id}` }, ({ status }) => {
+    this.#client.sendUnrecorded(key.who, { method: 'DELETE', url: `/v2/keys/${key.id}` }, ({ status }) => {
       if (status === 200) key.revoked = true;
     });
   };
@@ -45,7 +45,7 @@ export class Keys {
       client.newCall({ did: 'delete', record: client.baseUrl + url }),
       ...this.#hooksOf(who).map((path) => client.newCall({ did: 'unsubscribe', path, withUser: true })),
     ];
-    client.request(owner, { method: 'DELETE', url }, calls, () => {
+    client.sendRecorded(owner, { method: 'DELETE', url }, calls, () => {
       this.#keys.push({ who, id: '0', key: who.key, revoked: true });
     });
   };
@@ -55,7 +55,7 @@ export class Keys {
     const key = this.#client.pick(this.#keys.filter(({ revoked }) => revoked));
     if (key === undefined) return;
     const who = { domain: key.who.domain, key: key.key };
-    this.#client.put(who, { method: 'GET', url: '/v2/events' }, ({ status }) => {
+    this.#client.sendUnrecorded(who, { method: 'GET', url: '/v2/events' }, ({ status }) => {
       if (status < 400) this.#client.violations.push(`key ${key.id} of ${key.who.userId} was revoked, and is accepted`);
     });
   };

@@ -1,21 +1,27 @@
-import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import { type Attempt, type Order, withDuration } from '../../../src/delivery/transport/attempt.ts';
+import type { AttemptResult, FailureCode, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import { type Attempt, type AttemptRequest, withDuration } from '../../../src/delivery/transport/attempt.ts';
 import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
-import type { Resolve, Resolved } from '../../../src/delivery/transport/dns-resolver.ts';
+import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { Arrival } from '../checker/history.ts';
-import type { FaultPoint, Faults } from './faults.ts';
-import type { Life, Time } from './time.ts';
+import type { FaultInjector, FaultPoint } from './faults.ts';
+import type { ProcessLife, SimulatedTime } from './time.ts';
 
 /** Forbidden addresses, used in targets and as results of name resolution. */
-export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:192.168.0.1', 'fd00::1'] as const;
+export const FORBIDDEN_ADDRESSES = [
+  '127.0.0.1',
+  '10.1.2.3',
+  '169.254.169.254',
+  '::ffff:192.168.0.1',
+  'fd00::1',
+] as const;
 
 /** Whether an address is public. In the simulation all allowed targets are in 81.0.0.0/8. */
 const isPublic = (address: string) => address.startsWith('81.');
 
 /** Behaviors of targets; repeated actions are more likely. */
-const behaviors = {
+const targetBehaviors = {
   healthy: [...Array<200>(30).fill(200), 500, 'refused'],
   flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
   dead: [500, 404, 503, 429, 'refused', 'tls', 'hangs', 200],
@@ -23,12 +29,12 @@ const behaviors = {
   closing: [200, 200, 200, 200, 500, 'hangs', 401],
 } as const;
 
-type TargetAction = (typeof behaviors)[keyof typeof behaviors][number];
+type TargetAction = (typeof targetBehaviors)[keyof typeof targetBehaviors][number];
 
 const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 
 /** Actions for late responses, which must not change anything. */
-const LATE: readonly TargetAction[] = [200, 401, 500, 'refused'];
+const LATE_ACTIONS: readonly TargetAction[] = [200, 401, 500, 'refused'];
 
 /** Local errors, as an attempt reports them. */
 const localErrors: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
@@ -38,7 +44,7 @@ const localErrors: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
   ['no memory', 'no_memory'],
 ];
 
-const faultOf: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
+const faultByAction: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
   refused: 'target refuses',
   reset: 'target resets',
   tls: 'target fails the TLS handshake',
@@ -46,26 +52,26 @@ const faultOf: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
 
 /** A notification that has arrived and is not answered yet. */
 export type OpenNotification = {
-  readonly life: Life;
+  readonly life: ProcessLife;
   readonly arrival: Arrival & { answeredAt: number | undefined };
-  readonly order: Order;
+  readonly order: AttemptRequest;
   /** True if the target never answers. */
   hangs: boolean;
   /** True while the hook has ended and waits for a restore. The notification is answered after the restore. */
   isHeld: boolean;
   /** True if the hook was restored in the meantime, so that the response is late. */
   isLate: boolean;
-  readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
+  readonly finish: (result: AttemptResult, answer?: Partial<Arrival>) => void;
 };
 
 /** Failures that a pause of the service can cause. */
 const EXCUSED_FAILURES: readonly FailureCode[] = ['timeout', 'reset'];
 
 /** Returns a new promise that never settles. A shared promise would keep all its waiters in memory. */
-const never = () => new Promise<never>(() => undefined);
+const neverSettles = () => new Promise<never>(() => undefined);
 
 /** Name resolution and targets: everything outside the service. */
-export class Network {
+export class SimulatedNetwork {
   readonly arrivals: Arrival[] = [];
   open: OpenNotification[] = [];
   /** Forbidden addresses to which an attempt connected. */
@@ -73,11 +79,11 @@ export class Network {
   /** If true, every target answers 200. */
   alwaysSucceeds = false;
   /** Called before an attempt starts. */
-  onOrder: () => void = () => undefined;
+  onAttempt: () => void = () => undefined;
   /** Called for each arrival. */
   onArrival: (arrival: Arrival) => void = () => undefined;
-  readonly #time: Time;
-  readonly #faults: Faults;
+  readonly #time: SimulatedTime;
+  readonly #faults: FaultInjector;
   readonly #random: SeededRandom;
   readonly #behaviors = new Map<string, readonly TargetAction[]>();
   /**
@@ -86,11 +92,11 @@ export class Network {
    */
   readonly #unacknowledged = new Map<string, Arrival[]>();
   /** Arrivals that a graceful stop cut off; they end with the process. */
-  readonly #cut: OpenNotification['arrival'][] = [];
+  readonly #cutOff: OpenNotification['arrival'][] = [];
   /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: { time: Time; faults: Faults; random: SeededRandom }) {
+  constructor(ports: { time: SimulatedTime; faults: FaultInjector; random: SeededRandom }) {
     this.#time = ports.time;
     this.#faults = ports.faults;
     this.#random = ports.random;
@@ -98,28 +104,29 @@ export class Network {
 
   /** Creates a target for a path, by name or by address. */
   targetAt(path: string): string {
-    const kind = this.#random.one(Object.keys(behaviors) as (keyof typeof behaviors)[]);
-    this.#behaviors.set(path, behaviors[this.#random.below(2) === 0 ? 'healthy' : kind]);
-    const host = this.#random.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
-    return `http${this.#random.below(2) === 0 ? 's' : ''}://${host}${path}`;
+    const kind = this.#random.pick(Object.keys(targetBehaviors) as (keyof typeof targetBehaviors)[]);
+    this.#behaviors.set(path, targetBehaviors[this.#random.integerBelow(2) === 0 ? 'healthy' : kind]);
+    const host = this.#random.integerBelow(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
+    return `http${this.#random.integerBelow(2) === 0 ? 's' : ''}://${host}${path}`;
   }
 
-  resolverOf(life: Life): Resolve {
+  resolverOf(life: ProcessLife): ResolveName {
     const clock = this.#time.clockOf(life);
-    const after = (waitMs: number, resolved: Resolved) =>
-      new Promise<Resolved>((resolve) => clock.after(waitMs, () => resolve(resolved)));
+    const after = (waitMs: number, resolved: ResolveResult) =>
+      new Promise<ResolveResult>((resolve) => clock.after(waitMs, () => resolve(resolved)));
     return async (name, timeoutMs) => {
       const faults = this.#faults;
       const [, number = '0'] = /(\d+)/.exec(name) ?? [];
       const own = { addresses: [`81.9.${Number(number) >> 8}.${Number(number) & 255}`] };
-      if (name.startsWith('forbidden')) return { addresses: [this.#random.one(FORBIDDEN)] };
-      if (faults.takes('resolver late')) return after(timeoutMs / 2, own);
-      if (faults.takes('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
-      if (faults.takes('resolver silent')) return { failure: 'resolver_silent' };
-      if (faults.takes('name does not resolve')) return { failure: 'no_such_name' };
-      if (faults.takes('name resolves to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
-      if (faults.takes('name also resolves to a forbidden address')) {
-        return { addresses: [...own.addresses, this.#random.one(FORBIDDEN)] };
+      if (name.startsWith('forbidden')) return { addresses: [this.#random.pick(FORBIDDEN_ADDRESSES)] };
+      if (faults.occurs('resolver late')) return after(timeoutMs / 2, own);
+      if (faults.occurs('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
+      if (faults.occurs('resolver silent')) return { failure: 'resolver_silent' };
+      if (faults.occurs('name does not resolve')) return { failure: 'no_such_name' };
+      if (faults.occurs('name resolves to a forbidden address'))
+        return { addresses: [this.#random.pick(FORBIDDEN_ADDRESSES)] };
+      if (faults.occurs('name also resolves to a forbidden address')) {
+        return { addresses: [...own.addresses, this.#random.pick(FORBIDDEN_ADDRESSES)] };
       }
       return own;
     };
@@ -129,19 +136,19 @@ export class Network {
    * Returns the outgoing port of one life. It makes attempts like `src/delivery/transport/attempt.ts`, but on the
    * simulated network.
    */
-  attemptOf(life: Life): Attempt {
+  attemptOf(life: ProcessLife): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return withDuration(this.#time.clockOf(life, true), async (order, leftMs) => {
-      if (life.isDead) return never();
+      if (life.isDead) return neverSettles();
       const began = this.#time.timestamp();
-      this.onOrder();
-      if (life.isDead) return never();
-      if (this.#faults.takes('attempt throws')) throw new Error('simulated');
-      const shortage = localErrors.find(([point]) => this.#faults.takes(point));
-      if (shortage !== undefined) return { kind: 'local_error', code: shortage[1] };
+      this.onAttempt();
+      if (life.isDead) return neverSettles();
+      if (this.#faults.occurs('attempt throws')) throw new Error('simulated');
+      const localError = localErrors.find(([point]) => this.#faults.occurs(point));
+      if (localError !== undefined) return { kind: 'local_error', code: localError[1] };
       const verdict = await guard.check(new URL(order.target), 5_000);
-      if (life.isDead) return never();
+      if (life.isDead) return neverSettles();
       if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
       if ('failure' in verdict && verdict.failure === 'resolver_silent')
         return { kind: 'local_error', code: 'no_resolver' };
@@ -153,7 +160,7 @@ export class Network {
       order.onDialled?.();
       if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
       const arrival = this.#arrive(order, began);
-      return new Promise((resolve) => this.#await({ life, order, arrival, clock, leftMs, resolve }));
+      return new Promise((resolve) => this.#awaitResult({ life, order, arrival, clock, leftMs, resolve }));
     });
   }
 
@@ -165,17 +172,17 @@ export class Network {
   /** Answers a notification according to the behavior of its target. */
   answer(parked: OpenNotification): void {
     const path = parked.arrival.path;
-    if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
-    const usual = parked.isLate ? LATE : this.#behaviors.get(path);
-    const action = this.alwaysSucceeds ? 200 : this.#random.one(usual ?? behaviors.healthy);
+    if (parked.isLate) this.#faults.countHit('target answers after the hook has ended');
+    const usual = parked.isLate ? LATE_ACTIONS : this.#behaviors.get(path);
+    const action = this.alwaysSucceeds ? 200 : this.#random.pick(usual ?? targetBehaviors.healthy);
     parked.hangs = action === 'hangs';
     if (action === 'hangs') return;
     if (typeof action === 'string') {
-      this.#faults.hit(faultOf[action]);
+      this.#faults.countHit(faultByAction[action]);
       parked.finish({ kind: 'failed', cause: action });
       return;
     }
-    const retryAfterMs = action === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
+    const retryAfterMs = action === 429 ? this.#random.pick(RETRY_AFTER_S) * 1_000 : undefined;
     const retryAfter = retryAfterMs === undefined ? {} : { retryAfterMs };
     parked.finish({ kind: 'answered', status: action, ...retryAfter }, { answer: action, ...retryAfter });
   }
@@ -183,15 +190,15 @@ export class Network {
   /** Records that the service knows the result of a delivery now. */
   onResultKnown(deliveryId: string): void {
     const arrival = this.#unacknowledged.get(deliveryId)?.shift();
-    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.timestamp() });
+    if (arrival !== undefined) Object.assign(arrival, { resultKnownAt: this.#time.timestamp() });
   }
 
   /** Holds the deliveries in flight of an ended hook until it is restored. */
-  hold(path: string): void {
+  holdDeliveries(path: string): void {
     for (const one of this.open) if (one.arrival.path === path) one.isHeld = true;
   }
 
-  release(path: string): void {
+  releaseDeliveries(path: string): void {
     for (const one of this.open) {
       if (one.arrival.path !== path || !one.isHeld) continue;
       one.isHeld = false;
@@ -200,29 +207,29 @@ export class Network {
   }
 
   /** Ends the deliveries in flight of a life without a response. */
-  end(life: Life): void {
+  endLife(life: ProcessLife): void {
     const open = this.open.filter((one) => one.life === life).map(({ arrival }) => arrival);
-    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.timestamp();
+    for (const arrival of [...open, ...this.#cutOff.splice(0)]) arrival.answeredAt = this.#time.timestamp();
     this.open = this.open.filter((one) => one.life !== life);
     this.#unacknowledged.clear();
   }
 
-  #await(ports: {
-    life: Life;
-    order: Order;
+  #awaitResult(ports: {
+    life: ProcessLife;
+    order: AttemptRequest;
     arrival: OpenNotification['arrival'];
-    clock: ReturnType<Time['clockOf']>;
+    clock: ReturnType<SimulatedTime['clockOf']>;
     leftMs: () => number;
-    resolve: (result: Result) => void;
+    resolve: (result: AttemptResult) => void;
   }): void {
     const { life, order, arrival, clock, leftMs, resolve } = ports;
-    const leave = () => {
+    const removeNotification = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);
       this.open = this.open.filter((one) => one !== parked);
     };
     const finish: OpenNotification['finish'] = (result, answer = {}) => {
-      leave();
+      removeNotification();
       // A deadline that fires after the death of the process has no effect. The next result belongs to another
       // attempt.
       if (life.isDead) return;
@@ -235,12 +242,12 @@ export class Network {
     // This handler runs when the service cancels the attempt during its own stop.
     const onAbort = () => {
       if (life.isDead) return;
-      this.#cut.push(arrival);
-      leave();
+      this.#cutOff.push(arrival);
+      removeNotification();
       resolve({ kind: 'local_error', code: 'stopped' });
     };
     const cancel = startDeadline(clock, leftMs(), () => {
-      this.#faults.hit('target hangs past the deadline');
+      this.#faults.countHit('target hangs past the deadline');
       finish({ kind: 'failed', cause: 'timeout' });
     });
     const parked: OpenNotification = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
@@ -248,7 +255,7 @@ export class Network {
     this.open.push(parked);
   }
 
-  #failBeforeConnect(order: Order, began: number, cause: FailureCode): Result {
+  #failBeforeConnect(order: AttemptRequest, began: number, cause: FailureCode): AttemptResult {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.timestamp();
     this.#onAnswered(arrival);
@@ -261,7 +268,7 @@ export class Network {
     else unacknowledged.push(arrival);
   }
 
-  #arrive({ target, deliveryId, body }: Order, began: number): OpenNotification['arrival'] {
+  #arrive({ target, deliveryId, body }: AttemptRequest, began: number): OpenNotification['arrival'] {
     const path = new URL(target).pathname;
     const at = this.#time.timestamp();
     const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };

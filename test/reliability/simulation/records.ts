@@ -1,6 +1,6 @@
-import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
-import type { ApiClient, Request } from './api-client.ts';
-import type { Person } from './seed-database.ts';
+import type { OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
+import type { ApiClient, ApiRequest } from './api-client.ts';
+import type { SimulatedUser } from './seed-database.ts';
 
 const resourceTypes = {
   event: { kind: 'new_event', parent: undefined },
@@ -8,12 +8,12 @@ const resourceTypes = {
   project: { kind: 'new_project', parent: undefined },
   task: { kind: 'new_task', parent: 'project' },
   subtask: { kind: 'new_subtask', parent: 'task' },
-} as const satisfies Record<string, { kind: Kind; parent: string | undefined }>;
+} as const satisfies Record<string, { kind: OccurrenceKind; parent: string | undefined }>;
 
 type ResourceType = keyof typeof resourceTypes;
 
 /** Resource types to create. Repeated types are more likely. */
-const likely: readonly ResourceType[] = [
+const weightedTypes: readonly ResourceType[] = [
   ...Array<'event'>(4).fill('event'),
   'client',
   'project',
@@ -23,29 +23,29 @@ const likely: readonly ResourceType[] = [
 ];
 
 /** Kinds of the hooks. Completions are over-represented, because they occur rarely. */
-export const hookKinds: readonly Kind[] = [
-  ...likely.map((resourceType) => resourceTypes[resourceType].kind),
+export const hookKinds: readonly OccurrenceKind[] = [
+  ...weightedTypes.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
   'completed_subtask',
 ];
 
-type Made = {
+type CreatedRecord = {
   readonly resourceType: ResourceType;
   readonly url: string;
-  readonly who: Person;
+  readonly who: SimulatedUser;
   readonly word: string;
-  readonly parent: Made | undefined;
+  readonly parent: CreatedRecord | undefined;
   isParent: boolean;
   isDeleted: boolean;
   completion: 'none' | 'asked' | 'done';
 };
 
 /** Clients that create, complete, change, delete and list records. */
-export class Records {
+export class RecordClients {
   /** Words of rejected records, which must not exist. */
   readonly rejectedWords = new Set<string>();
   readonly #client: ApiClient;
-  readonly #made: Made[] = [];
+  readonly #createdRecords: CreatedRecord[] = [];
   #retries: (() => void)[] = [];
   #count = 0;
 
@@ -53,33 +53,40 @@ export class Records {
     this.#client = client;
   }
 
-  readonly create = (): void => this.#create(this.#client.randomUser(), this.#client.random.one(likely));
+  readonly create = (): void => this.#create(this.#client.randomUser(), this.#client.random.pick(weightedTypes));
 
   /** Occasionally creates more events at once than a hook queue loads. */
   readonly flood = (): void => {
-    if (this.#client.random.below(3) > 0) return;
+    if (this.#client.random.integerBelow(3) > 0) return;
     const who = this.#client.randomUser();
-    for (let count = 10 + this.#client.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
+    for (let count = 10 + this.#client.random.integerBelow(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
-  #create(who: Person, resourceType: ResourceType): void {
+  #create(who: SimulatedUser, resourceType: ResourceType): void {
     const client = this.#client;
     const { kind, parent: parentType } = resourceTypes[resourceType];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
     const parent = client.pick(
-      this.#made.filter((one) => one.resourceType === parentType && !one.isDeleted && one.who.domain === who.domain),
+      this.#createdRecords.filter(
+        (one) => one.resourceType === parentType && !one.isDeleted && one.who.domain === who.domain,
+      ),
     );
     if (parentType !== undefined && parent === undefined) return;
     if (parent !== undefined) parent.isParent = true;
     const dates = resourceType === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
-    const keyed = client.random.below(3) === 0 ? { idempotencyKey: `once-${this.#count}` } : {};
+    const idempotency = client.random.integerBelow(3) === 0 ? { idempotencyKey: `once-${this.#count}` } : {};
     const url = `/v2/${resourceType}s${parent === undefined ? '' : `/${parent.url.split('/').at(-1)}`}`;
-    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...keyed };
+    const request: ApiRequest = {
+      method: 'POST',
+      url,
+      body: { [`${resourceType}_name`]: word, ...dates },
+      ...idempotency,
+    };
     const of = parent === undefined ? {} : { above: client.baseUrl + parent.url };
     const call = client.newCall({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
-    let made: Made | undefined;
-    const put = () => {
+    let made: CreatedRecord | undefined;
+    const send = () => {
       const done = (id: string) => {
         const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
@@ -87,14 +94,14 @@ export class Records {
         if (made !== undefined) return;
         Object.assign(call, { record: client.baseUrl + address });
         made = { resourceType, url: address, who, word, parent, isParent: false, isDeleted: false, completion: 'none' };
-        this.#made.push(made);
+        this.#createdRecords.push(made);
       };
       // With an Idempotency-Key, an earlier request may have created the record before this request was rejected.
-      const undone = () => void ('idempotencyKey' in keyed || this.rejectedWords.add(word));
-      client.request(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
+      const undone = () => void ('idempotencyKey' in idempotency || this.rejectedWords.add(word));
+      client.sendRecorded(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
-    put();
-    if ('idempotencyKey' in keyed) this.#retries.push(put);
+    send();
+    if ('idempotencyKey' in idempotency) this.#retries.push(send);
   }
 
   /** Forgets the Idempotency-Keys, because more than a day has passed by the clock of the service (X4). */
@@ -110,10 +117,10 @@ export class Records {
    */
   readonly complete = (): void => {
     const client = this.#client;
-    const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
-    const under = (task: Made) => this.#made.filter(({ parent }) => parent === task);
+    const of = ({ completion }: CreatedRecord, ...states: CreatedRecord['completion'][]) => states.includes(completion);
+    const under = (task: CreatedRecord) => this.#createdRecords.filter(({ parent }) => parent === task);
     const one = client.pick(
-      this.#made.filter((made) => {
+      this.#createdRecords.filter((made) => {
         if (made.isDeleted || of(made, 'asked')) return false;
         if (made.resourceType === 'subtask') return made.parent === undefined || of(made.parent, 'none');
         return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked'));
@@ -123,7 +130,7 @@ export class Records {
     const who = client.pick(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
     const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
     if (of(one, 'done')) {
-      client.put(who, request, () => undefined);
+      client.sendUnrecorded(who, request, () => undefined);
       return;
     }
     const completed = [one, ...under(one).filter((below) => !below.isDeleted && of(below, 'none'))];
@@ -136,35 +143,36 @@ export class Records {
         word,
       }),
     );
-    const become = (completion: Made['completion']) => () => {
+    const setCompletion = (completion: CreatedRecord['completion']) => () => {
       for (const made of completed) made.completion = completion;
     };
-    become('asked')();
-    client.request(who, request, calls, become('done'), become('none'));
+    setCompletion('asked')();
+    client.sendRecorded(who, request, calls, setCompletion('done'), setCompletion('none'));
   };
 
   readonly change = (): void => {
-    const one = this.#client.pick(this.#made.filter(({ isDeleted }) => !isDeleted));
+    const one = this.#client.pick(this.#createdRecords.filter(({ isDeleted }) => !isDeleted));
     if (one === undefined) return;
     const body = { notes: 'changed', description: 'changed' };
-    this.#client.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+    this.#client.sendUnrecorded(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
   };
 
   readonly delete = (): void => {
     const client = this.#client;
-    const free = ({ isDeleted, isParent, completion }: Made) => !isDeleted && !isParent && completion !== 'asked';
-    const one = client.pick(this.#made.filter(free));
+    const free = ({ isDeleted, isParent, completion }: CreatedRecord) =>
+      !isDeleted && !isParent && completion !== 'asked';
+    const one = client.pick(this.#createdRecords.filter(free));
     if (one === undefined) return;
     one.isDeleted = true;
     const call = client.newCall({ did: 'delete', record: client.baseUrl + one.url });
-    client.request(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
+    client.sendRecorded(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
   /** Lists records and checks that no record belongs to another account (C3). */
   readonly list = (): void => {
     const who = this.#client.randomUser();
-    const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);
-    this.#client.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
+    const resourceType = this.#client.random.pick(Object.keys(resourceTypes) as ResourceType[]);
+    this.#client.sendUnrecorded(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
@@ -176,12 +184,12 @@ export class Records {
 
   readonly accessForeignRecord = (): void => {
     const client = this.#client;
-    const one = client.pick(this.#made);
+    const one = client.pick(this.#createdRecords);
     const who = client.randomUser();
     if (one === undefined || one.who.domain === who.domain) return;
-    const method = client.random.one(['GET', 'PUT', 'DELETE'] as const);
+    const method = client.random.pick(['GET', 'PUT', 'DELETE'] as const);
     const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
-    client.put(who, { method, url: one.url, ...body }, ({ status }) => {
+    client.sendUnrecorded(who, { method, url: one.url, ...body }, ({ status }) => {
       if (status < 300) client.violations.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
     });
   };

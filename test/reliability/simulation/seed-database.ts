@@ -10,10 +10,10 @@ import type { Random } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
-import { Time } from './time.ts';
+import { SimulatedTime } from './time.ts';
 
 /** A user with a key. */
-export type Person = {
+export type SimulatedUser = {
   readonly domain: string;
   readonly userId: string;
   readonly key: string;
@@ -21,17 +21,20 @@ export type Person = {
 };
 
 /** A database with two accounts and their users. Its bytes are identical in every run. */
-export type Template = { readonly bytes: Buffer; readonly people: readonly Person[] };
+export type DatabaseTemplate = { readonly bytes: Buffer; readonly people: readonly SimulatedUser[] };
 
-export function randomOf(seeded: SeededRandom): Random {
-  return { fraction: seeded.fraction, bytes: (count) => Uint8Array.from({ length: count }, () => seeded.below(256)) };
+export function toRandomSource(seeded: SeededRandom): Random {
+  return {
+    fraction: seeded.nextFraction,
+    bytes: (count) => Uint8Array.from({ length: count }, () => seeded.integerBelow(256)),
+  };
 }
 
-export async function makeTemplate(): Promise<Template> {
+export async function createTemplate(): Promise<DatabaseTemplate> {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-template-'));
   const path = join(folder, 'carillon.db');
-  const clock = new Time().clockOf();
-  const random = randomOf(seededRandom(1));
+  const clock = new SimulatedTime().clockOf();
+  const random = toRandomSource(seededRandom(1));
   try {
     const store = await openStore({
       database: { scheme: 'sqlite', path },
@@ -42,7 +45,7 @@ export async function makeTemplate(): Promise<Template> {
         throw error;
       },
     });
-    const people: Person[] = [];
+    const people: SimulatedUser[] = [];
     for (const domain of ['acme.test', 'other.test']) {
       await store.write(async (tx) => {
         const email = `owner@${domain}`;

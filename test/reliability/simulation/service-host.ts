@@ -1,20 +1,20 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as waitTick } from 'node:timers/promises';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/config/load.ts';
 import type { Log } from '../../../src/log.ts';
-import { type Ports, type Service, startService } from '../../../src/server.ts';
+import { type Service, type ServicePorts, startService } from '../../../src/server.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
-import type { Response, SendRequest } from './api-client.ts';
-import { pendingIn, statusesIn } from './checker.ts';
-import type { Disk } from './disk.ts';
-import type { FaultPoint, Faults, WriteOutages } from './faults.ts';
-import type { Network } from './network.ts';
-import { randomOf } from './seed-database.ts';
-import type { Life, Time } from './time.ts';
+import type { ApiResponse, SendRequest } from './api-client.ts';
+import { pendingDeliveryIds, readHookStatuses } from './checker.ts';
+import type { SimulatedDisk } from './disk.ts';
+import type { FaultInjector, FaultPoint, WriteOutages } from './faults.ts';
+import type { SimulatedNetwork } from './network.ts';
+import { toRandomSource } from './seed-database.ts';
+import type { ProcessLife, SimulatedTime } from './time.ts';
 
 export const BASE_URL = 'https://carillon.test';
-export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
+export const RETRY_WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 
 /**
  * Number of event-loop iterations after which all work that waits for no timer is done, such as a write and its
@@ -32,33 +32,33 @@ const WARN_LEVEL = 40;
  */
 const AFTER_STOP_MS = 10;
 
-type Server = Parameters<NonNullable<Ports['listen']>>[0];
-type Running = Life & { server?: Server; service?: Service };
+type Server = Parameters<NonNullable<ServicePorts['listen']>>[0];
+type RunningLife = ProcessLife & { server?: Server; service?: Service };
 
-export type HostPorts = {
-  readonly time: Time;
-  readonly faults: Faults;
+export type ServiceHostPorts = {
+  readonly time: SimulatedTime;
+  readonly faults: FaultInjector;
   readonly random: SeededRandom;
-  readonly disk: Disk;
-  readonly network: Network;
+  readonly disk: SimulatedDisk;
+  readonly network: SimulatedNetwork;
   readonly outages: WriteOutages;
   readonly note: (line: string) => void;
 };
 
-export async function turns(count: number): Promise<void> {
-  for (let left = count; left > 0; left -= 1) await turn();
+export async function waitTicks(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await waitTick();
 }
 
 /** Runs the service, one life after the other, and records the state that each life left in the database. */
-export class Host {
+export class ServiceHost {
   readonly crashes: Crash[] = [];
   /** Descriptions of violations by the service. */
   readonly violations: string[] = [];
-  readonly #ports: HostPorts;
-  #life: Running = { number: 0, isDead: true };
+  readonly #ports: ServiceHostPorts;
+  #life: RunningLife = { number: 0, isDead: true };
   #pending = 0;
 
-  constructor(ports: HostPorts) {
+  constructor(ports: ServiceHostPorts) {
     this.#ports = ports;
   }
 
@@ -67,7 +67,7 @@ export class Host {
     return this.#pending;
   }
 
-  readonly send: SendRequest = ({ domain, key }, { method, url, body, idempotencyKey }, hear) => {
+  readonly send: SendRequest = ({ domain, key }, { method, url, body, idempotencyKey }, onResponse) => {
     const life = this.#life;
     const { server } = life;
     const { note, faults } = this.#ports;
@@ -81,10 +81,10 @@ export class Host {
         if (life.isDead) return;
         this.#pending -= 1;
         note(`is answered ${method} ${url}: ${status} ${text}`);
-        const answer: Response = { status, json: JSON.parse(text) };
+        const answer: ApiResponse = { status, json: JSON.parse(text) };
         if (status === 500 && faults.failedReads === failedReads) this.violations.push(`${method} ${url}: ${text}`);
-        hear(answer);
-        if (faults.takes('crash right after a response to a client')) this.die('right after an answer');
+        onResponse(answer);
+        if (faults.occurs('crash right after a response to a client')) this.endProcess('right after an answer');
       },
       () => {
         if (!life.isDead) this.#pending -= 1;
@@ -93,23 +93,26 @@ export class Host {
   };
 
   /** Ends the process now: its ports have no effect any more. */
-  die(why: string): void {
+  endProcess(why: string): void {
     if (this.#life.isDead) return;
     const { note, disk, network, time } = this.#ports;
     this.#life.isDead = true;
     this.#pending = 0;
-    disk.end();
+    disk.endLife();
     const at = time.timestamp();
-    const left = disk.inspect((database) => ({ pending: pendingIn(database), fates: statusesIn(database) }));
+    const left = disk.inspect((database) => ({
+      pending: pendingDeliveryIds(database),
+      fates: readHookStatuses(database),
+    }));
     note(`the process ends: ${why}; pending ${[...left.pending].join(' ')}; hooks ${[...left.fates].join(' ')}`);
     this.crashes.push({ at, ...left });
-    network.end(this.#life);
+    network.endLife(this.#life);
   }
 
   crash(point: FaultPoint): void {
     if (this.#life.isDead) return;
-    this.#ports.faults.hit(point);
-    this.die(point);
+    this.#ports.faults.countHit(point);
+    this.endProcess(point);
   }
 
   async untilUp(): Promise<void> {
@@ -135,52 +138,52 @@ export class Host {
     life.service?.stop().then(() => over(), over);
     for (let rounds = 0; !isOver && !life.isDead; rounds += 1) {
       if (rounds > MAX_ROUNDS) throw new Error('the stop does not end');
-      if (rounds >= crashAfter) this.die('during a stop');
-      await turns(TICKS_PER_INSTANT);
-      if (!isOver && !answer()) this.#ports.time.next();
+      if (rounds >= crashAfter) this.endProcess('during a stop');
+      await waitTicks(TICKS_PER_INSTANT);
+      if (!isOver && !answer()) this.#ports.time.fireNext();
     }
     // A graceful stop must have committed all known results (C20).
-    this.#ports.time.pass(AFTER_STOP_MS);
-    this.die('stopped');
+    this.#ports.time.advance(AFTER_STOP_MS);
+    this.endProcess('stopped');
   }
 
   async #start(): Promise<void> {
     const { faults, random, time, disk, note, outages } = this.#ports;
-    const life: Running = { number: this.#life.number + 1, isDead: false };
+    const life: RunningLife = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
     const began = time.timestamp();
-    const starting = startService(configOn(disk.path), this.#portsOf(life)).then(
+    const starting = startService(loadTestConfig(disk.path), this.#portsOf(life)).then(
       (service) => {
         life.service = service;
       },
       (error: unknown) => {
         // A service that fails to start exits and is started again.
-        if (!life.isDead) this.die(`cannot start: ${error instanceof Error ? error.message : error}`);
+        if (!life.isDead) this.endProcess(`cannot start: ${error instanceof Error ? error.message : error}`);
       },
     );
-    let turnsLeft = faults.takes('crash during a start') ? random.below(8) : Number.POSITIVE_INFINITY;
+    let turnsLeft = faults.occurs('crash during a start') ? random.integerBelow(8) : Number.POSITIVE_INFINITY;
     let isUp = false;
     void starting.then(() => {
       isUp = true;
     });
     while (!isUp && !life.isDead) {
-      await turn();
+      await waitTick();
       turnsLeft -= 1;
-      if (turnsLeft < 0) this.die('during a start');
+      if (turnsLeft < 0) this.endProcess('during a start');
       // Time must pass, because the database may be locked by another process.
-      if (turnsLeft > 1e6) time.next();
+      if (turnsLeft > 1e6) time.fireNext();
     }
     outages.add(began, time.timestamp());
     if (!life.isDead) note(`life ${life.number} begins`);
   }
 
-  #portsOf(life: Running): Partial<Ports> {
+  #portsOf(life: RunningLife): Partial<ServicePorts> {
     const { time, network, disk, random } = this.#ports;
     const clock = time.clockOf(life);
     return {
       clock,
       realClock: clock,
-      random: randomOf(random),
+      random: toRandomSource(random),
       log: this.#logOf(life),
       resolve: network.resolverOf(life),
       attempt: network.attemptOf(life),
@@ -193,7 +196,7 @@ export class Host {
         if (life.isDead) return;
         const isExpected = error instanceof Error && 'errcode' in error;
         if (!isExpected) this.violations.push(`the service failed: ${error}`);
-        this.die('it gives up');
+        this.endProcess('it gives up');
       },
     };
   }
@@ -202,7 +205,7 @@ export class Host {
    * Returns the log of one life. Below warnings, only `delivery.attempted` is used: its log line marks the exact
    * time at which the service knows a result.
    */
-  #logOf(life: Life): Log {
+  #logOf(life: ProcessLife): Log {
     const isRelevant = (level: number, said: unknown) =>
       level >= WARN_LEVEL || Object(said).event === 'delivery.attempted';
     return pino(
@@ -219,7 +222,7 @@ export class Host {
     );
   }
 
-  #onLogLine(life: Life, line: string): void {
+  #onLogLine(life: ProcessLife, line: string): void {
     if (life.isDead) return;
     const { event, err, delivery_id } = JSON.parse(line);
     if (event === 'delivery.attempted') {
@@ -231,8 +234,8 @@ export class Host {
   }
 }
 
-function configOn(path: string) {
-  const flags = { port: '443', database: `sqlite:${path}`, baseUrl: BASE_URL, retryWaits: WAITS.flag };
+function loadTestConfig(path: string) {
+  const flags = { port: '443', database: `sqlite:${path}`, baseUrl: BASE_URL, retryWaits: RETRY_WAITS.flag };
   const loaded = loadConfig({ flags, environment: {} });
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   return loaded.config;

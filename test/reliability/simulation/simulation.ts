@@ -3,10 +3,10 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { atEnd } from '../../kit/cleanup.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { EXCLUDED } from './checker.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
+import { EXCLUDED_HOOKS_COUNTER } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
-import type { Report, Task } from './worker.ts';
+import type { SeedReport, SeedTask } from './worker.ts';
 
 /**
  * Reliability test R4: the real service in a simulated world that is derived from one seed, and in which every
@@ -27,12 +27,12 @@ export const simulation: ReliabilityTest = {
 const REPLAY_ONE_IN = 20;
 
 /** Minimum number of seeds of a run in which each fault and each counted event must occur at least once. */
-const ALL_HIT_FROM = 200;
+const MIN_SEEDS_FOR_COVERAGE = 200;
 
 /** Returns the path of the file with the trace of a failing seed. */
-const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
+const traceFileOf = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
 
-async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
+async function execute({ count, seed, context, log }: RunParameters): Promise<RunResult> {
   // The files are in memory if possible, because the cost of fsync does not matter here.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
@@ -43,22 +43,22 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const totals = new Map<string, number>();
   let replayed = 0;
   let done = 0;
-  const add = (report: Report) => {
+  const add = (report: SeedReport) => {
     done += 1;
     if (report.isReplayed) replayed += 1;
     for (const [point, hit] of report.hits) hits.set(point, (hits.get(point) ?? 0) + hit);
     for (const [what, counted] of Object.entries(report.counts)) totals.set(what, (totals.get(what) ?? 0) + counted);
     if (report.broken.length > 0) {
-      writeFileSync(traceFile(report.seed), report.trace.join('\n'));
-      const again = `npm run prove -- simulation --count 1 --seed ${report.seed}`;
-      for (const what of report.broken) broken.push(`${what} (${again}; ${traceFile(report.seed)})`);
+      writeFileSync(traceFileOf(report.seed), report.trace.join('\n'));
+      const replayCommand = `npm run prove -- simulation --count 1 --seed ${report.seed}`;
+      for (const what of report.broken) broken.push(`${what} (${replayCommand}; ${traceFileOf(report.seed)})`);
     }
     if (done % 500 === 0) log(`${done} seeds`);
   };
   await Promise.all(
     Array.from({ length: workers }, (_, own) => {
       const mine = seeds.filter((_seed, index) => index % workers === own);
-      return work({ seeds: mine, replayOneIn: count === 1 ? 1 : REPLAY_ONE_IN, folder }, add);
+      return runWorker({ seeds: mine, replayOneIn: count === 1 ? 1 : REPLAY_ONE_IN, folder }, add);
     }),
   );
   const points = Object.keys(faultPoints) as FaultPoint[];
@@ -68,12 +68,12 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
     'fault points': points.length,
     ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
   };
-  const required = Object.entries(counts).filter(([what]) => what !== EXCLUDED);
-  const missed = required.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
+  const required = Object.entries(counts).filter(([what]) => what !== EXCLUDED_HOOKS_COUNTER);
+  const missed = required.filter(([, counted]) => counted === 0 && count >= MIN_SEEDS_FOR_COVERAGE);
   return { counts, broken: [...broken, ...missed.map(([what]) => `never happened: ${what}`)] };
 }
 
-function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
+function runWorker(workerData: SeedTask, hear: (report: SeedReport) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     // The worker runs without the preloaded test modules, which would keep it from exiting.
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });

@@ -7,18 +7,18 @@ const EPOCH = Date.UTC(2027, 4, 6, 12);
 const INSTANT_MS = 1e-6;
 
 /** One run of the service process. After its death, the ports of the process have no effect. */
-export type Life = { readonly number: number; isDead: boolean };
+export type ProcessLife = { readonly number: number; isDead: boolean };
 
 type Timer = {
   readonly dueAt: number;
-  readonly life: Life | undefined;
+  readonly life: ProcessLife | undefined;
   /** True if the timer fires on the way to later timers, so that no time step ends at it. */
   readonly isTick: boolean;
   readonly run: () => void;
 };
 
 /** Simulated time, which passes only on request. */
-export class Time {
+export class SimulatedTime {
   #ms = 0;
   #last = 0;
   readonly #timers = new Set<Timer>();
@@ -32,7 +32,7 @@ export class Time {
   }
 
   /** Converts a monotonic time to wall-clock time. */
-  readonly wallOf = (moment: number): number =>
+  readonly toWallTime = (moment: number): number =>
     this.jumps.reduce((wall, { at, byMs }) => (at <= moment ? wall + byMs : wall), EPOCH + moment);
 
   /**
@@ -40,9 +40,9 @@ export class Time {
    *
    * @param isTick for timers that repeat so often that stepping from one to the next would make no progress
    */
-  clockOf(life?: Life, isTick = false): Clock {
+  clockOf(life?: ProcessLife, isTick = false): Clock {
     return {
-      now: () => Math.floor(this.wallOf(this.#ms)),
+      now: () => Math.floor(this.toWallTime(this.#ms)),
       monotonic: () => this.#ms,
       after: (waitMs, run) => {
         const timer = { dueAt: this.#ms + Math.max(0, waitMs), life, isTick, run };
@@ -53,11 +53,12 @@ export class Time {
   }
 
   /** Advances to the next timer and fires it. */
-  next(): void {
-    const next = this.#first(({ isTick }) => !isTick);
+  fireNext(): void {
+    const next = this.#firstTimer(({ isTick }) => !isTick);
     if (next === undefined) return;
     const isOnTheWay = (timer: Timer) => timer.isTick && timer.dueAt <= next.dueAt;
-    for (let tick = this.#first(isOnTheWay); tick !== undefined; tick = this.#first(isOnTheWay)) this.#fire(tick);
+    for (let tick = this.#firstTimer(isOnTheWay); tick !== undefined; tick = this.#firstTimer(isOnTheWay))
+      this.#fire(tick);
     this.#fire(next);
   }
 
@@ -70,11 +71,11 @@ export class Time {
   }
 
   /** Lets time pass while no process is alive. */
-  pass(byMs: number): void {
+  advance(byMs: number): void {
     this.#ms += byMs;
   }
 
-  #first(which: (timer: Timer) => boolean): Timer | undefined {
+  #firstTimer(which: (timer: Timer) => boolean): Timer | undefined {
     let first: Timer | undefined;
     for (const timer of this.#timers) {
       if (timer.life?.isDead === true) this.#timers.delete(timer);

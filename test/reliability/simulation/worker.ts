@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
 import { ProcessEnded } from './disk.ts';
-import { makeTemplate } from './seed-database.ts';
+import { createTemplate } from './seed-database.ts';
 import { runSeed } from './world.ts';
 
 /** The seeds of a worker. One seed in `replayOneIn` is replayed. */
-export type Task = {
+export type SeedTask = {
   readonly seeds: readonly number[];
   readonly replayOneIn: number;
   readonly folder: string;
 };
 
 /** Result of one seed. */
-export type Report = {
+export type SeedReport = {
   readonly seed: number;
   readonly broken: readonly string[];
   readonly hits: readonly (readonly [point: string, count: number])[];
@@ -23,8 +23,8 @@ export type Report = {
   readonly trace: readonly string[];
 };
 
-const { seeds, replayOneIn, folder }: Task = workerData;
-const template = await makeTemplate();
+const { seeds, replayOneIn, folder }: SeedTask = workerData;
+const template = await createTemplate();
 /** Uncaught errors, which would have ended a real process. */
 let uncaught: string[] = [];
 for (const way of ['uncaughtException', 'unhandledRejection'] as const) {
@@ -32,17 +32,17 @@ for (const way of ['uncaughtException', 'unhandledRejection'] as const) {
     if (!(error instanceof ProcessEnded)) uncaught.push(`${way}: ${error instanceof Error ? error.stack : error}`);
   });
 }
-for (const seed of seeds) parentPort?.postMessage(await reportOf(seed));
+for (const seed of seeds) parentPort?.postMessage(await runAndReport(seed));
 
-async function reportOf(seed: number): Promise<Report> {
+async function runAndReport(seed: number): Promise<SeedReport> {
   const isReplayed = seed % replayOneIn === 0;
   uncaught = [];
   try {
     const { broken, hits, counts, trace } = await runSeed(seed, template, folder);
-    const again = isReplayed ? (await runSeed(seed, template, folder)).trace : trace;
-    const differs = trace.findIndex((line, index) => line !== again[index]);
-    const other = `the traces of two runs differ from line ${differs + 1} on: ${trace[differs]} | ${again[differs]}`;
-    const all = [...broken, ...uncaught, ...(digest(trace) === digest(again) ? [] : [other])];
+    const replayedTrace = isReplayed ? (await runSeed(seed, template, folder)).trace : trace;
+    const differs = trace.findIndex((line, index) => line !== replayedTrace[index]);
+    const other = `the traces of two runs differ from line ${differs + 1} on: ${trace[differs]} | ${replayedTrace[differs]}`;
+    const all = [...broken, ...uncaught, ...(digest(trace) === digest(replayedTrace) ? [] : [other])];
     return { seed, broken: all, hits: [...hits], counts, isReplayed, trace: all.length > 0 ? trace : [] };
   } catch (error) {
     const broken = [`aborted: ${error instanceof Error ? error.stack : error}`];

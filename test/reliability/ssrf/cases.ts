@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
-import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { forbiddenTargets, names, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
+import { addressesByName, forbiddenTargets, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { RunResult } from '../reliability-test.ts';
 
@@ -10,7 +10,7 @@ import type { RunResult } from '../reliability-test.ts';
 const DELIVERY_TIMEOUT_MS = 60_000;
 
 /** Inserts hooks for new events directly, without the target check of a subscription; returns their ids. */
-export async function writeHooks({ write }: Store, targets: readonly string[]): Promise<number[]> {
+export async function insertHooks({ write }: Store, targets: readonly string[]): Promise<number[]> {
   return write(async ({ queries }) => {
     const owner = await queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
     const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
@@ -28,7 +28,7 @@ export async function writeHooks({ write }: Store, targets: readonly string[]): 
  * Waits until no live hook has pending deliveries. Returns how many are left. A delivery to an unreachable address
  * stays pending, because a missing route is a local error.
  */
-export async function stillPending({ read }: Store): Promise<number> {
+export async function countStillPending({ read }: Store): Promise<number> {
   const pending = () =>
     read
       .selectFrom('pending_deliveries')
@@ -41,7 +41,7 @@ export async function stillPending({ read }: Store): Promise<number> {
 }
 
 /** Returns the outcomes of all attempts, by hook. */
-export async function outcomesOf({ read }: Store): Promise<Map<number, string[]>> {
+export async function readOutcomes({ read }: Store): Promise<Map<number, string[]>> {
   const found = new Map<number, string[]>();
   for (const { hook_id, outcome } of await read.selectFrom('attempts').select(['hook_id', 'outcome']).execute()) {
     found.set(hook_id, [...(found.get(hook_id) ?? []), outcome]);
@@ -63,12 +63,12 @@ export type Embedding = {
 };
 
 /** All bits of an IPv4 address. */
-const ALL = 0xffffffffn;
+const ALL_BITS = 0xffffffffn;
 /** A public IPv4 address, for embeddings that contain two addresses. */
-const PUBLIC = 0x08080808n;
-const bitsOf = (chaff: bigint, count: bigint) => chaff & ((1n << count) - 1n);
+const PUBLIC_IPV4 = 0x08080808n;
+const lowBits = (chaff: bigint, count: bigint) => chaff & ((1n << count) - 1n);
 /** Clears bits so that random parts never form an ISATAP identifier, which would embed another IPv4 address. */
-const plain = (lower: bigint) => lower & ~(0xfffen << 32n);
+const withoutIsatap = (lower: bigint) => lower & ~(0xfffen << 32n);
 
 export const embeddings: readonly Embedding[] = [
   { name: 'IPv4-mapped', allowed: 'as its IPv4', embed: (ipv4) => (0xffffn << 32n) | ipv4 },
@@ -78,23 +78,25 @@ export const embeddings: readonly Embedding[] = [
   {
     name: '6to4',
     allowed: 'as its IPv4',
-    embed: (ipv4, chaff) => (0x2002n << 112n) | (ipv4 << 80n) | plain(bitsOf(chaff, 80n)),
+    embed: (ipv4, chaff) => (0x2002n << 112n) | (ipv4 << 80n) | withoutIsatap(lowBits(chaff, 80n)),
   },
   {
     name: 'Teredo server',
     allowed: 'as its IPv4',
-    embed: (ipv4, chaff) => (0x20010000n << 96n) | (ipv4 << 64n) | plain(bitsOf(chaff, 64n) & ~ALL) | (PUBLIC ^ ALL),
+    embed: (ipv4, chaff) =>
+      (0x20010000n << 96n) | (ipv4 << 64n) | withoutIsatap(lowBits(chaff, 64n) & ~ALL_BITS) | (PUBLIC_IPV4 ^ ALL_BITS),
   },
   {
     name: 'Teredo client',
     allowed: 'as its IPv4',
-    embed: (ipv4, chaff) => (0x20010000n << 96n) | (PUBLIC << 64n) | plain(bitsOf(chaff, 64n) & ~ALL) | (ipv4 ^ ALL),
+    embed: (ipv4, chaff) =>
+      (0x20010000n << 96n) | (PUBLIC_IPV4 << 64n) | withoutIsatap(lowBits(chaff, 64n) & ~ALL_BITS) | (ipv4 ^ ALL_BITS),
   },
   ...[0x00005efen, 0x02005efen].map((identifier) => ({
     name: `ISATAP ${identifier.toString(16)}, under a public prefix`,
     allowed: 'as its IPv4' as const,
     embed: (ipv4: bigint, chaff: bigint) =>
-      (0x26064700n << 96n) | (bitsOf(chaff, 32n) << 64n) | (identifier << 32n) | ipv4,
+      (0x26064700n << 96n) | (lowBits(chaff, 32n) << 64n) | (identifier << 32n) | ipv4,
   })),
   {
     name: 'ISATAP, link-local',
@@ -104,14 +106,14 @@ export const embeddings: readonly Embedding[] = [
   {
     name: 'NAT64 of the site',
     allowed: 'never',
-    embed: (ipv4, chaff) => (0x64ff9b0001n << 80n) | (bitsOf(chaff, 48n) << 32n) | ipv4,
+    embed: (ipv4, chaff) => (0x64ff9b0001n << 80n) | (lowBits(chaff, 48n) << 32n) | ipv4,
   },
   {
     // RFC 6052, 2.2: 16 bits of the address, 8 zero bits, 16 bits of the address.
     name: 'NAT64 of the site, 48 bits of prefix',
     allowed: 'never',
     embed: (ipv4, chaff) =>
-      (0x64ff9b0001n << 80n) | ((ipv4 >> 16n) << 64n) | ((ipv4 & 0xffffn) << 40n) | bitsOf(chaff, 40n),
+      (0x64ff9b0001n << 80n) | ((ipv4 >> 16n) << 64n) | ((ipv4 & 0xffffn) << 40n) | lowBits(chaff, 40n),
   },
 ];
 
@@ -119,8 +121,8 @@ export const embeddings: readonly Embedding[] = [
 export const forbiddenForms: readonly string[] = [...forbiddenTargets, ...smuggledTargets];
 export const publicForms: readonly string[] = publicTargets;
 
-const resolve: Resolve = async (name) => {
-  const addresses = names[name];
+const resolve: ResolveName = async (name) => {
+  const addresses = addressesByName[name];
   return addresses === undefined ? { failure: 'no_such_name' } : { addresses };
 };
 
@@ -135,7 +137,7 @@ export function hostOf(form: string): string {
 /** Returns the addresses of the host of a URL. */
 export function addressesOf(form: string): readonly string[] {
   const host = hostOf(form);
-  return isIP(host) === 0 ? (names[host] ?? []) : [host];
+  return isIP(host) === 0 ? (addressesByName[host] ?? []) : [host];
 }
 
 /** Returns the port of a URL, or the default port of its protocol. */

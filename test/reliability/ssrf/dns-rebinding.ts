@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { aliases, names } from '../../corpus/targets.ts';
-import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/network/nameserver.ts';
+import { addressesByName, aliases } from '../../corpus/targets.ts';
+import { type DnsQuestion, type DnsReply, NO_DATA, NO_SUCH_NAME, OK } from '../../kit/network/nameserver.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 
 /** A public and a forbidden address of each family. */
@@ -21,9 +21,14 @@ const addressPairs: readonly AddressPair[] = (
 /** Delay of a response, in milliseconds: long enough for an impatient resolver to continue without it. */
 const LATE_MS = 200;
 
-type Script = (ways: AddressPair, time: number, question: Question, random: SeededRandom) => Reply | Promise<Reply>;
+type ReplyScript = (
+  ways: AddressPair,
+  time: number,
+  question: DnsQuestion,
+  random: SeededRandom,
+) => DnsReply | Promise<DnsReply>;
 
-const late = async (reply: Reply) => {
+const delayReply = async (reply: DnsReply) => {
   await wait(LATE_MS);
   return reply;
 };
@@ -32,7 +37,7 @@ const late = async (reply: Reply) => {
  * The DNS replies for each name. `time` is 0 for the lookup at the subscription, and 1, 2, … for later lookups,
  * counted by address family.
  */
-const scripts: Readonly<Record<string, Script>> = {
+const replyScripts: Readonly<Record<string, ReplyScript>> = {
   turns: ({ good, bad }, time) => OK(...(time === 0 ? good : bad)),
   'turns-in-ipv4': ({ good, bad }, time) => OK(time === 0 ? good[0] : bad[0], good[1]),
   'turns-in-ipv6': ({ good, bad }, time) => OK(good[0], time === 0 ? good[1] : bad[1]),
@@ -41,9 +46,9 @@ const scripts: Readonly<Record<string, Script>> = {
   'good-first': ({ good, bad }, time) => OK(...good, ...(time === 0 ? [] : bad)),
   'bad-first': ({ good, bad }, time) => OK(...(time === 0 ? [] : bad), ...good),
   'appears-bad': ({ bad }, time) => (time === 0 ? NO_SUCH_NAME : OK(...bad)),
-  'turns-late': ({ good, bad }, time) => late(OK(...(time === 0 ? good : bad))),
+  'turns-late': ({ good, bad }, time) => delayReply(OK(...(time === 0 ? good : bad))),
   'ipv6-late': ({ good, bad }, time, { family }) =>
-    family === 'A' ? OK(good[0]) : late(time === 0 ? NO_DATA : OK(bad[1])),
+    family === 'A' ? OK(good[0]) : delayReply(time === 0 ? NO_DATA : OK(bad[1])),
   'silent-in-ipv4': ({ good, bad }, time, { family }) =>
     time === 0 ? OK(...good) : family === 'A' ? 'silence' : OK(bad[1]),
   'alias-turns': ({ good, bad }, time) => ({
@@ -52,40 +57,40 @@ const scripts: Readonly<Record<string, Script>> = {
     aliasOf: [time === 0 ? 'public.example' : 'private.example'],
   }),
   'by-chance': ({ good, bad }, time, _question, random) =>
-    time === 0 ? OK(...good) : OK(...random.one([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
+    time === 0 ? OK(...good) : OK(...random.pick([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
 };
 
-const scripted = new Map<string, { way: AddressPair; reply: Script }>(
-  Object.entries(scripts).flatMap(([script, reply]) =>
+const scriptedNames = new Map<string, { way: AddressPair; reply: ReplyScript }>(
+  Object.entries(replyScripts).flatMap(([script, reply]) =>
     addressPairs.map((way, at) => [`${script}-${at}.turning.example`, { way, reply }]),
   ),
 );
 
 /** Names whose addresses change between lookups. */
-export const rebindingNames: readonly string[] = [...scripted.keys()];
+export const rebindingNames: readonly string[] = [...scriptedNames.keys()];
 
 /** Whether a DNS record can contain the address: it has no zone index. */
 export const isExpressibleInDns = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
 /** Returns the replies of the name server in the namespace, which acts as an attacker. All TTLs are 0. */
-export function hostileReplies(random: SeededRandom): (question: Question) => Promise<Reply> {
-  const times = new Map<string, number>();
+export function hostileReplies(random: SeededRandom): (question: DnsQuestion) => Promise<DnsReply> {
+  const lookupCounts = new Map<string, number>();
   return async (question) => {
     const { name, family } = question;
-    const script = scripted.get(name);
+    const script = scriptedNames.get(name);
     if (script !== undefined) {
-      const time = times.get(`${name} ${family}`) ?? 0;
-      times.set(`${name} ${family}`, time + 1);
+      const time = lookupCounts.get(`${name} ${family}`) ?? 0;
+      lookupCounts.set(`${name} ${family}`, time + 1);
       const reply = await script.reply(script.way, time, question, random);
       return reply === 'silence' ? reply : { ...reply, ttl: 0 };
     }
-    const addresses = names[name];
+    const addresses = addressesByName[name];
     if (addresses === undefined || !addresses.every(isExpressibleInDns)) return NO_SUCH_NAME;
-    return { rcode: 0, addresses, aliasOf: chainOf(name), ttl: 0 };
+    return { rcode: 0, addresses, aliasOf: aliasChain(name), ttl: 0 };
   };
 }
 
-function chainOf(name: string): string[] {
+function aliasChain(name: string): string[] {
   const next = aliases[name];
-  return next === undefined ? [] : [next, ...chainOf(next)];
+  return next === undefined ? [] : [next, ...aliasChain(next)];
 }

@@ -2,20 +2,20 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { systemClock } from '../../../src/clock.ts';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import { createAttempt } from '../../../src/delivery/transport/attempt.ts';
-import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './cases.ts';
-import { parse, reachable } from './oracle.ts';
+import { isReachable, parseAddress } from './oracle.ts';
 
 /** Listeners on both loopback addresses, at the same port, that count connections. */
 type LoopbackListener = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
 
-async function listen(context: Cleanup): Promise<LoopbackListener> {
+async function listenOnLoopback(context: Cleanup): Promise<LoopbackListener> {
   const hits = { '127.0.0.1': 0, '::1': 0 };
   const open = async (host: keyof typeof hits, port: number): Promise<Server> => {
     // A client that followed this redirect would connect to ::1.
@@ -40,14 +40,14 @@ async function listen(context: Cleanup): Promise<LoopbackListener> {
   return { port, hits: (host) => hits[host] };
 }
 
-async function deliver(guard: SsrfGuard, target: string): Promise<Outcome> {
+async function deliver(guard: SsrfGuard, target: string): Promise<AttemptOutcome> {
   const attempt = createAttempt({ guard, userAgent: 'Carillon/proof', clock: systemClock });
   const order = { target, body: '{}', deliveryId: '1', deadlineMs: 10_000, signal: new AbortController().signal };
   return attempt(order);
 }
 
 /** Addresses that the kernel routes to this machine. */
-const ownMachine = /^(127\.[\d.]+|0\.0\.0\.0|::1?|::ffff:(127\.[\d.]+|0\.0\.0\.0|7f\w\w:\w+|0:0))$/;
+const ownMachinePattern = /^(127\.[\d.]+|0\.0\.0\.0|::1?|::ffff:(127\.[\d.]+|0\.0\.0\.0|7f\w\w:\w+|0:0))$/;
 
 /**
  * Delivers to every form that leads only to this machine, at a port with a listener. Each attempt must fail
@@ -58,23 +58,23 @@ export async function deliverToLoopback(
   forms: readonly string[],
   guard: SsrfGuard = corpusGuard,
 ): Promise<RunResult> {
-  const ear = await listen(context);
-  const local = forms.filter((form) => addressesOf(form).every((address) => ownMachine.test(address)));
+  const listener = await listenOnLoopback(context);
+  const loopbackForms = forms.filter((form) => addressesOf(form).every((address) => ownMachinePattern.test(address)));
   const broken: string[] = [];
-  for (const form of local) {
-    const target = atPort(form, ear.port);
+  for (const form of loopbackForms) {
+    const target = withPort(form, listener.port);
     const outcome = await deliver(guard, target);
     if (outcome.kind !== 'failed' || outcome.cause !== 'forbidden') {
       broken.push(`${JSON.stringify(target)} was delivered to: ${JSON.stringify(outcome)}`);
     }
   }
-  const hits = ear.hits('127.0.0.1') + ear.hits('::1');
+  const hits = listener.hits('127.0.0.1') + listener.hits('::1');
   if (hits > 0) broken.push(`${hits} connections to this machine`);
-  return { counts: { 'deliveries to loopback': local.length, 'hits on loopback': hits }, broken };
+  return { counts: { 'deliveries to loopback': loopbackForms.length, 'hits on loopback': hits }, broken };
 }
 
 /** Returns the same URL with another port. The host stays as it is written. */
-function atPort(form: string, port: number): string {
+function withPort(form: string, port: number): string {
   if (/[\s\\]|^http:\/?[^/]|^http:\/{3}/.test(form)) return Object.assign(new URL(form), { port: String(port) }).href;
   return form.replace(/^https?:\/\/([^/?#]*?)(:\d*)?(?=[/?#])/i, (_, host: string) => `http://${host}:${port}`);
 }
@@ -87,40 +87,46 @@ const DELIVERIES_PER_NAME = 20;
  * allowed, to ::1, which is forbidden, or to both. A delivery must succeed if all addresses of its only lookup are
  * allowed. No attempt may connect to ::1, although every response redirects there.
  */
-export async function rebind(
+export async function deliverToRebindingNames(
   context: Cleanup,
   random: SeededRandom,
   count: number,
-  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = guardAllowing,
+  createResolvingGuard: (resolve: ResolveName, rule: string) => SsrfGuard = createGuardAllowing,
 ): Promise<RunResult> {
-  const ear = await listen(context);
+  const listener = await listenOnLoopback(context);
   const broken: string[] = [];
   let [lookups, expected] = [0, 0];
   for (let name = 0; name < count; name += 1) {
     let answered: readonly string[] = [];
-    const resolve: Resolve = async () => {
+    const resolve: ResolveName = async () => {
       lookups += 1;
-      answered = random.one([['127.0.0.1'], ['::1'], ['127.0.0.1', '::1'], ['::1', '127.0.0.1'], ['::ffff:127.0.0.2']]);
+      answered = random.pick([
+        ['127.0.0.1'],
+        ['::1'],
+        ['127.0.0.1', '::1'],
+        ['::1', '127.0.0.1'],
+        ['::ffff:127.0.0.2'],
+      ]);
       return { addresses: answered };
     };
-    const guard = createResolvingGuard(resolve, `127.0.0.1/32:${ear.port}`);
+    const guard = createResolvingGuard(resolve, `127.0.0.1/32:${listener.port}`);
     for (let turn = 0; turn < DELIVERIES_PER_NAME; turn += 1) {
-      const { kind } = await deliver(guard, `http://turning-${name}.example:${ear.port}/`);
+      const { kind } = await deliver(guard, `http://turning-${name}.example:${listener.port}/`);
       const good = answered.every((address) => address === '127.0.0.1');
       if (good) expected += 1;
       if ((kind === 'answered') !== good) broken.push(`a name that resolved to ${answered} was ${kind}`);
     }
   }
-  const delivered = ear.hits('127.0.0.1');
-  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a rebound name`);
+  const delivered = listener.hits('127.0.0.1');
+  if (listener.hits('::1') > 0) broken.push(`${listener.hits('::1')} connections to a rebound name`);
   if (delivered !== expected)
     broken.push(`${delivered} of ${expected} deliveries to a name that was allowed at its lookup`);
   if (lookups !== count * DELIVERIES_PER_NAME)
     broken.push(`${lookups} lookups for ${count * DELIVERIES_PER_NAME} attempts`);
-  return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
+  return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': listener.hits('::1') }, broken };
 }
 
-function guardAllowing(resolve: Resolve, rule: string): SsrfGuard {
+function createGuardAllowing(resolve: ResolveName, rule: string): SsrfGuard {
   const parsed = parseAllowRules(rule);
   if ('fault' in parsed) throw new Error(parsed.fault);
   return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });
@@ -176,7 +182,7 @@ export async function listenEverywhere(
     get requests() {
       return requests;
     },
-    hits: () => connections.filter((address) => !reachable(parse(address))),
+    hits: () => connections.filter((address) => !isReachable(parseAddress(address))),
     reset() {
       connections = [];
       requests = [];
@@ -185,7 +191,7 @@ export async function listenEverywhere(
 }
 
 /** Connects to an address without the guard. Returns undefined on success, else the error code. */
-export function dial(host: string, port: number): Promise<string | undefined> {
+export function connectWithoutGuard(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, autoSelectFamily: false });
     socket.once('connect', () => {

@@ -10,18 +10,18 @@ import { seededRandom } from '../../kit/random.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import {
   addressesOf,
+  countStillPending,
   forbiddenForms,
   hostOf,
+  insertHooks,
   isMalformed,
-  outcomesOf,
   portOf,
   publicForms,
-  stillPending,
-  writeHooks,
+  readOutcomes,
 } from './cases.ts';
 import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebinding.ts';
-import { dial, listenEverywhere, type UniversalListener } from './loopback.ts';
-import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
+import { connectWithoutGuard, listenEverywhere, type UniversalListener } from './loopback.ts';
+import { connectedAddress, isUnconnectable, parseAddress } from './oracle.ts';
 
 /**
  * Port of the service. The service listens on loopback, but its base URL has another host, so that loopback
@@ -30,8 +30,8 @@ import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
 const PORT = '7070';
 /** Number of deliveries to each rebinding name. */
 const DELIVERIES_PER_NAME = 20;
-const REDIRECTS = [301, 302, 303, 307, 308];
-const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308];
+const REDIRECT_HOSTS = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
 
 const counts: Record<string, number> = {};
 const broken: string[] = [];
@@ -46,12 +46,14 @@ const forms = forbiddenForms.filter(
   (form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns),
 );
 const folder = process.env.FOLDER ?? '';
-const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
-const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<number, 'http:' | 'https:'>, {
+const protocolByPort = new Map(
+  [...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const),
+);
+const listeners = await listenEverywhere(context, protocolByPort as ReadonlyMap<number, 'http:' | 'https:'>, {
   key: readFileSync(join(folder, 'key.pem'), 'utf8'),
   cert: readFileSync(join(folder, 'cert.pem'), 'utf8'),
 });
-const names = await startNameServer(context, hostileReplies(seededRandom(Number(process.argv[2]))), 53);
+const nameServer = await startNameServer(context, hostileReplies(seededRandom(Number(process.argv[2]))), 53);
 await verifyListeners(listeners);
 
 const database = `sqlite:${join(folder, 'carillon.db')}`;
@@ -74,9 +76,9 @@ context.after(() => store.close());
 
 log('subscribing');
 await checkRejections(service);
-const insertedHooks = await writeHooks(store, forms);
-const publicHooks = await createHooks(service, publicForms.map(marked), 'new_event');
-const redirected = await createHooks(service, redirects(), 'new_event');
+const insertedHooks = await insertHooks(store, forms);
+const publicHooks = await createHooks(service, publicForms.map(withFormIndex), 'new_event');
+const redirectHooks = await createHooks(service, createRedirectTargets(), 'new_event');
 const rebindingHooks = await createHooks(
   service,
   rebindingNames.map((name) => `http://${name}/`),
@@ -86,21 +88,21 @@ const rebindingHooks = await createHooks(
 log('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
 await untilQuiet();
-const asked = names.asked.length;
+const lookupsBefore = nameServer.queries.length;
 for (let turn = 0; turn < DELIVERIES_PER_NAME && broken.length === 0; turn += 1) {
   await service.carillon.clients.create({ client_name: `Client ${turn}` });
   await untilQuiet();
 }
 
-const outcomes = await outcomesOf(store);
+const outcomes = await readOutcomes(store);
 counts['hooks inserted without that check'] = insertedHooks.length;
 counts['their deliveries that the guard rejected'] = checkOutcomes(insertedHooks, ['forbidden'], 3);
-counts['redirects not followed'] = checkOutcomes(redirected, REDIRECTS.map(String), 3);
+counts['redirects not followed'] = checkOutcomes(redirectHooks, REDIRECT_STATUSES.map(String), 3);
 counts['public forms'] = publicForms.length;
 checkOutcomes(publicHooks, ['200'], 1);
 counts['public forms delivered'] = publicForms.filter(isDelivered).length;
 counts['rebinding names'] = rebindingHooks.length;
-counts['lookups of rebinding names by the service'] = names.asked.length - asked;
+counts['lookups of rebinding names by the service'] = nameServer.queries.length - lookupsBefore;
 checkOutcomes(rebindingHooks, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
   if (!rebindingHooks.some((hook) => outcomes.get(hook)?.includes(word)))
@@ -122,12 +124,12 @@ async function verifyListeners(everywhere: UniversalListener): Promise<void> {
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
   );
   let reachable = 0;
-  let deaf = 0;
+  let unconnectable = 0;
   for (const { address, form } of places.values()) {
     const host = /^fe[89ab]/i.test(address) ? `${address}%lo` : address.replace('%eth0', '%lo');
-    const fault = await dial(host, portOf(form));
+    const fault = await connectWithoutGuard(host, portOf(form));
     if (fault === undefined) reachable += 1;
-    else if (isUnconnectable(parse(address))) deaf += 1;
+    else if (isUnconnectable(parseAddress(address))) unconnectable += 1;
     else broken.push(`the control does not reach ${host}: ${fault}`);
   }
   await eventually(
@@ -135,14 +137,14 @@ async function verifyListeners(everywhere: UniversalListener): Promise<void> {
     (count) => count >= reachable,
   );
   counts['reachable addresses and ports, verified by dialing'] = reachable;
-  counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
+  counts['unreachable addresses and ports: multicast, broadcast'] = unconnectable;
   if (everywhere.hits().length === 0) broken.push('the control noticed no hit');
   everywhere.reset();
 }
 
 /** Checks that every forbidden form is rejected with 400 (C11). */
 async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<void> {
-  let refused = 0;
+  let rejectedCount = 0;
   for (const target_url of forms) {
     const body = JSON.stringify({ target_url, event: 'new_event' });
     const answer = await fetch(`${baseUrl}/v2/hooks`, {
@@ -152,10 +154,10 @@ async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<vo
     });
     const text = await answer.text();
     const word = isMalformed(target_url) ? '"message":"must' : '"message":"forbidden"';
-    if (answer.status === 400 && text.includes(word)) refused += 1;
+    if (answer.status === 400 && text.includes(word)) rejectedCount += 1;
     else broken.push(`subscribing ${JSON.stringify(target_url)} answered ${answer.status} ${text}`);
   }
-  counts['forms rejected when subscribing'] = refused;
+  counts['forms rejected when subscribing'] = rejectedCount;
 }
 
 async function createHooks({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
@@ -169,29 +171,30 @@ async function createHooks({ carillon }: ServiceProcess, targets: readonly strin
 }
 
 /** Adds the index of the form to its query, so that its arrival can be identified. */
-function marked(form: string, at: number): string {
+function withFormIndex(form: string, at: number): string {
   const [place = '', fragment] = form.split('#');
   return `${place}${place.includes('?') ? '&' : '?'}form=${at}${fragment === undefined ? '' : `#${fragment}`}`;
 }
 
 function isDelivered(form: string, at: number): boolean {
   const arrivals = listeners.requests.filter(({ url }) => new RegExp(`[?&]form=${at}$`).test(url));
-  const expected = addressesOf(form).map((address) => connectedAddress(parse(address)));
-  const arrived = arrivals.length === 1 && expected.includes(connectedAddress(parse(arrivals[0]?.address ?? '::')));
+  const expected = addressesOf(form).map((address) => connectedAddress(parseAddress(address)));
+  const arrived =
+    arrivals.length === 1 && expected.includes(connectedAddress(parseAddress(arrivals[0]?.address ?? '::')));
   if (!arrived) broken.push(`${JSON.stringify(form)} arrived ${arrivals.length} times, at ${arrivals[0]?.address}`);
   return arrived;
 }
 
-function redirects(): string[] {
-  return REDIRECTS.flatMap((status) =>
-    REDIRECTED_TO.map(
+function createRedirectTargets(): string[] {
+  return REDIRECT_STATUSES.flatMap((status) =>
+    REDIRECT_HOSTS.map(
       (host) => `http://public.example/redirect?status=${status}&to=${encodeURIComponent(`http://${host}/stolen`)}`,
     ),
   );
 }
 
 async function untilQuiet(): Promise<void> {
-  const left = await stillPending(store);
+  const left = await countStillPending(store);
   if (left > 0) broken.push(`${left} deliveries were not finalized`);
 }
 

@@ -5,7 +5,7 @@ import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './cases.ts';
 
 /** A block of addresses with a reserved purpose. */
-export type Special = {
+export type SpecialBlock = {
   readonly block: string;
   /**
    * "Globally Reachable" in its registry: packets may be forwarded beyond the site. Undefined for N/A or no
@@ -20,7 +20,7 @@ export type Special = {
  * The IANA IPv4 Special-Purpose Address Registry, and the blocks without hosts of the IPv4 Address Space
  * Registry.
  */
-const special4: readonly Special[] = [
+const specialIpv4Blocks: readonly SpecialBlock[] = [
   { block: '0.0.0.0/8', reachable: false, source: 'RFC 791: this network' },
   { block: '0.0.0.0/32', reachable: false, source: 'RFC 1122: this host on this network' },
   { block: '10.0.0.0/8', reachable: false, source: 'RFC 1918' },
@@ -53,7 +53,7 @@ const special4: readonly Special[] = [
  * The IANA IPv6 Special-Purpose Address Registry, and the IPv6 Address Space Registry: unicast is allocated
  * only from 2000::/3.
  */
-const special6: readonly Special[] = [
+const specialIpv6Blocks: readonly SpecialBlock[] = [
   { block: '::/0', reachable: undefined, source: 'RFC 4291: reserved by IETF' },
   { block: '2000::/3', reachable: true, source: 'RFC 4291: global unicast' },
   { block: '::/128', reachable: false, source: 'RFC 4291: unspecified' },
@@ -92,7 +92,7 @@ const special6: readonly Special[] = [
  * Globally reachable blocks that the guard forbids nevertheless. An anycast address leads to the nearest host,
  * which may belong to the operator. Identifiers are no locations. Azure serves its host agent at a public address.
  */
-export const stricter: readonly string[] = [
+export const forbiddenDespiteRegistry: readonly string[] = [
   '168.63.129.16/32',
   '192.0.0.9/32',
   '192.0.0.10/32',
@@ -110,18 +110,18 @@ export const stricter: readonly string[] = [
 ];
 
 /** An address as an integer. */
-export type Address = { readonly family: 4 | 6; readonly value: bigint };
+export type IpAddress = { readonly family: 4 | 6; readonly value: bigint };
 /** A block of addresses, both ends inclusive. */
-export type Block = { readonly family: 4 | 6; readonly first: bigint; readonly last: bigint };
+export type AddressBlock = { readonly family: 4 | 6; readonly first: bigint; readonly last: bigint };
 
-const width = { 4: 32n, 6: 128n } as const;
+const addressBits = { 4: 32n, 6: 128n } as const;
 
 /** Parses an address, such as `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1` or `fe80::1%lo`. */
-export function parse(text: string): Address {
+export function parseAddress(text: string): IpAddress {
   const address = text.replace(/%.*/, '');
   const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
-  if (!address.includes(':')) return { family: 4, value: joined(address.split('.').map(BigInt), 8n) };
-  const tail = dotted.includes('.') ? joined(dotted.split('.').map(BigInt), 8n) : undefined;
+  if (!address.includes(':')) return { family: 4, value: joinParts(address.split('.').map(BigInt), 8n) };
+  const tail = dotted.includes('.') ? joinParts(dotted.split('.').map(BigInt), 8n) : undefined;
   const plain =
     tail === undefined
       ? address
@@ -130,97 +130,100 @@ export function parse(text: string): Address {
   const words = (part: string) => (part === '' ? [] : part.split(':').map((word) => BigInt(`0x${word}`)));
   const [front, back] = [words(before), words(after ?? '')];
   const gap = after === undefined ? [] : new Array<bigint>(8 - front.length - back.length).fill(0n);
-  return { family: 6, value: joined([...front, ...gap, ...back], 16n) };
+  return { family: 6, value: joinParts([...front, ...gap, ...back], 16n) };
 }
-const joined = (parts: readonly bigint[], size: bigint) => parts.reduce((sum, part) => (sum << size) | part, 0n);
+const joinParts = (parts: readonly bigint[], size: bigint) => parts.reduce((sum, part) => (sum << size) | part, 0n);
 
 /** Formats an address, IPv6 with all eight groups. */
-export function format({ family, value }: Address): string {
+export function formatAddress({ family, value }: IpAddress): string {
   const parts = family === 4 ? 4 : 8;
-  const size = width[family] / BigInt(parts);
+  const size = addressBits[family] / BigInt(parts);
   const part = (at: number) => (value >> (size * BigInt(parts - 1 - at))) & ((1n << size) - 1n);
   const all = Array.from({ length: parts }, (_, at) => part(at));
   return family === 4 ? all.join('.') : all.map((word) => word.toString(16)).join(':');
 }
 
 /** Parses a block in CIDR notation. */
-export function block(cidr: string): Block {
+export function parseBlock(cidr: string): AddressBlock {
   const [address = '', length = ''] = cidr.split('/');
-  const { family, value } = parse(address);
-  return { family, first: value, last: value | ((1n << (width[family] - BigInt(length))) - 1n) };
+  const { family, value } = parseAddress(address);
+  return { family, first: value, last: value | ((1n << (addressBits[family] - BigInt(length))) - 1n) };
 }
 
-const rows = [
-  ...[...special4, ...special6].map((row) => ({ ...block(row.block), reachable: row.reachable })),
-  ...stricter.map((cidr) => ({ ...block(cidr), reachable: undefined })),
+const registryRows = [
+  ...[...specialIpv4Blocks, ...specialIpv6Blocks].map((row) => ({
+    ...parseBlock(row.block),
+    reachable: row.reachable,
+  })),
+  ...forbiddenDespiteRegistry.map((cidr) => ({ ...parseBlock(cidr), reachable: undefined })),
 ];
 
 /** Every block with an entry in a registry. */
-const specialBlocks: readonly Block[] = rows;
+const specialBlocks: readonly AddressBlock[] = registryRows;
 
-const isIn = (address: Address, { family, first, last }: Block) =>
+const isInBlock = (address: IpAddress, { family, first, last }: AddressBlock) =>
   family === address.family && first <= address.value && address.value <= last;
 
 /**
  * Whether the registries allow an address itself. The narrowest block that contains the address decides; of
  * equally narrow blocks, the stricter one.
  */
-function isRegisteredReachable(address: Address): boolean {
-  const speaking = rows.filter((row) => isIn(address, row));
-  const narrowest = speaking.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
-  return speaking.every((row) => row.last - row.first !== narrowest || row.reachable === true);
+function isRegisteredReachable(address: IpAddress): boolean {
+  const matchingRows = registryRows.filter((row) => isInBlock(address, row));
+  const narrowest = matchingRows.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
+  return matchingRows.every((row) => row.last - row.first !== narrowest || row.reachable === true);
 }
 
-const low = (value: bigint) => [value & 0xffffffffn];
+const lowest32Bits = (value: bigint) => [value & 0xffffffffn];
 
 /**
  * Blocks whose addresses only embed IPv4 addresses, and how to extract these. Packets go to the embedded address,
  * so that address decides.
  */
-const carriers: readonly (readonly [Block, (value: bigint) => readonly bigint[]])[] = [
-  [block('::/96'), low], // RFC 4213, 2893: packets are tunnelled to the IPv4 address.
-  [block('::ffff:0:0/96'), low], // RFC 4291: this machine connects to the IPv4 address.
-  [block('::ffff:0:0:0/96'), low], // RFC 2765: packets are translated to IPv4.
-  [block('64:ff9b::/96'), low], // RFC 6052: packets are translated to IPv4.
-  [block('2002::/16'), (value) => low(value >> 80n)], // RFC 3056: packets are tunnelled to the IPv4 address.
+const embeddingBlocks: readonly (readonly [AddressBlock, (value: bigint) => readonly bigint[]])[] = [
+  [parseBlock('::/96'), lowest32Bits], // RFC 4213, 2893: packets are tunnelled to the IPv4 address.
+  [parseBlock('::ffff:0:0/96'), lowest32Bits], // RFC 4291: this machine connects to the IPv4 address.
+  [parseBlock('::ffff:0:0:0/96'), lowest32Bits], // RFC 2765: packets are translated to IPv4.
+  [parseBlock('64:ff9b::/96'), lowest32Bits], // RFC 6052: packets are translated to IPv4.
+  [parseBlock('2002::/16'), (value) => lowest32Bits(value >> 80n)], // RFC 3056: packets are tunnelled to the IPv4 address.
   // RFC 4380: addresses of the server, and of the client with inverted bits.
-  [block('2001::/32'), (value) => [...low(value >> 64n), ...low(~value & 0xffffffffn)]],
+  [parseBlock('2001::/32'), (value) => [...lowest32Bits(value >> 64n), ...lowest32Bits(~value & 0xffffffffn)]],
 ];
 
 /**
  * Returns the IPv4 address that follows `0:5efe` in an interface identifier, with the u and g bits ignored (RFC
  * 5214, 6.1).
  */
-function isatap(value: bigint): readonly bigint[] {
+function isatapIpv4(value: bigint): readonly bigint[] {
   const identifier = (value >> 32n) & 0xffffffffn;
-  return (identifier & 0xfcffffffn) === 0x5efen ? low(value) : [];
+  return (identifier & 0xfcffffffn) === 0x5efen ? lowest32Bits(value) : [];
 }
 
 /**
  * Whether a target at this address is allowed. This function is written only from the registries and RFCs, and
  * shares no code and no library with the guard that it is compared with.
  */
-export function reachable(address: Address): boolean {
+export function isReachable(address: IpAddress): boolean {
   if (address.family === 4) return isRegisteredReachable(address);
-  const carrier = carriers.find(([carrying]) => isIn(address, carrying));
-  const carried = [...(carrier?.[1](address.value) ?? []), ...isatap(address.value)];
+  const carrier = embeddingBlocks.find(([carrying]) => isInBlock(address, carrying));
+  const carried = [...(carrier?.[1](address.value) ?? []), ...isatapIpv4(address.value)];
   const itself = carrier !== undefined || isRegisteredReachable(address);
   return itself && carried.every((value) => isRegisteredReachable({ family: 4, value }));
 }
 
 /** Returns the address that the kernel connects to, which for a mapped address is the IPv4 address. */
-export const connectedAddress = ({ value }: Address): bigint =>
+export const connectedAddress = ({ value }: IpAddress): bigint =>
   value >> 32n === 0xffffn ? value & 0xffffffffn : value;
 
 /** Addresses that accept no connection: multicast and limited broadcast. */
-export function isUnconnectable(address: Address): boolean {
+export function isUnconnectable(address: IpAddress): boolean {
   const value = connectedAddress(address);
   if (value >> 32n !== 0n) return value >> 120n === 0xffn;
   return value >> 28n === 0xen || value === 0xffffffffn;
 }
 
 /** Whether a target at this address is allowed. */
-export type TargetCheck = (address: string) => Promise<boolean>;
+export type AddressCheck = (address: string) => Promise<boolean>;
 
 /** Checks of the guard: with a literal address, and with a name that resolves to the address. */
 export const guardChecks = {
@@ -239,14 +242,14 @@ async function isAllowed(target: string, address: string): Promise<boolean> {
  * random addresses.
  */
 export async function compareWithOracle(
-  checks: Readonly<Record<string, TargetCheck>>,
+  checks: Readonly<Record<string, AddressCheck>>,
   random: SeededRandom,
-  many: number,
+  count: number,
 ): Promise<RunResult> {
   const broken: string[] = [];
-  const addresses = [...edges(), ...randomAddresses(random, many)];
+  const addresses = [...edgeAddresses(), ...randomAddresses(random, count)];
   for (const address of addresses) {
-    const [text, expected] = [format(address), reachable(address)];
+    const [text, expected] = [formatAddress(address), isReachable(address)];
     for (const [how, check] of Object.entries(checks)) {
       if ((await check(text)) !== expected) {
         broken.push(`${text} ${how}: the oracle ${expected ? 'allows' : 'forbids'} it, the guard does not`);
@@ -257,56 +260,56 @@ export async function compareWithOracle(
 }
 
 /** Checks the embeddings as a property, so that a counterexample is shrunk. */
-export async function checkEmbeddings(check: TargetCheck, seed: number, many: number): Promise<RunResult> {
-  const [ipv4Edges, any] = [edges().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
+export async function checkEmbeddings(check: AddressCheck, seed: number, count: number): Promise<RunResult> {
+  const [ipv4Edges, any] = [edgeAddresses().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
   const ipv4s = fc.oneof(fc.bigInt(any), fc.constantFrom(...ipv4Edges.map(({ value }) => value)));
   const chaffs = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
   const law = fc.asyncProperty(ipv4s, chaffs, fc.constantFrom(...embeddings), async (ipv4, chaff, embedding) => {
-    const written = format({ family: 6, value: embedding.embed(ipv4, chaff) });
-    const inside = format({ family: 4, value: ipv4 });
+    const written = formatAddress({ family: 6, value: embedding.embed(ipv4, chaff) });
+    const inside = formatAddress({ family: 4, value: ipv4 });
     const expected = embedding.allowed === 'as its IPv4' && (await check(inside));
     if ((await check(written)) !== expected)
       throw new Error(`${embedding.name}: ${written} is not judged as ${inside}`);
   });
-  const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });
+  const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: count });
   return {
     counts: { 'embeddings checked': numRuns },
     broken: failed ? [`embedding law: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`] : [],
   };
 }
 
-const END = { 4: 1n << 32n, 6: 1n << 128n } as const;
+const ADDRESS_COUNT = { 4: 1n << 32n, 6: 1n << 128n } as const;
 
 /**
  * Returns the first and last address of every block and their neighbors. IPv4 addresses are also returned in every
  * embedding.
  */
-function edges(): Address[] {
+function edgeAddresses(): IpAddress[] {
   const plain = specialBlocks.flatMap(({ family, first, last }) =>
     [first - 1n, first, first + 1n, last - 1n, last, last + 1n]
-      .filter((value) => value >= 0n && value < END[family])
-      .map((value): Address => ({ family, value })),
+      .filter((value) => value >= 0n && value < ADDRESS_COUNT[family])
+      .map((value): IpAddress => ({ family, value })),
   );
   const inside = plain.filter(({ family }) => family === 4);
   const written = embeddings.flatMap(({ embed }) =>
-    inside.map(({ value }): Address => ({ family: 6, value: embed(value, 0n) })),
+    inside.map(({ value }): IpAddress => ({ family: 6, value: embed(value, 0n) })),
   );
   return [...plain, ...written];
 }
 
 /** Generates random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
-function randomAddresses(random: SeededRandom, many: number): Address[] {
+function randomAddresses(random: SeededRandom, count: number): IpAddress[] {
   const bits = (count: number): bigint =>
-    count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
-  const generators: readonly (() => Address)[] = [
+    count <= 32 ? BigInt(random.integerBelow(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
+  const generators: readonly (() => IpAddress)[] = [
     () => ({ family: 4, value: bits(32) }),
     () => ({ family: 6, value: (1n << 125n) | bits(125) }),
     () => ({ family: 6, value: bits(128) }),
     () => {
-      const { family, first, last } = random.one(specialBlocks);
+      const { family, first, last } = random.pick(specialBlocks);
       return { family, value: first + (bits(128) % (last - first + 1n)) };
     },
-    () => ({ family: 6, value: random.one(embeddings).embed(bits(32), bits(128)) }),
+    () => ({ family: 6, value: random.pick(embeddings).embed(bits(32), bits(128)) }),
   ];
-  return Array.from({ length: many }, () => random.one(generators)());
+  return Array.from({ length: count }, () => random.pick(generators)());
 }

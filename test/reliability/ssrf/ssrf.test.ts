@@ -4,8 +4,8 @@ import type { SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { seededRandom } from '../../kit/random.ts';
 import { smokeTest } from '../smoke.ts';
 import { checkForms, corpusGuard, forbiddenForms, publicForms } from './cases.ts';
-import { deliverToLoopback, rebind } from './loopback.ts';
-import { checkEmbeddings, compareWithOracle, guardChecks, parse, reachable } from './oracle.ts';
+import { deliverToLoopback, deliverToRebindingNames } from './loopback.ts';
+import { checkEmbeddings, compareWithOracle, guardChecks, isReachable, parseAddress } from './oracle.ts';
 import { ssrf } from './ssrf.ts';
 
 smokeTest(ssrf);
@@ -35,7 +35,7 @@ test('R8 the oracle follows the registries and parses addresses as kernels print
     '3fff::',
     '4000::',
   );
-  for (const address of forbidden) assert.equal(reachable(parse(address)), false, address);
+  for (const address of forbidden) assert.equal(isReachable(parseAddress(address)), false, address);
   const open = [
     '8.8.8.8',
     '11.0.0.0',
@@ -45,29 +45,29 @@ test('R8 the oracle follows the registries and parses addresses as kernels print
     '64:ff9b::808:808',
     '2002:808:808::',
   ];
-  for (const address of open) assert.equal(reachable(parse(address)), true, address);
+  for (const address of open) assert.equal(isReachable(parseAddress(address)), true, address);
 });
 
-const brokenBy = async (figure: Promise<{ broken: readonly string[] }>) => (await figure).broken.length;
+const countViolations = async (figure: Promise<{ broken: readonly string[] }>) => (await figure).broken.length;
 
 test('R8 a guard that overlooks a block or an embedding is reported', async () => {
-  const literally = guardChecks['written out'];
+  const checkLiteral = guardChecks['written out'];
   const wrong = {
-    'shared address space': async (text: string) => text.startsWith('100.64.') || literally(text),
-    'the last address of a block': async (text: string) => text === '172.31.255.255' || literally(text),
-    'neighbours of a block': async (text: string) => !text.startsWith('3ffd:') && literally(text),
-    'a Teredo client': async (text: string) => text.startsWith('2001:0:808:808:') || literally(text),
+    'shared address space': async (text: string) => text.startsWith('100.64.') || checkLiteral(text),
+    'the last address of a block': async (text: string) => text === '172.31.255.255' || checkLiteral(text),
+    'neighbours of a block': async (text: string) => !text.startsWith('3ffd:') && checkLiteral(text),
+    'a Teredo client': async (text: string) => text.startsWith('2001:0:808:808:') || checkLiteral(text),
   };
   for (const [what, judge] of Object.entries(wrong)) {
-    assert.ok((await brokenBy(compareWithOracle({ [what]: judge }, seededRandom(1), 100))) > 0, what);
+    assert.ok((await countViolations(compareWithOracle({ [what]: judge }, seededRandom(1), 100))) > 0, what);
   }
-  const translated = async (text: string) => text.startsWith('64:ff9b:') || literally(text);
-  assert.equal(await brokenBy(checkEmbeddings(literally, 1, 500)), 0);
-  assert.equal(await brokenBy(checkEmbeddings(translated, 1, 500)), 1);
+  const translated = async (text: string) => text.startsWith('64:ff9b:') || checkLiteral(text);
+  assert.equal(await countViolations(checkEmbeddings(checkLiteral, 1, 500)), 0);
+  assert.equal(await countViolations(checkEmbeddings(translated, 1, 500)), 1);
 });
 
 /** A guard that allows everything. */
-const open: SsrfGuard = {
+const allowingGuard: SsrfGuard = {
   check: async ({ hostname }) => ({
     allowed: true,
     addresses: [{ address: hostname.includes(':') ? '::1' : '127.0.0.1', family: 4 }],
@@ -76,16 +76,16 @@ const open: SsrfGuard = {
 
 test('R8 a guard that allows a forbidden form, or rejects a public one, is reported', async () => {
   const literal = 'http://127.0.0.1/';
-  const shut: SsrfGuard = { check: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
-  assert.equal(await brokenBy(checkForms(open, [literal])), 1);
-  assert.equal(await brokenBy(checkForms(shut, [literal])), publicForms.length);
-  assert.equal(await brokenBy(checkForms(corpusGuard, [literal])), 0);
+  const rejectingGuard: SsrfGuard = { check: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
+  assert.equal(await countViolations(checkForms(allowingGuard, [literal])), 1);
+  assert.equal(await countViolations(checkForms(rejectingGuard, [literal])), publicForms.length);
+  assert.equal(await countViolations(checkForms(corpusGuard, [literal])), 0);
 });
 
 test('R8 a delivery to loopback is reported, and so is a second lookup before the connection', async (t) => {
-  const { counts, broken } = await deliverToLoopback(t, ['http://127.1/', 'http://localhost:6379/'], open);
+  const { counts, broken } = await deliverToLoopback(t, ['http://127.1/', 'http://localhost:6379/'], allowingGuard);
   assert.deepEqual([counts['hits on loopback'], broken.length], [2, 3]);
-  const twice: Parameters<typeof rebind>[3] = (resolve) => ({
+  const twice: Parameters<typeof deliverToRebindingNames>[3] = (resolve) => ({
     check: async () => {
       await resolve('turning.example', 0);
       const again = await resolve('turning.example', 0);
@@ -93,5 +93,5 @@ test('R8 a delivery to loopback is reported, and so is a second lookup before th
       return { allowed: true, addresses: addresses.map((address) => ({ address, family: 4 as const })) };
     },
   });
-  assert.ok((await brokenBy(rebind(t, seededRandom(1), 1, twice))) > 2);
+  assert.ok((await countViolations(deliverToRebindingNames(t, seededRandom(1), 1, twice))) > 2);
 });

@@ -1,14 +1,14 @@
 import { seededRandom } from '../../kit/random.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { checkForms, corpusGuard, forbiddenForms } from './cases.ts';
-import { deliverToLoopback, rebind } from './loopback.ts';
+import { deliverToLoopback, deliverToRebindingNames } from './loopback.ts';
 import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle.ts';
-import { inNamespace, lacksForNamespace } from './sandbox.ts';
+import { missingNamespaceRequirement, runInNamespace } from './sandbox.ts';
 
 /** Numbers of random addresses, embeddings and rebinding names in a smoke run. */
-const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
+const SMOKE_COUNTS = { addresses: 10_000, embeddings: 5_000, names: 5 };
 /** Numbers of random addresses, embeddings and rebinding names in a full run. */
-const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
+const FULL_COUNTS = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 
 /**
  * Reliability test R8: no notification goes to a forbidden address. The full run uses the whole corpus, and a
@@ -23,23 +23,23 @@ export const ssrf: ReliabilityTest = {
   unit: 'forbidden targets',
   smoke: 400,
   full: forbiddenForms.length,
-  lacks: lacksForNamespace,
+  lacks: missingNamespaceRequirement,
   execute,
 };
 
-async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
-  const whole = count >= forbiddenForms.length;
+async function execute({ count, seed, context, log }: RunParameters): Promise<RunResult> {
+  const isFullRun = count >= forbiddenForms.length;
   const random = seededRandom(seed);
-  const { addresses, embeddings, names } = whole ? LONG : QUICK;
-  const forms = whole ? forbiddenForms : sample(forbiddenForms, count, (end) => random.below(end));
+  const { addresses, embeddings, names } = isFullRun ? FULL_COUNTS : SMOKE_COUNTS;
+  const forms = isFullRun ? forbiddenForms : sample(forbiddenForms, count, (end) => random.integerBelow(end));
   const checkLiteral = guardChecks['written out'];
   const parts = [
     await compareWithOracle(guardChecks, random.fork(), addresses),
     await checkEmbeddings(checkLiteral, seed, embeddings),
     await checkForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
-    await rebind(context, random.fork(), names),
-    ...(whole ? [await inNamespace(seed, log)] : []),
+    await deliverToRebindingNames(context, random.fork(), names),
+    ...(isFullRun ? [await runInNamespace(seed, log)] : []),
   ];
   return {
     counts: Object.assign({}, ...parts.map((part) => part.counts)),

@@ -1,16 +1,16 @@
 import type { Route } from '../../../src/http/routes/route.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { tables, tablesNotExported } from '../../../src/transfer/exported-tables.ts';
-import type { Answer, TestService } from '../../kit/service/service.ts';
-import type { Place } from './operations.ts';
+import { exportedTables, tablesNotExported } from '../../../src/transfer/exported-tables.ts';
+import type { ApiResponse, TestService } from '../../kit/service/service.ts';
+import type { IdPlace } from './operations.ts';
 
 /**
  * Expected response about a record of another user of the same account: `shared` is readable by all (C2),
  * `refused` is 401 not_permitted (C13, C14), `hidden` looks like an unknown id.
  */
-export type Rule = 'shared' | 'refused' | 'hidden';
+export type OwnershipRule = 'shared' | 'refused' | 'hidden';
 
-const rules: Readonly<Record<string, Rule>> = {
+const ownershipRules: Readonly<Record<string, OwnershipRule>> = {
   'path client_id': 'shared',
   'path comment_id': 'shared',
   'path contact_id': 'shared',
@@ -49,7 +49,7 @@ const rules: Readonly<Record<string, Rule>> = {
 };
 
 /** Rules of places in single routes, which replace the general rules. */
-const exceptions: Readonly<Record<string, Rule>> = {
+const ruleExceptions: Readonly<Record<string, OwnershipRule>> = {
   // The response is 404 if the hook is not an ended hook of the caller (X1).
   'POST /hooks/{hook_id}/restore path hook_id': 'hidden',
   // Access to the hook is checked before anything else.
@@ -63,15 +63,15 @@ const exceptions: Readonly<Record<string, Rule>> = {
 };
 
 /** Returns the rule for a place in a route, or undefined if no rule is defined yet. */
-export function ruleFor({ method, path }: Route, { where, name }: Place): Rule | undefined {
-  return exceptions[`${method} ${path} ${where} ${name}`] ?? rules[`${where} ${name}`];
+export function ruleFor({ method, path }: Route, { where, name }: IdPlace): OwnershipRule | undefined {
+  return ruleExceptions[`${method} ${path} ${where} ${name}`] ?? ownershipRules[`${where} ${name}`];
 }
 
 /** Headers that differ between any two responses. */
 const varyingHeaders = ['date', 'x-request-id'];
 
 /** Returns everything in a response that a caller can compare with another response. */
-export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
+export function comparableBytes({ status, headers, text }: Pick<ApiResponse, 'status' | 'headers' | 'text'>): string {
   const comparable = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
   return JSON.stringify([status, comparable, text]);
 }
@@ -86,7 +86,7 @@ const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
  * Returns the structure of a response without new values: status, header names, member names, and the values of
  * `stableMembers`.
  */
-function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
+function responseOutline({ status, headers, json }: Pick<ApiResponse, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
 
@@ -101,21 +101,21 @@ function outline(value: unknown, name: string): unknown {
  * Compares the responses for a foreign and for an unknown value. Returns what the first response reveals, or
  * undefined if it reveals nothing.
  */
-export type ResponseCheck = (foreign: Answer, unknown: Answer) => string | undefined;
+export type ResponseCheck = (foreign: ApiResponse, unknown: ApiResponse) => string | undefined;
 
-const describe = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
+const formatAnswer = ({ status, text }: ApiResponse) => `${status} ${text.slice(0, 200)}`;
 
 /** Checks that the response equals the response for an id that was never issued, byte for byte. */
 export const hidden: ResponseCheck = (foreign, unknown) =>
-  bytesOf(foreign) === bytesOf(unknown)
+  comparableBytes(foreign) === comparableBytes(unknown)
     ? undefined
-    : `got ${describe(foreign)}, and for an unknown id ${describe(unknown)}`;
+    : `got ${formatAnswer(foreign)}, and for an unknown id ${formatAnswer(unknown)}`;
 
 /** Checks that the response has the same structure as for a value that was never used. */
 export const looksUnused: ResponseCheck = (foreign, unknown) =>
-  outlineOf(foreign) === outlineOf(unknown)
+  responseOutline(foreign) === responseOutline(unknown)
     ? undefined
-    : `got ${describe(foreign)}, and for an unused value ${describe(unknown)}`;
+    : `got ${formatAnswer(foreign)}, and for an unused value ${formatAnswer(unknown)}`;
 
 /**
  * Checks that the response is 401 not_permitted, because the record belongs to another user of the account (C13,
@@ -124,33 +124,33 @@ export const looksUnused: ResponseCheck = (foreign, unknown) =>
 export const notPermitted: ResponseCheck = (foreign) =>
   foreign.status === 401 && (foreign.text === '' || foreign.json.code === 'not_permitted')
     ? undefined
-    : `got ${describe(foreign)}, not 401 not_permitted`;
+    : `got ${formatAnswer(foreign)}, not 401 not_permitted`;
 
 /** Checks that the response is 200, because every user of the account can read the record (C2). */
 export const shared: ResponseCheck = (foreign) =>
-  foreign.status === 200 ? undefined : `got ${describe(foreign)}, not 200`;
+  foreign.status === 200 ? undefined : `got ${formatAnswer(foreign)}, not 200`;
 
 /** Whether a response contains the mark of another tenant. */
-export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {
+export function containsMark(mark: string, { headers, text }: Pick<ApiResponse, 'headers' | 'text'>): boolean {
   return text.includes(mark) || [...headers].some(([, value]) => value.includes(mark));
 }
 
 /** Value of `expires_at` in sessions that the test lets expire. */
-export const EXPIRED = 1;
+export const EXPIRED_AT = 1;
 
 /** Columns that change on reads or between nodes. */
 const varyingColumns = ['last_used', 'lease_owner'];
 
-const everyTable: readonly AccountTable[] = [...tables, ...tablesNotExported];
+const everyTable: readonly AccountTable[] = [...exportedTables, ...tablesNotExported];
 
 /**
  * Returns all rows of an account, one line each, without values that change on reads or over time. Tables in
  * `excludedTables` are left out.
  */
-export async function rowsOf(
+export async function readAccountRows(
   { store }: Pick<TestService, 'store'>,
   domain: string,
-  but: readonly string[] = [],
+  excludedTables: readonly string[] = [],
 ): Promise<Set<string>> {
   const { account_id } = await store.read
     .selectFrom('accounts')
@@ -158,25 +158,28 @@ export async function rowsOf(
     .where('domain', '=', domain)
     .executeTakeFirstOrThrow();
   const lines = new Set<string>();
-  for (const table of everyTable.filter((one) => !but.includes(one))) {
+  for (const table of everyTable.filter((one) => !excludedTables.includes(one))) {
     const rows: object[] = await store.read
       .selectFrom(table)
       .selectAll()
       .where('account_id', '=', account_id)
       .execute();
     // Expired rows are left out, because retention deletes them.
-    for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED)))
+    for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED_AT)))
       lines.add(`${table} ${JSON.stringify(row, (name, value) => (varyingColumns.includes(name) ? null : value))}`);
   }
   return lines;
 }
 
 /** Returns the lines of `before` that are missing in `after`. */
-export function missing(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
+export function missingLines(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
   return [...before].filter((line) => !after.has(line));
 }
 
 /** Returns the differences: removed lines with the prefix `- `, and added lines with the prefix `+ `. */
-export function changes(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
-  return [...missing(before, after).map((line) => `- ${line}`), ...missing(after, before).map((line) => `+ ${line}`)];
+export function diffLines(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
+  return [
+    ...missingLines(before, after).map((line) => `- ${line}`),
+    ...missingLines(after, before).map((line) => `+ ${line}`),
+  ];
 }

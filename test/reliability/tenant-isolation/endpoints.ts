@@ -1,13 +1,16 @@
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
-import type { Notification } from '../../kit/network/target.ts';
-import type { Answer, Person, SignedIn, TestService } from '../../kit/service/service.ts';
-import { hidden, markIn } from './checks.ts';
+import type { ReceivedNotification } from '../../kit/network/target.ts';
+import type { ApiResponse, ApiUser, ConsoleUser, TestService } from '../../kit/service/service.ts';
+import { containsMark, hidden } from './checks.ts';
 import type { Tenant } from './fixture.ts';
-import { doors } from './operations.ts';
+import { routeGroups } from './operations.ts';
 
 /** Reads every list and total that a signed-in user can read, by path. */
-async function listsOf(carillon: TestService, session: SignedIn): Promise<(readonly [path: string, answer: Answer])[]> {
-  const rows = doors['/console/api'].filter(({ method, path }) => method === 'GET' && idNames(path).length === 0);
+async function readLists(
+  carillon: TestService,
+  session: ConsoleUser,
+): Promise<(readonly [path: string, answer: ApiResponse])[]> {
+  const rows = routeGroups['/console/api'].filter(({ method, path }) => method === 'GET' && idNames(path).length === 0);
   const asked = ({ path, parameters }: Route) => ('scope' in parameters ? [path, `${path}?scope=account`] : [path]);
   const read = async (path: string) => [path, await carillon.call(session, 'GET', `/console/api${path}`)] as const;
   return Promise.all(rows.flatMap(asked).map(read));
@@ -17,34 +20,30 @@ async function listsOf(carillon: TestService, session: SignedIn): Promise<(reado
  * Searches everything that a tenant can read (lists, feed, event stream, calendar) for the mark of another
  * tenant.
  */
-export async function foreignContentSeenBy(
-  carillon: TestService,
-  tenant: Tenant,
-  otherMark: string,
-): Promise<string[]> {
-  const lists = await listsOf(carillon, tenant.session);
+export async function findForeignContent(carillon: TestService, tenant: Tenant, otherMark: string): Promise<string[]> {
+  const lists = await readLists(carillon, tenant.session);
   const broken = lists
-    .filter(([, answer]) => markIn(otherMark, answer))
+    .filter(([, answer]) => containsMark(otherMark, answer))
     .map(([path, { text }]) => `GET ${path} shows ${text}`);
-  for (const text of [await streamed(carillon, tenant), await (await fetch(tenant.calendars.live)).text()])
+  for (const text of [await readEventStream(carillon, tenant), await (await fetch(tenant.calendars.live)).text()])
     if (text.includes(otherMark)) broken.push(`the event stream or the calendar contains ${text}`);
   return broken;
 }
 
 /** Reads the event stream of the account up to its current end. */
-async function streamed({ baseUrl }: TestService, { owner }: Tenant): Promise<string> {
+async function readEventStream({ baseUrl }: TestService, { owner }: Tenant): Promise<string> {
   const { next } = await owner.carillon.notifications.list({ scope: 'account' });
-  const over = new AbortController();
+  const controller = new AbortController();
   const response = await fetch(`${baseUrl}/v2/notifications?scope=account`, {
     headers: { ...owner.headers, accept: 'text/event-stream' },
-    signal: over.signal,
+    signal: controller.signal,
   });
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += Buffer.from(chunk).toString();
     if (text.includes(`id: ${next}\n`)) break;
   }
-  over.abort();
+  controller.abort();
   return text;
 }
 
@@ -52,7 +51,7 @@ async function streamed({ baseUrl }: TestService, { owner }: Tenant): Promise<st
 const sharedLists =
   /^\/(clients|comments|contacts|projects|tasks|subtasks|teams|time_entries|events|users|company)$|"next":"\d+"/;
 
-const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
+const TIMESTAMP_PATTERN = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
 
 /**
  * Observes a user without any records. Nothing that this user reads may change because of other users, except
@@ -62,19 +61,19 @@ const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
  */
 export async function watchBystander(
   carillon: TestService,
-  person: Person,
+  person: ApiUser,
   hasOwnAccount: boolean,
 ): Promise<() => Promise<string[]>> {
   const session = await carillon.signIn(person);
   const { url } = await person.carillon.calendars.create({ label: 'Empty', scope: 'own' });
   const read = async () => {
-    const lists = (await listsOf(carillon, session)).filter(([path]) => hasOwnAccount || !sharedLists.test(path));
+    const lists = (await readLists(carillon, session)).filter(([path]) => hasOwnAccount || !sharedLists.test(path));
     const texts = lists.map(
       ([path, { text }]) => [path, hasOwnAccount ? text : text.replace(sharedLists, '')] as const,
     );
     const entries = (await (await fetch(url)).text()).match(/BEGIN:VEVENT.*END:VEVENT/s)?.[0] ?? 'empty';
     const all = [...texts, ['the calendar', entries] as const];
-    return new Map(all.map(([what, text]) => [what, text.replaceAll(MOMENT, '')]));
+    return new Map(all.map(([what, text]) => [what, text.replaceAll(TIMESTAMP_PATTERN, '')]));
   };
   const before = await read();
   return async () => {
@@ -87,9 +86,9 @@ export async function watchBystander(
  * Returns the notifications that hooks received from another account. Every notification must be in the feed of
  * the account of its hook.
  */
-export async function foreignNotifications(
+export async function findForeignNotifications(
   tenants: readonly Tenant[],
-  received: readonly Notification[],
+  received: readonly ReceivedNotification[],
 ): Promise<string[]> {
   const broken: string[] = [];
   for (const { mark, owner } of tenants) {
@@ -107,49 +106,58 @@ export async function foreignNotifications(
 type CheckResult = { readonly description: string; readonly violation: string | undefined };
 
 /** Public routes that read nothing of any account. */
-const accountIndependent =
+const accountIndependentRoutes =
   /^(?:GET|HEAD|OPTIONS) (?:\/|\/\*|\/healthz|\/readyz|\/openapi\.json|\/docs|\/llms\.txt|\/metrics|\/bell\.svg|\/assets\/[\w.-]+|\/problems\/:code)$/;
 
 /** A token that was never issued. */
-const UNKNOWN = 'x'.repeat(43);
+const UNKNOWN_TOKEN = 'x'.repeat(43);
 
 /** Two responses of a public route that takes a secret: for a secret of the tenant, and for an unknown secret. */
-type Probe = readonly [description: string, own: Answer, unknown: Answer];
+type SecretProbe = readonly [description: string, own: ApiResponse, unknown: ApiResponse];
 
-const probes: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Probe[]>>> = {
+const probes: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly SecretProbe[]>>> = {
   'POST /console/session': async (carillon, { owner, emails: [email] }) => {
     const ask = (of: object) => post(carillon, '/console/session', { passphrase: 'a passphrase of nobody', ...of });
     const nobody = await ask({ domain: 'nowhere.test', email: 'nobody@nowhere.test' });
     return [['their domain and e-mail address', await ask({ domain: owner.domain, email }), nobody]];
   },
-  'POST /console/invitation': (carillon, tenant) => withLink(carillon, tenant, '/console/invitation', {}),
+  'POST /console/invitation': (carillon, tenant) => probeReplacedLink(carillon, tenant, '/console/invitation', {}),
   'POST /console/welcome': (carillon, tenant) =>
-    withLink(carillon, tenant, '/console/welcome', { passphrase: 'a passphrase of nobody' }),
+    probeReplacedLink(carillon, tenant, '/console/welcome', { passphrase: 'a passphrase of nobody' }),
   'DELETE /console/session': async (carillon) => {
     const signOut = (token: string) =>
-      carillon.call({ headers: { ...home, cookie: `carillon=${token}` } }, 'DELETE', '/console/session');
-    return [['a cookie that is none', await signOut(UNKNOWN), await signOut('')]];
+      carillon.call({ headers: { ...sameOriginHeaders, cookie: `carillon=${token}` } }, 'DELETE', '/console/session');
+    return [['a cookie that is none', await signOut(UNKNOWN_TOKEN), await signOut('')]];
   },
-  'GET /calendar/:file': (carillon, tenant) => withToken(carillon, tenant, 'GET'),
-  'HEAD /calendar/:file': (carillon, tenant) => withToken(carillon, tenant, 'HEAD'),
+  'GET /calendar/:file': (carillon, tenant) => probeRevokedCalendar(carillon, tenant, 'GET'),
+  'HEAD /calendar/:file': (carillon, tenant) => probeRevokedCalendar(carillon, tenant, 'HEAD'),
 };
 
-const home = { 'sec-fetch-site': 'same-origin' };
+const sameOriginHeaders = { 'sec-fetch-site': 'same-origin' };
 
 const post = (carillon: TestService, path: string, body: object) =>
-  carillon.call({ headers: home }, 'POST', path, body);
+  carillon.call({ headers: sameOriginHeaders }, 'POST', path, body);
 
 /** Calls a route with an invitation link that was replaced by a newer link. */
-async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Probe[]> {
-  const old = await carillon.link(owner);
-  await carillon.link(owner);
+async function probeReplacedLink(
+  carillon: TestService,
+  { owner }: Tenant,
+  path: string,
+  more: object,
+): Promise<SecretProbe[]> {
+  const old = await carillon.createLink(owner);
+  await carillon.createLink(owner);
   const ask = (token: string) => post(carillon, path, { token, ...more });
-  return [['a link that was replaced', await ask(old.split('/').at(-1) ?? ''), await ask(UNKNOWN)]];
+  return [['a link that was replaced', await ask(old.split('/').at(-1) ?? ''), await ask(UNKNOWN_TOKEN)]];
 }
 
-async function withToken(carillon: TestService, { calendars }: Tenant, method: string): Promise<Probe[]> {
+async function probeRevokedCalendar(
+  carillon: TestService,
+  { calendars }: Tenant,
+  method: string,
+): Promise<SecretProbe[]> {
   const ask = (path: string) => carillon.call(undefined, method, path);
-  const unknown = await ask(`/calendar/${UNKNOWN}.ics`);
+  const unknown = await ask(`/calendar/${UNKNOWN_TOKEN}.ics`);
   return [['an address that was revoked', await ask(new URL(calendars.revoked).pathname), unknown]];
 }
 
@@ -161,7 +169,7 @@ export async function checkPublicRoutes(
 ): Promise<{ results: CheckResult[]; untested: string[] }> {
   const results: CheckResult[] = [];
   const untested: string[] = [];
-  for (const name of mounted.filter((one) => !accountIndependent.test(one))) {
+  for (const name of mounted.filter((one) => !accountIndependentRoutes.test(one))) {
     const ask = probes[name];
     if (ask === undefined) untested.push(name);
     for (const [description, own, unknown] of (await ask?.(carillon, tenant)) ?? [])

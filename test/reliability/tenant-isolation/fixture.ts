@@ -4,14 +4,14 @@ import { type Permission, permissions } from '../../../src/permissions.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Target } from '../../kit/network/target.ts';
 import {
-  type Answer,
+  type ApiResponse,
+  type ApiUser,
   browserHeaders,
-  type Person,
-  type SignedIn,
+  type ConsoleUser,
   type TestService,
 } from '../../kit/service/service.ts';
-import { EXPIRED } from './checks.ts';
-import { doors, placesOf, properties, type Request } from './operations.ts';
+import { EXPIRED_AT } from './checks.ts';
+import { bodyProperties, placesOf, type RequestParts, routeGroups } from './operations.ts';
 
 /**
  * An account with at least one record of every resource, created through the routes. Every text in the account
@@ -19,12 +19,12 @@ import { doors, placesOf, properties, type Request } from './operations.ts';
  */
 export type Tenant = {
   readonly mark: string;
-  readonly owner: Person;
-  readonly session: SignedIn;
+  readonly owner: ApiUser;
+  readonly session: ConsoleUser;
   /** Ids by parameter name: first the id of an existing record, then ids of deleted, ended or revoked records. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   /** Requests that were sent with an Idempotency-Key, by route. */
-  readonly sentRequests: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
+  readonly sentRequests: ReadonlyMap<Route, { readonly request: RequestParts; readonly word: string }>;
   /** ETag of a record, by the path of its route. */
   readonly etags: ReadonlyMap<string, string>;
   /** Email addresses of users of the account, one for each operation that takes an address. */
@@ -32,10 +32,10 @@ export type Tenant = {
   /** URLs of a live and of a revoked calendar. */
   readonly calendars: { readonly live: string; readonly revoked: string };
   /** Builds a valid request of a route, with ids of this tenant. */
-  requestFor(row: Route): Request;
+  requestFor(row: Route): RequestParts;
 };
 
-const consoleOnly = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
+const consoleOnlyRoutes = routeGroups['/console/api'].filter((row) => !routeGroups['/v2'].includes(row));
 
 /**
  * Creates a tenant with its records.
@@ -47,10 +47,10 @@ const consoleOnly = doors['/console/api'].filter((row) => !doors['/v2'].includes
 export async function createTenant(
   carillon: TestService,
   target: Target,
-  { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
+  { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: ApiUser) => Promise<void> },
 ): Promise<Tenant> {
   const domain = `${mark}.test`;
-  const owner = await carillon.account(domain);
+  const owner = await carillon.createAccount(domain);
   await first?.(owner);
   const session = await carillon.signIn(owner);
   const ids: Record<string, string[]> = { user_id: [owner.userId] };
@@ -62,22 +62,24 @@ export async function createTenant(
     texts += 1;
     return `${mark}-${texts}`;
   };
-  const requestFor = (row: Route): Request => ({
+  const requestFor = (row: Route): RequestParts => ({
     ids: Object.fromEntries(idNames(row.path).map((name) => [name, ids[name]?.[0] ?? ''])),
     query: {},
-    body: row.body === undefined ? undefined : bodyFor(row, ids, text, target),
+    body: row.body === undefined ? undefined : createBody(row, ids, text, target),
     headers: {},
   });
-  const sentRequests = new Map<Route, { request: Request; word: string }>();
-  const ask = async (row: Route, where: readonly string[] = []): Promise<Answer> => {
+  const sentRequests = new Map<Route, { request: RequestParts; word: string }>();
+  const ask = async (row: Route, where: readonly string[] = []): Promise<ApiResponse> => {
     const request = {
       ...requestFor(row),
       ...(where.length === 0 ? {} : { ids: { [where[0] ?? '']: where[1] ?? '' } }),
     };
     const word = `${mark}-word-${sentRequests.size}`;
     sentRequests.set(row, { request, word });
-    const [door, who] = consoleOnly.includes(row) ? ['/console/api', session] : ['/v2', owner];
-    const answer = await send(carillon, { door, method: row.method, row }, who, request, { 'idempotency-key': word });
+    const [door, who] = consoleOnlyRoutes.includes(row) ? ['/console/api', session] : ['/v2', owner];
+    const answer = await sendOperation(carillon, { routeGroup: door, method: row.method, row }, who, request, {
+      'idempotency-key': word,
+    });
     if (answer.status !== row.status) throw new Error(`${mark} cannot ask ${row.method} ${row.path}: ${answer.text}`);
     return answer;
   };
@@ -89,13 +91,13 @@ export async function createTenant(
       .where('domain', '=', domain)
       .execute(),
   );
-  let pending = doors['/console/api'].filter((row) => row.method === 'POST' && row.body !== undefined);
+  let pending = routeGroups['/console/api'].filter((row) => row.method === 'POST' && row.body !== undefined);
   while (pending.length > 0) {
-    const ready = pending.filter((row) => neededBy(row).every((name) => ids[name] !== undefined));
-    if (ready.length === 0) throw new Error(`nobody knows a ${neededBy(pending[0])} for ${pending[0]?.path}`);
+    const ready = pending.filter((row) => requiredIds(row).every((name) => ids[name] !== undefined));
+    if (ready.length === 0) throw new Error(`nobody knows a ${requiredIds(pending[0])} for ${pending[0]?.path}`);
     for (const row of ready) {
       const made = /\/(\w+)\/(\d+)$/.exec((await ask(row)).headers.get('location') ?? '');
-      const name = made === null ? undefined : keyOf(`/${made[1]}`);
+      const name = made === null ? undefined : pathParameterOf(`/${made[1]}`);
       if (made?.[2] !== undefined && name !== undefined && !ids[name]?.includes(made[2])) add(name, made[2]);
     }
     pending = pending.filter((row) => !ready.includes(row));
@@ -103,7 +105,7 @@ export async function createTenant(
 
   const api = owner.carillon;
   const hookId = ids.hook_id?.[0] ?? '';
-  const rowOf = (path: string) => doors['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
+  const rowOf = (path: string) => routeGroups['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
   add('delivery_id', (await ask(rowOf('/hooks/{hook_id}/test'))).json.data.id);
   await api.events.create({ event_name: text(), start_date: '20270301', due_date: '20270302' });
   const finalized = async () =>
@@ -122,7 +124,7 @@ export async function createTenant(
   await api.hooks.delete(ended);
   const { id: revoked } = await api.keys.create({ label: text() });
   await api.keys.revoke(revoked);
-  const deletedUser = await carillon.user(owner, 'member');
+  const deletedUser = await carillon.createUser(owner, 'member');
   await api.users.delete(deletedUser.userId);
   const past = await carillon.signIn(owner);
   const sessions = (await session.console.sessions.list()).data;
@@ -144,8 +146,13 @@ export async function createTenant(
   const cursor = String((await api.notifications.list({ scope: 'account' })).next);
   for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
   const etags = new Map<string, string>();
-  for (const row of doors['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
-    const { headers } = await send(carillon, { door: '/console/api', method: 'GET', row }, session, requestFor(row));
+  for (const row of routeGroups['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
+    const { headers } = await sendOperation(
+      carillon,
+      { routeGroup: '/console/api', method: 'GET', row },
+      session,
+      requestFor(row),
+    );
     etags.set(row.path, headers.get('etag') ?? '');
   }
   return {
@@ -162,53 +169,54 @@ export async function createTenant(
 }
 
 /** Returns the name of the path parameter for a record of a collection. */
-function keyOf(collection: string): string | undefined {
-  const [single] = doors['/console/api'].filter(
+function pathParameterOf(collection: string): string | undefined {
+  const [single] = routeGroups['/console/api'].filter(
     ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
   );
   return single === undefined ? undefined : idNames(single.path)[0];
 }
 
-function neededBy(row: Route | undefined): string[] {
+function requiredIds(row: Route | undefined): string[] {
   const inBody = row === undefined ? [] : placesOf({ row }).filter(({ where }) => where === 'body');
-  const named = inBody.filter(({ name }) => name !== 'parent_id').map(({ name }) => idName(name));
+  const named = inBody.filter(({ name }) => name !== 'parent_id').map(({ name }) => idKeyOf(name));
   return [...(row === undefined ? [] : idNames(row.path)), ...named];
 }
 
 /** Returns the key in `ids` for a parameter or field. */
-export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
+export const idKeyOf = (name: string) =>
+  ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
 /** Valid values for fields whose schema is not specific enough. */
-const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
+const fieldGenerators: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
   target_url: (text, target) => target.at(`/${text()}`),
   event: () => 'new_event',
   seconds: () => 60,
   passphrase: (text) => `a long passphrase of ${text()}`,
   current: (text) => text(),
-  ics: (text) => `BEGIN:VCALENDAR\n${entryOf(text)}${entryOf(text)}END:VCALENDAR\n`,
+  ics: (text) => `BEGIN:VCALENDAR\n${calendarEntry(text)}${calendarEntry(text)}END:VCALENDAR\n`,
 };
 
-const entryOf = (text: () => string) =>
+const calendarEntry = (text: () => string) =>
   `BEGIN:VEVENT\nUID:${text()}\nDTSTART:20270301T090000\nSUMMARY:${text()}\nEND:VEVENT\n`;
 
-function bodyFor(
+function createBody(
   row: Route,
   ids: Readonly<Record<string, readonly string[]>>,
   text: () => string,
   target: Target,
 ): Record<string, unknown> {
-  const own = (name: string) => ids[idName(name)]?.[0] ?? '';
+  const own = (name: string) => ids[idKeyOf(name)]?.[0] ?? '';
   const required = (row.body?.required ?? []) as readonly string[];
   const body: Record<string, unknown> = {};
-  for (const [name, schema] of properties(row)) {
-    const value = values[name]?.(text, target) ?? valueFor(name, schema, own, text);
+  for (const [name, schema] of bodyProperties(row)) {
+    const value = fieldGenerators[name]?.(text, target) ?? createValue(name, schema, own, text);
     if (value !== undefined) body[name] = value;
     else if (required.includes(name)) throw new Error(`nobody knows a good ${name} for ${row.method} ${row.path}`);
   }
   return row.path === '/calendars' ? { ...body, scope: 'project' } : body;
 }
 
-function valueFor(name: string, schema: JsonSchema, own: (name: string) => string, text: () => string): unknown {
+function createValue(name: string, schema: JsonSchema, own: (name: string) => string, text: () => string): unknown {
   const { format, items, pattern } = schema;
   if (format === 'id' || format === 'id-or-none') return own(name);
   if ((items as JsonSchema | undefined)?.format === 'id') return [own(name)];
@@ -218,21 +226,21 @@ function valueFor(name: string, schema: JsonSchema, own: (name: string) => strin
 }
 
 /** Sends a request to an operation. */
-export function send(
+export function sendOperation(
   carillon: TestService,
-  { door, method, row }: { door: string; method: string; row: Route },
+  { routeGroup, method, row }: { routeGroup: string; method: string; row: Route },
   who: { readonly headers: Readonly<Record<string, string>> },
-  { ids, query, body, headers }: Request,
+  { ids, query, body, headers }: RequestParts,
   more: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? ''));
   const search = Object.keys(query).length === 0 ? '' : `?${new URLSearchParams(query)}`;
   const sent = method === 'GET' || method === 'HEAD' ? undefined : body;
-  return carillon.call(who, method, `${door}${path}${search}`, sent, { ...headers, ...more });
+  return carillon.call(who, method, `${routeGroup}${path}${search}`, sent, { ...headers, ...more });
 }
 
 /** A caller, identified by headers. */
-export type Caller = { readonly description: string; readonly headers: Readonly<Record<string, string>> };
+export type DescribedCaller = { readonly description: string; readonly headers: Readonly<Record<string, string>> };
 
 const unknown = 'x'.repeat(43);
 
@@ -240,18 +248,21 @@ const unknown = 'x'.repeat(43);
  * Creates callers that must be rejected, by route group: with missing, wrong, revoked and expired credentials of a
  * tenant.
  */
-export async function unauthenticatedCallers(
+export async function createUnauthenticatedCallers(
   carillon: TestService,
   tenant: Tenant,
   other: Tenant,
-): Promise<Readonly<Record<string, readonly Caller[]>>> {
+): Promise<Readonly<Record<string, readonly DescribedCaller[]>>> {
   const { owner } = tenant;
-  const [revoked, expired] = [await carillon.key(owner, {}), await carillon.key(owner, { expiresAt: Date.now() - 1 })];
+  const [revoked, expired] = [
+    await carillon.createKey(owner, {}),
+    await carillon.createKey(owner, { expiresAt: Date.now() - 1 }),
+  ];
   const [newest] = (await owner.carillon.keys.list()).data
     .filter(({ expires }) => expires.startsWith('0000'))
     .slice(-1);
   await owner.carillon.keys.revoke(newest?.id ?? '');
-  const deletedUser = await carillon.user(owner, 'admin');
+  const deletedUser = await carillon.createUser(owner, 'admin');
   const [goneSession, ended, past] = [
     await carillon.signIn(deletedUser),
     await carillon.signIn(owner),
@@ -262,11 +273,15 @@ export async function unauthenticatedCallers(
   await carillon.call(ended, 'DELETE', `/console/api/sessions/${own?.id}`);
   const [last] = (await past.console.sessions.list()).data.filter(({ current }) => current === '1');
   await carillon.store.write(({ queries }) =>
-    queries.updateTable('sessions').set({ expires_at: EXPIRED }).where('session_id', '=', Number(last?.id)).execute(),
+    queries
+      .updateTable('sessions')
+      .set({ expires_at: EXPIRED_AT })
+      .where('session_id', '=', Number(last?.id))
+      .execute(),
   );
   const { domain, key } = owner;
   const { headers: cookie } = tenant.session;
-  const named = (all: Record<string, Readonly<Record<string, string>>>): Caller[] =>
+  const named = (all: Record<string, Readonly<Record<string, string>>>): DescribedCaller[] =>
     Object.entries(all).map(([description, headers]) => ({ description, headers }));
   const home = { 'sec-fetch-site': 'same-origin' };
   return {
@@ -302,14 +317,14 @@ export async function unauthenticatedCallers(
  * Creates keys of the owner of a tenant that lack exactly one permission. Returns each key by the permission that
  * it lacks.
  */
-export async function restrictedKeys(
+export async function createRestrictedKeys(
   carillon: TestService,
   { owner }: Tenant,
-): Promise<ReadonlyMap<Permission, Person>> {
-  const keys = new Map<Permission, Person>();
+): Promise<ReadonlyMap<Permission, ApiUser>> {
+  const keys = new Map<Permission, ApiUser>();
   for (const lacking of permissions) {
     const others = permissions.filter((permission) => permission !== lacking);
-    keys.set(lacking, await carillon.key(owner, { permissions: others }));
+    keys.set(lacking, await carillon.createKey(owner, { permissions: others }));
   }
   return keys;
 }

@@ -1,13 +1,13 @@
 import { hidden, looksUnused, type ResponseCheck } from './checks.ts';
-import { idName, type Tenant } from './fixture.ts';
-import { type Operation, type Place, placesOf, properties, type Request } from './operations.ts';
+import { idKeyOf, type Tenant } from './fixture.ts';
+import { bodyProperties, type IdPlace, type Operation, placesOf, type RequestParts } from './operations.ts';
 
 /** Two versions of a request: with a value of another tenant, and with a value that was never issued. */
-export type Pair = {
+export type RequestPair = {
   readonly description: string;
   readonly check: ResponseCheck;
-  readonly foreign: Request;
-  readonly unknown: Request;
+  readonly foreign: RequestParts;
+  readonly unknown: RequestParts;
 };
 
 /** A value that was never issued as an id or as a cursor. */
@@ -15,7 +15,7 @@ export const NEVER_ISSUED = '9007199254740991';
 const UNKNOWN_ETAG = `"${'A'.repeat(22)}"`;
 
 /** Returns request pairs with ids of the other tenant, for every place in an operation that accepts an id. */
-export function idPairs(operation: Operation, ours: Tenant, foreign: Tenant): Pair[] {
+export function createIdPairs(operation: Operation, ours: Tenant, foreign: Tenant): RequestPair[] {
   return placesOf(operation).flatMap((place) =>
     idsFor(operation, place, foreign).map((id) => {
       const request = ours.requestFor(operation.row);
@@ -25,8 +25,8 @@ export function idPairs(operation: Operation, ours: Tenant, foreign: Tenant): Pa
   );
 }
 
-export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, tenant: Tenant): readonly string[] {
-  const ids = tenant.ids[idName(place.name)];
+export function idsFor({ row }: Pick<Operation, 'row'>, place: IdPlace, tenant: Tenant): readonly string[] {
+  const ids = tenant.ids[idKeyOf(place.name)];
   if (ids === undefined) throw new Error(`${row.method} ${row.path}: nobody knows a ${place.name} to put there`);
   return ids;
 }
@@ -35,29 +35,32 @@ export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, tenant: Te
  * Returns request pairs with preconditions (X5): on a record of the other tenant, and on an own record with the
  * ETag of that record.
  */
-export function conditionPairs({ row, method }: Operation, ours: Tenant, foreign: Tenant): Pair[] {
+export function createConditionPairs({ row, method }: Operation, ours: Tenant, foreign: Tenant): RequestPair[] {
   const tag = foreign.etags.get(row.path);
   if (!row.conditional || tag === undefined) return [];
-  const under = (request: Request, header: string, value: string) => ({ ...request, headers: { [header]: value } });
+  const withHeader = (request: RequestParts, header: string, value: string) => ({
+    ...request,
+    headers: { [header]: value },
+  });
   const own = ours.requestFor(row);
   const header = row.method === 'GET' ? 'if-none-match' : 'if-match';
-  const onOurs: Pair = {
+  const onOurs: RequestPair = {
     description: `${header} with their tag`,
     check: hidden,
-    foreign: under(own, header, tag),
-    unknown: under(own, header, UNKNOWN_ETAG),
+    foreign: withHeader(own, header, tag),
+    unknown: withHeader(own, header, UNKNOWN_ETAG),
   };
   const onTheirs = placesOf({ row })
     .filter(({ where }) => where === 'path')
     .flatMap((place) =>
       ['if-match', 'if-none-match'].flatMap((name) =>
-        [tag, '*'].map((value): Pair => {
+        [tag, '*'].map((value): RequestPair => {
           const [id = ''] = idsFor({ row }, place, foreign);
           return {
             description: `${name} ${value} on their record`,
             check: hidden,
-            foreign: under(place.put(own, id), name, value),
-            unknown: under(place.put(own, NEVER_ISSUED), name, value),
+            foreign: withHeader(place.put(own, id), name, value),
+            unknown: withHeader(place.put(own, NEVER_ISSUED), name, value),
           };
         }),
       ),
@@ -77,11 +80,11 @@ const revealsOnlyTaken: ResponseCheck = ({ status, json }) =>
 /** Functions that replace a value with a value of the other tenant that does not contain the mark of that tenant. */
 const foreignValues: Readonly<Record<string, (written: string, foreign: Tenant, operation: Operation) => string>> = {
   // Each operation needs its own address, because the first operation with an address takes it.
-  email: (_written, { emails }, { door, method }) =>
-    (emails[(door === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
-  ics: (written, foreign, { door }) => {
+  email: (_written, { emails }, { routeGroup, method }) =>
+    (emails[(routeGroup === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
+  ics: (written, foreign, { routeGroup }) => {
     const uids = requestedValue(foreign, 'ics')?.match(/UID:.*/g) ?? [];
-    return written.replace(/UID:.*/, uids[door === '/v2' ? 0 : 1] ?? '');
+    return written.replace(/UID:.*/, uids[routeGroup === '/v2' ? 0 : 1] ?? '');
   },
   target_url: (_written, foreign) => requestedValue(foreign, 'target_url') ?? '',
 };
@@ -96,13 +99,13 @@ function requestedValue({ sentRequests: all }: Tenant, name: string): string | u
  * Returns request pairs with texts of the other tenant that the service looks up: filters, and values that must be
  * unique.
  */
-export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): Pair[] {
+export function createTextPairs(operation: Operation, ours: Tenant, foreign: Tenant): RequestPair[] {
   const { row, method } = operation;
-  const searched = Object.entries(row.parameters)
+  const filterPairs = Object.entries(row.parameters)
     .filter(([, { schema }]) => schema.type === 'string' && schema.pattern === undefined && schema.enum === undefined)
     // `after` is not looked up: it is a position among the records that the caller may see.
     .filter(([name]) => name !== 'after')
-    .map(([name]): Pair => {
+    .map(([name]): RequestPair => {
       const word = requestedValue(foreign, name);
       if (word === undefined) throw new Error(`${row.method} ${row.path}: nobody knows a ${name} to search for`);
       const request = ours.requestFor(row);
@@ -113,12 +116,12 @@ export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): 
         unknown: { ...request, query: { [name]: 'never-written' } },
       };
     });
-  if (method === 'HEAD') return searched.filter(({ check }) => check === hidden);
+  if (method === 'HEAD') return filterPairs.filter(({ check }) => check === hidden);
   // Only email addresses of users must be unique. Clients may have any address.
-  const names = properties(row).filter(
+  const names = bodyProperties(row).filter(
     ([name]) => name in foreignValues && (name !== 'email' || row.path.startsWith('/users')),
   );
-  const once = names.map(([name]): Pair => {
+  const uniqueValuePairs = names.map(([name]): RequestPair => {
     const request = ours.requestFor(row);
     const word = foreignValues[name]?.(String(request.body?.[name]), foreign, operation);
     return {
@@ -128,19 +131,19 @@ export function textPairs(operation: Operation, ours: Tenant, foreign: Tenant): 
       unknown: ours.requestFor(row),
     };
   });
-  return [...searched, ...once];
+  return [...filterPairs, ...uniqueValuePairs];
 }
 
 /**
  * Returns request pairs with an Idempotency-Key of the other tenant: on an own request, and on the request for
  * which the other tenant used it. An Idempotency-Key belongs to one API key (X4).
  */
-export function idempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tenant): Pair[] {
+export function createIdempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tenant): RequestPair[] {
   const made = foreign.sentRequests.get(row);
   if (made === undefined) throw new Error(`POST ${row.path}: nobody has asked it with an Idempotency-Key`);
-  const under = (request: Request, word: string) => ({ ...request, headers: { 'idempotency-key': word } });
+  const under = (request: RequestParts, word: string) => ({ ...request, headers: { 'idempotency-key': word } });
   const never = `never-used ${row.path}`.replaceAll(/[^\w-]/g, '.');
-  const own: Pair = {
+  const own: RequestPair = {
     description: 'their Idempotency-Key',
     check: looksUnused,
     foreign: under(ours.requestFor(row), made.word),
@@ -148,7 +151,7 @@ export function idempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tena
   };
   // A request without ids is the same for both tenants.
   if (placesOf({ row }).length === 0) return [own];
-  const very: Pair = {
+  const foreignRequestPair: RequestPair = {
     description: 'their very request under their Idempotency-Key',
     check: ours === foreign ? looksUnused : hidden,
     foreign: under(made.request, made.word),
@@ -156,5 +159,5 @@ export function idempotencyPairs({ row }: Operation, ours: Tenant, foreign: Tena
   };
   // The request of the other tenant is sent first. After the second pair, this tenant has used the Idempotency-Key as
   // well.
-  return ours === foreign ? [very] : [very, own];
+  return ours === foreign ? [foreignRequestPair] : [foreignRequestPair, own];
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { key, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
+import { ownId, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
 import { create, list } from '../../../src/http/routes/route.ts';
 import { smokeTest } from '../smoke.ts';
-import { bytesOf, changes, hidden, looksUnused, markIn, notPermitted, ruleFor } from './checks.ts';
-import { placesOf, sorted, untestedIds } from './operations.ts';
+import { comparableBytes, containsMark, diffLines, hidden, looksUnused, notPermitted, ruleFor } from './checks.ts';
+import { classifyRoutes, findUntestedIds, placesOf } from './operations.ts';
 import { tenants } from './tenant-isolation.ts';
 
 smokeTest(tenants);
@@ -25,7 +25,7 @@ test('a response that differs in its status, a header, a value or one byte is re
   assert.notEqual(hidden({ ...same, text: `${same.text} ` }, unknown), undefined);
   const tagged = answer(404, { code: 'not_found' }, { 'content-type': 'application/json', etag: '"a"' });
   assert.notEqual(hidden(tagged, unknown), undefined);
-  assert.notEqual(bytesOf(tagged), bytesOf(unknown));
+  assert.notEqual(comparableBytes(tagged), comparableBytes(unknown));
 
   const made = answer(201, { data: { id: '7' } });
   assert.equal(looksUnused(answer(201, { data: { id: '8' } }), made), undefined);
@@ -33,19 +33,19 @@ test('a response that differs in its status, a header, a value or one byte is re
   assert.notEqual(looksUnused(answer(409, { code: 'email_taken' }), made), undefined);
   assert.notEqual(notPermitted(answer(401, { code: 'unauthorized' }), made), undefined);
   assert.equal(notPermitted(answer(401, { code: 'not_permitted' }), made), undefined);
-  assert.ok(markIn('zqtheirs', answer(200, {}, { link: '</v2/clients?client_name=zqtheirs-3>' })));
-  assert.deepEqual(changes(new Set(['a', 'b']), new Set(['b', 'c'])), ['- a', '+ c']);
+  assert.ok(containsMark('zqtheirs', answer(200, {}, { link: '</v2/clients?client_name=zqtheirs-3>' })));
+  assert.deepEqual(diffLines(new Set(['a', 'b']), new Set(['b', 'c'])), ['- a', '+ c']);
 });
 
 test('a new route, a new place for an id, and an id that is declared as a text are reported', () => {
-  const { operations, others } = sorted(['GET /v2/events', 'HEAD /v2/events', 'GET /v2/secrets/:secret_id']);
+  const { operations, others } = classifyRoutes(['GET /v2/events', 'HEAD /v2/events', 'GET /v2/secrets/:secret_id']);
   assert.deepEqual(
     operations.map(({ method, row }) => `${method} ${row.path}`),
     ['GET /events', 'HEAD /events'],
   );
   assert.deepEqual(others, ['GET /v2/secrets/:secret_id']);
 
-  const fields = { note_id: key('Its id.'), team_id: resourceIdOrNone('The team.'), owner_id: shortText('Whose.') };
+  const fields = { note_id: ownId('Its id.'), team_id: resourceIdOrNone('The team.'), owner_id: shortText('Whose.') };
   const row = create({
     path: '/notes/{project_id}',
     description: 'Adds a note.',
@@ -59,7 +59,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
     placesOf({ row }).map(({ description }) => description),
     ['project_id in the path', 'team_id in the body'],
   );
-  assert.deepEqual(untestedIds(row), ['owner_id']);
+  assert.deepEqual(findUntestedIds(row), ['owner_id']);
   assert.deepEqual(
     placesOf({ row }).map((place) => ruleFor(row, place)),
     ['shared', undefined],
@@ -78,5 +78,5 @@ test('a new route, a new place for an id, and an id that is declared as a text a
     placesOf({ row: lists }).map(({ description }) => description),
     ['team_id in the query'],
   );
-  assert.deepEqual(untestedIds(lists), ['task_ids']);
+  assert.deepEqual(findUntestedIds(lists), ['task_ids']);
 });

@@ -1,9 +1,9 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { setTimeout as rest } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import type { Call } from '../checker/history.ts';
+import type { ClientCall } from '../checker/history.ts';
 
 /** A request without a response after this time is aborted, for example while the process is paused. */
 const RESPONSE_TIMEOUT_MS = 30_000;
@@ -18,30 +18,30 @@ export type Endpoint = { readonly baseUrl: string; readonly headers: Readonly<Re
  * Result of a request: a response, no response, or no connection. Without a response, only the database shows the
  * effect.
  */
-export type Reply = Response | Silence | 'not taken';
-type Response = { readonly status: number; readonly data: Record<string, string> } & ConnectionInfo;
+export type RequestResult = HttpResponse | NoResponse | 'not taken';
+type HttpResponse = { readonly status: number; readonly data: Record<string, string> } & ConnectionInfo;
 
 /** The reason for which a request got no response. */
-export type Silence = { readonly why: string } & ConnectionInfo;
+export type NoResponse = { readonly why: string } & ConnectionInfo;
 
 /** Whether the request used a kept-alive connection, which may have been closed while the request was sent. */
 type ConnectionInfo = { readonly onReusedConnection: boolean };
 
-export const isResponse = (reply: Reply): reply is Response => reply !== 'not taken' && 'status' in reply;
+export const isResponse = (reply: RequestResult): reply is HttpResponse => reply !== 'not taken' && 'status' in reply;
 
 /** Sends one request. With an agent, the request uses a kept-alive connection. */
-export function send(
+export function sendRequest(
   { baseUrl, headers }: Endpoint,
   [method, path]: readonly [method: string, path: string],
   body?: object,
   agent?: Agent,
-): Promise<Reply> {
+): Promise<RequestResult> {
   return new Promise((resolve) => {
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
     sent.setTimeout(RESPONSE_TIMEOUT_MS, () => sent.destroy());
-    const silence = (error: Error): Silence => ({ why: error.message, onReusedConnection: sent.reusedSocket });
-    const answered = (answer: Omit<Response, 'onReusedConnection'>) =>
+    const silence = (error: Error): NoResponse => ({ why: error.message, onReusedConnection: sent.reusedSocket });
+    const answered = (answer: Omit<HttpResponse, 'onReusedConnection'>) =>
       resolve({ ...answer, onReusedConnection: sent.reusedSocket });
     sent.on('response', (response) => void read(response).then(answered, (error) => resolve(silence(error))));
     sent.on('error', (error) => {
@@ -51,7 +51,7 @@ export function send(
   });
 }
 
-async function read(response: IncomingMessage): Promise<Omit<Response, 'onReusedConnection'>> {
+async function read(response: IncomingMessage): Promise<Omit<HttpResponse, 'onReusedConnection'>> {
   const body = await text(response);
   const status = response.statusCode ?? 0;
   try {
@@ -64,10 +64,10 @@ async function read(response: IncomingMessage): Promise<Omit<Response, 'onReused
 }
 
 /** A request without a response, with the base URL to which it was sent. */
-export type Unanswered = Silence & { readonly call: Call; readonly at: string };
+export type Unanswered = NoResponse & { readonly call: ClientCall; readonly at: string };
 
 /** Counters of the requests, in addition to the calls in the history. */
-export type Tally = {
+export type RequestTally = {
   acknowledged: number;
   /** Requests whose connection broke before the response. */
   readonly unanswered: Unanswered[];
@@ -79,9 +79,9 @@ export type Tally = {
   readonly others: string[];
 };
 
-export type Clients = {
-  readonly calls: readonly Call[];
-  readonly tally: Readonly<Tally>;
+export type WorkloadClients = {
+  readonly calls: readonly ClientCall[];
+  readonly tally: Readonly<RequestTally>;
   /** Sends all further requests to these endpoints. Without an endpoint, clients wait. */
   routeTo(...endpoints: readonly Endpoint[]): void;
   /** Resolves after `more` further acknowledgements. */
@@ -91,14 +91,14 @@ export type Clients = {
   /** Creates `count` events concurrently, in addition to the other load. */
   burst(endpoint: Endpoint, count: number): Promise<void>;
   /** Adds a call to the history that was not made by these clients. */
-  record(call: Call): void;
+  record(call: ClientCall): void;
 };
 
 type PlannedCall = {
   readonly how: readonly [method: string, path: string];
   readonly body?: object;
   /** Builds the entry of the history, once the response is known. */
-  readonly entry: (times: Pick<Call, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => Call;
+  readonly entry: (times: Pick<ClientCall, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => ClientCall;
 };
 
 /**
@@ -109,15 +109,18 @@ type PlannedCall = {
  * @param at returns the address of a record in the history, by its path
  * @param restMs maximum time between two requests of one client
  */
-export function startClients(context: Cleanup, { random, writers, restMs, userId, words, at }: ClientOptions): Clients {
-  const calls: Call[] = [];
-  const tally: Tally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
+export function startClients(
+  context: Cleanup,
+  { random, writers, restMs, userId, words, at }: ClientOptions,
+): WorkloadClients {
+  const calls: ClientCall[] = [];
+  const tally: RequestTally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
   let endpoints: readonly Endpoint[] = [];
-  let opened = Promise.withResolvers<void>();
+  let endpointsAvailable = Promise.withResolvers<void>();
   let stopped = false;
 
   /** Counts a reply. Returns its data, or undefined if only the database shows the effect. */
-  function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
+  function countReply(reply: Exclude<RequestResult, 'not taken'>): Record<string, string> | undefined {
     if (!isResponse(reply)) return undefined;
     if (reply.status === 200 || reply.status === 201) {
       tally.acknowledged += 1;
@@ -131,19 +134,19 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
    * Makes a planned call, and retries until a connection is accepted. A request that was never accepted is not
    * recorded.
    */
-  async function make({ how, body, entry }: PlannedCall, own: WriterState): Promise<void> {
+  async function makeCall({ how, body, entry }: PlannedCall, own: WriterState): Promise<void> {
     while (!stopped) {
-      await opened.promise;
+      await endpointsAvailable.promise;
       own.turn += 1;
       const endpoint = endpoints[own.turn % endpoints.length];
       if (endpoint === undefined) continue;
       const askedAt = performance.now();
-      const reply = await send(endpoint, how, body, own.agent);
+      const reply = await sendRequest(endpoint, how, body, own.agent);
       if (reply === 'not taken') {
-        await rest(2);
+        await wait(2);
         continue;
       }
-      const data = answered(reply);
+      const data = countReply(reply);
       const answeredAt = data === undefined ? undefined : performance.now();
       const call = entry({ askedAt, answeredAt }, data ?? {});
       calls.push(call);
@@ -154,25 +157,25 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     }
   }
 
-  async function write(number: number): Promise<void> {
+  async function runWriter(number: number): Promise<void> {
     const rng = random.fork();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const events: string[] = [];
     const own: WriterState = { agent, turn: number };
     for (let count = 0; !stopped; count += 1) {
-      await make(planCall(rng, `${words}${number}.${count}`, events), own);
-      await rest(rng.below(restMs + 1));
+      await makeCall(planCall(rng, `${words}${number}.${count}`, events), own);
+      await wait(rng.integerBelow(restMs + 1));
     }
     agent.destroy();
   }
 
   function planCall(rng: SeededRandom, word: string, events: string[]): PlannedCall {
-    const deletedPath = rng.below(12) === 0 ? events.shift() : undefined;
+    const deletedPath = rng.integerBelow(12) === 0 ? events.shift() : undefined;
     if (deletedPath !== undefined) {
       const entry: PlannedCall['entry'] = (times) => ({ ...times, did: 'delete', record: at(deletedPath) });
       return { how: ['DELETE', deletedPath], entry };
     }
-    const isEvent = rng.below(3) > 0;
+    const isEvent = rng.integerBelow(3) > 0;
     const kind = isEvent ? 'new_event' : 'new_client';
     const entry: PlannedCall['entry'] = (times, { event_id, client_id }) => {
       const path = isEvent ? `/v2/events/${event_id}` : `/v2/clients/${client_id}`;
@@ -184,11 +187,11 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     return { how: ['POST', isEvent ? '/v2/events' : '/v2/clients'], body, entry };
   }
 
-  const through = Promise.all(Array.from({ length: writers }, (_, number) => write(number)));
+  const allWriters = Promise.all(Array.from({ length: writers }, (_, number) => runWriter(number)));
   const stop = async () => {
     stopped = true;
-    opened.resolve();
-    await through;
+    endpointsAvailable.resolve();
+    await allWriters;
   };
   atEnd(context, stop);
   return {
@@ -196,13 +199,13 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     tally,
     routeTo(...next) {
       // Clients that already wait keep the same promise.
-      if (next.length === 0 && endpoints.length > 0) opened = Promise.withResolvers();
-      if (next.length > 0) opened.resolve();
+      if (next.length === 0 && endpoints.length > 0) endpointsAvailable = Promise.withResolvers();
+      if (next.length > 0) endpointsAvailable.resolve();
       endpoints = next;
     },
     async untilAcknowledged(more, withinMs = SILENCE_TIMEOUT_MS) {
       const target = tally.acknowledged + more;
-      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < target; await rest(2)) {
+      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < target; await wait(2)) {
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
       }
     },
@@ -210,9 +213,9 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
       const one = async (number: number) => {
         const word = `${words}burst.${number}`;
         const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
-        const reply = await send(endpoint, ['POST', '/v2/events'], eventNamed(word));
+        const reply = await sendRequest(endpoint, ['POST', '/v2/events'], eventNamed(word));
         if (reply === 'not taken') return;
-        const data = answered(reply);
+        const data = countReply(reply);
         const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
         const recorded = { ...call, record: undefined, answeredAt: undefined, ...known };
         calls.push(recorded);

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { atEnd } from '../../kit/cleanup.ts';
 import { seededRandom } from '../../kit/random.ts';
-import { BASE, startObservers } from './observers.ts';
+import { HISTORY_BASE_URL, startObservers } from './observers.ts';
 
 test('records have one address in the history, also from a node that no client ever called', async (t) => {
   const targets: string[] = [];
@@ -24,14 +24,14 @@ test('records have one address in the history, also from a node that no client e
   const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   await observers.subscribe({ baseUrl, headers: {} }, '/hook', 'new_event');
   observers.recover();
-  const tell = async (origin: string) => {
+  const notify = async (origin: string) => {
     const body = JSON.stringify({ resource_url: `${origin}/v2/events/1` });
     await fetch(targets[0] ?? '', { method: 'POST', headers: { 'webhook-id': '1' }, body });
   };
   observers.expectOrigin('http://127.0.0.1:1');
-  await tell('http://127.0.0.1:1');
-  await tell('http://127.0.0.1:2');
+  await notify('http://127.0.0.1:1');
+  await notify('http://127.0.0.1:2');
   const { arrivals } = observers.history({ records: new Map(), occurrences: [], hooks: [], pending: 0 });
   const named = arrivals.map(({ body }) => JSON.parse(body).resource_url);
-  assert.deepEqual(named, [`${BASE}/v2/events/1`, 'http://127.0.0.1:2/v2/events/1']);
+  assert.deepEqual(named, [`${HISTORY_BASE_URL}/v2/events/1`, 'http://127.0.0.1:2/v2/events/1']);
 });

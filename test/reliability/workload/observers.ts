@@ -1,26 +1,32 @@
-import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
+import type { OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import type { Call, Crash, Database, History } from '../checker/history.ts';
-import { type Clients, type Endpoint, isResponse, send, startClients } from './clients.ts';
-import { type Receiver, startReceiver } from './receiver.ts';
+import type { ClientCall, Crash, DatabaseContent, History } from '../checker/history.ts';
+import { type Endpoint, isResponse, sendRequest, startClients, type WorkloadClients } from './clients.ts';
+import { startReceiver, type WorkloadReceiver } from './receiver.ts';
 
-export { type Endpoint, isResponse, send, type Tally, type Unanswered } from './clients.ts';
+export {
+  type Endpoint,
+  isResponse,
+  type RequestTally as Tally,
+  sendRequest as send,
+  type Unanswered,
+} from './clients.ts';
 export {
   readCrash,
   readDatabase,
   untilBetweenTransactions,
+  untilDatabaseQuiet as untilQuiet,
   untilDelivered,
-  untilQuiet,
   withSnapshot,
 } from './database.ts';
 export type { ReceivedArrival } from './receiver.ts';
 
 /** Base of every record address in the history, for all nodes. */
-export const BASE = 'http://carillon';
+export const HISTORY_BASE_URL = 'http://carillon';
 
 /** Options of a service under test. Its backoffs are longer than the maximum delay of a result. */
-export const WATCHED = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
+export const OBSERVED_SERVICE_OPTIONS = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
 /** The backoffs of a service under test, in milliseconds. */
 const WAITS_MS = [2_000, 2_200];
 /** Maximum time between a response and the time at which the service knows the response. */
@@ -30,12 +36,12 @@ const MAX_RESULT_DELAY_MS = 1_700;
 export const MAX_COMMIT_DELAY_MS = 5_000;
 
 /** Clients and a receiver that outlive the processes under test and record the history. */
-export type Observers = Omit<Clients, 'record'> &
-  Pick<Receiver, 'arrivals' | 'whenBusy' | 'holdResponses' | 'failAll' | 'recover'> & {
+export type Observers = Omit<WorkloadClients, 'record'> &
+  Pick<WorkloadReceiver, 'arrivals' | 'whenBusy' | 'holdResponses' | 'failAll' | 'recover'> & {
     /** Announces a node that may deliver before any client calls it, and may die before that. */
     expectOrigin(origin: string): void;
     /** Creates a hook whose target is this path of the receiver. Returns the id of the hook. */
-    subscribe(endpoint: Endpoint, path: string, kind: Kind): Promise<string>;
+    subscribe(endpoint: Endpoint, path: string, kind: OccurrenceKind): Promise<string>;
     /** Deletes a hook. Resolves with the time of the 200, after which nothing may arrive. */
     unsubscribe(endpoint: Endpoint, path: string, id: string): Promise<number>;
     /**
@@ -48,7 +54,7 @@ export type Observers = Omit<Clients, 'record'> &
      *
      * @param before calls of earlier rounds on the same database
      */
-    history(database: Database, before?: readonly Call[]): History;
+    history(database: DatabaseContent, before?: readonly ClientCall[]): History;
   };
 
 export type ObserverOptions = {
@@ -76,11 +82,11 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
       // The first endpoint is queried. Without an endpoint the status stays unknown.
       const [endpoint] = endpoints;
       if (endpoint === undefined) return undefined;
-      const reply = await send(endpoint, ['GET', new URL(resourceUrl).pathname]);
+      const reply = await sendRequest(endpoint, ['GET', new URL(resourceUrl).pathname]);
       return isResponse(reply) && reply.status !== 503 ? reply.status : undefined;
     },
   });
-  const at = (path: string) => BASE + path;
+  const at = (path: string) => HISTORY_BASE_URL + path;
   const clients = startClients(context, { random: random.fork(), writers, restMs, userId, words, at });
   return {
     ...clients,
@@ -94,7 +100,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
     async subscribe(endpoint, path, kind) {
       origins.add(endpoint.baseUrl);
       const askedAt = performance.now();
-      const reply = await send(endpoint, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
+      const reply = await sendRequest(endpoint, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
       // Only the database shows whether the hook exists now.
       if (reply !== 'not taken' && !isResponse(reply))
         clients.record({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: undefined });
@@ -104,7 +110,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
     },
     async unsubscribe(endpoint, path, id) {
       const askedAt = performance.now();
-      const reply = await send(endpoint, ['DELETE', `/v2/hooks/${id}`]);
+      const reply = await sendRequest(endpoint, ['DELETE', `/v2/hooks/${id}`]);
       if (!isResponse(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
       // Connections that are accepted up to this time were started before the response arrived.
       const answeredAt = await receiver.catchUp();
@@ -122,7 +128,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
       calls: [...before, ...clients.calls],
       // A record has one address in the history, whichever node delivers it.
       arrivals: receiver.arrivals.map((one) =>
-        origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${BASE}/`) } : one,
+        origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${HISTORY_BASE_URL}/`) } : one,
       ),
       database,
       crashes,

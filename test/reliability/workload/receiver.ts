@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
+import { NotificationStarts, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
@@ -26,7 +26,7 @@ const failures = [500, 503, 410, 204, 302, 'reset'] as const;
 /** A notification, with the base address of the node that sent it. */
 export type ReceivedArrival = Arrival & { readonly from: string };
 
-export type Receiver = {
+export type WorkloadReceiver = {
   readonly arrivals: readonly ReceivedArrival[];
   /** Returns the target URL of the hook with this path. */
   at(path: string): string;
@@ -39,7 +39,7 @@ export type Receiver = {
   /** Takes over the failure counts that a crash left, so that the number of further allowed failures is right. */
   onCrash(at: number, fates: ReadonlyMap<string, HookStatus>): void;
   /** Fails every unanswered notification on these paths. */
-  failAll(isMeant: (path: string) => boolean): void;
+  failAll(matchesPath: (path: string) => boolean): void;
   /** Stops random failures. */
   recover(): void;
 };
@@ -58,37 +58,37 @@ export type ReceiverOptions = {
  * Starts a receiver that records all notifications. It answers at random, but never fails so often that a hook has
  * to end.
  */
-export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
+export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<WorkloadReceiver> {
   const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
   const arrivals: ReceivedArrival[] = [];
-  const beginnings = new ConnectionTimes();
+  const connectionTimes = new NotificationStarts();
   /**
    * For each path, the maximum number of failures in a row that the service may know of, and the time of the last
    * failure.
    */
-  const failing = new Map<string, { count: number; at: number }>();
+  const failureCounts = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
   /** Notifications that have no response yet. */
-  const answering = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
-  let held = Promise.resolve();
+  const unanswered = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
+  let responsesReleased = Promise.resolve();
 
-  function decide(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
-    const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
+  function decideResponse(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
+    const before = failureCounts.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
     const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
-    const fails = mustFail || (!recovered && random.below(oneIn) === 0);
+    const fails = mustFail || (!recovered && random.integerBelow(oneIn) === 0);
     if (fails && before.count < MAX_FAILURES - 1) {
-      failing.set(path, { count: before.count + 1, at: performance.now() });
-      return random.one(failures);
+      failureCounts.set(path, { count: before.count + 1, at: performance.now() });
+      return random.pick(failures);
     }
     // A 200 resets the count, unless its attempt started before the failure was known or was lost with its sender.
-    if (at > crashedAt && at > before.at + maxResultDelayMs) failing.delete(path);
+    if (at > crashedAt && at > before.at + maxResultDelayMs) failureCounts.delete(path);
     return 200;
   }
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isFresh = beginnings.isFresh(request.socket);
-    const at = beginnings.of(request.socket);
+    const isFresh = connectionTimes.isFresh(request.socket);
+    const at = connectionTimes.startOf(request.socket);
     if (request.method === 'GET') return void response.end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -98,20 +98,20 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
     const completed = Promise.withResolvers<void>();
     const one = { path: arrival.path, mustFail: false, done: completed.promise };
-    answering.add(one);
+    unanswered.add(one);
     try {
       const [min, max] = responseDelayMs;
-      await wait(min + random.below(max - min + 1));
-      await held;
-      const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
-      const decided = decide(arrival.path, at, one.mustFail);
+      await wait(min + random.integerBelow(max - min + 1));
+      await responsesReleased;
+      const fetched = random.integerBelow(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
+      const decided = decideResponse(arrival.path, at, one.mustFail);
       // If a reused connection is reset, the service repeats the same attempt on a new connection. A reset would then
       // not be a failure.
-      const answer = await give(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
+      const answer = await sendResponse(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
       const answered = { answeredAt: performance.now(), answer };
       arrivals.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {
-      answering.delete(one);
+      unanswered.delete(one);
       completed.resolve();
     }
   }
@@ -120,7 +120,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     // A notification that breaks off before it was read completely is not recorded.
     receive(request, response).catch(() => response.destroy());
   });
-  server.on('connection', (socket) => beginnings.connected(socket));
+  server.on('connection', (socket) => connectionTimes.recordConnection(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
   atEnd(context, () => {
     server.closeAllConnections();
@@ -132,29 +132,29 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     at: (path) => url + path,
     catchUp: () => waitForConnections(url),
     async whenBusy(paths) {
-      const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
-      const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
+      const isBusyOn = (path: string) => failureCounts.has(path) || [...unanswered].some((one) => one.path === path);
+      const isBusy = () => (paths === undefined ? unanswered.size > 0 : paths.every(isBusyOn));
       for (const giveUpAt = performance.now() + SILENCE_TIMEOUT_MS; !isBusy(); await wait(1)) {
         if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${SILENCE_TIMEOUT_MS} ms`);
       }
     },
     holdResponses() {
       const release = Promise.withResolvers<void>();
-      held = release.promise;
+      responsesReleased = release.promise;
       return async () => {
         release.resolve();
-        await Promise.all([...answering].map(({ done }) => done));
+        await Promise.all([...unanswered].map(({ done }) => done));
       };
     },
     onCrash(at, fates) {
       crashedAt = at;
       for (const [path, fate] of fates) {
-        if (fate === 0) failing.delete(path);
-        else if (typeof fate === 'number') failing.set(path, { count: fate, at: Number.NEGATIVE_INFINITY });
+        if (fate === 0) failureCounts.delete(path);
+        else if (typeof fate === 'number') failureCounts.set(path, { count: fate, at: Number.NEGATIVE_INFINITY });
       }
     },
     failAll(isMeant) {
-      for (const one of answering) if (isMeant(one.path)) one.mustFail = true;
+      for (const one of unanswered) if (isMeant(one.path)) one.mustFail = true;
     },
     recover() {
       recovered = true;
@@ -163,7 +163,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
 }
 
 /** Sends the response. Resolves with its status, or undefined if it could not be sent. */
-function give(response: ServerResponse, decided: number | 'reset'): Promise<number | undefined> {
+function sendResponse(response: ServerResponse, decided: number | 'reset'): Promise<number | undefined> {
   if (decided === 'reset') {
     response.socket?.resetAndDestroy();
     return Promise.resolve(undefined);

@@ -1,8 +1,8 @@
 // Lists the values that each field accepts, by the meaning of the field, written by hand from the contract. Every other
 // value must be rejected. The product's schemas are under test, so nothing here is derived from them.
 
-const list = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-const object = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+const nestedLists = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const nestedObjects = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
 /** Texts that every text field of up to 255 characters accepts. */
 const texts = {
@@ -75,17 +75,17 @@ export const values = {
   'a list of text': '["text"]',
   'a list of null': '[null]',
   'a list of no ids': '[{"user_id":null},-1,"01"]',
-  'lists 10,000 deep': list(10_000),
-  'objects 5,000 deep': object(5_000),
+  'lists 10,000 deep': nestedLists(10_000),
+  'objects 5,000 deep': nestedObjects(5_000),
 } as const;
 
-export type Value = keyof typeof values;
+export type ValueName = keyof typeof values;
 
 /**
  * The values that a field accepts. `unknownIds` are valid ids of no record, with the response 404. All other values get
  * a 400 that names the field.
  */
-export type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
+export type Meaning = { readonly accepts: readonly ValueName[]; readonly unknownIds?: readonly ValueName[] };
 
 const plainText = Object.keys(texts) as (keyof typeof texts)[];
 const anyText = [
@@ -94,51 +94,51 @@ const anyText = [
   ...(['an e-mail with an escape', 'an e-mail with a C1 sequence', 'an e-mail that is turned'] as const),
   'a target that is turned',
 ] as const;
-const wholes = ['zero', 'one', 'two', 'seven', 'one as text', 'digits as text'] as const;
+const integers = ['zero', 'one', 'two', 'seven', 'one as text', 'digits as text'] as const;
 const longDigits = ['a day', 'a day that is none'] as const;
 const ids = ['one', 'two', 'seven', 'one as text', 'digits as text', ...longDigits] as const;
 
 export const meanings = {
-  name: { takes: anyText },
-  text: { takes: [...anyText, 'empty', 'blanks'] },
-  label: { takes: [...plainText, 'empty'] },
-  email: { takes: ['an e-mail'] },
-  'email or none': { takes: ['an e-mail', 'empty'] },
-  currency: { takes: ['a currency', 'empty'] },
-  date: { takes: ['a day', 'a time'] },
-  'date or none': { takes: ['a day', 'a time', 'no date', 'empty', 'null'] },
-  'day or none': { takes: ['a day', 'no date', 'empty', 'null'] },
-  flag: { takes: ['zero', 'one', 'one as text', 'true', 'false'] },
-  active: { takes: ['zero', 'one', 'two', 'one as text', 'true', 'false'] },
-  percent: { takes: wholes },
-  overlap: { takes: wholes },
-  order: { takes: [...wholes, ...longDigits] },
-  seconds: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'a tiny number'] },
-  recurring: { takes: ['empty', 'zero', 'null', 'false'] },
+  name: { accepts: anyText },
+  text: { accepts: [...anyText, 'empty', 'blanks'] },
+  label: { accepts: [...plainText, 'empty'] },
+  email: { accepts: ['an e-mail'] },
+  'email or none': { accepts: ['an e-mail', 'empty'] },
+  currency: { accepts: ['a currency', 'empty'] },
+  date: { accepts: ['a day', 'a time'] },
+  'date or none': { accepts: ['a day', 'a time', 'no date', 'empty', 'null'] },
+  'day or none': { accepts: ['a day', 'no date', 'empty', 'null'] },
+  flag: { accepts: ['zero', 'one', 'one as text', 'true', 'false'] },
+  active: { accepts: ['zero', 'one', 'two', 'one as text', 'true', 'false'] },
+  percent: { accepts: integers },
+  overlap: { accepts: integers },
+  order: { accepts: [...integers, ...longDigits] },
+  seconds: { accepts: [...integers, ...longDigits, 'a fraction', 'a fraction as text', 'a tiny number'] },
+  recurring: { accepts: ['empty', 'zero', 'null', 'false'] },
   'flag or amount': {
-    takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty', 'true', 'false'],
+    accepts: [...integers, ...longDigits, 'a fraction', 'a fraction as text', 'empty', 'true', 'false'],
   },
-  amount: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty'] },
-  id: { takes: [], unknown: [...ids, 'zero'] },
-  'id or none': { takes: ['zero', 'empty', 'null'], unknown: ids },
-  users: { takes: ['list', 'a list of users'], unknown: ['a list of unknown users'] },
-  teams: { takes: ['list'], unknown: ['a list of unknown users'] },
-  role: { takes: ['a role'] },
+  amount: { accepts: [...integers, ...longDigits, 'a fraction', 'a fraction as text', 'empty'] },
+  id: { accepts: [], unknownIds: [...ids, 'zero'] },
+  'id or none': { accepts: ['zero', 'empty', 'null'], unknownIds: ids },
+  users: { accepts: ['list', 'a list of users'], unknownIds: ['a list of unknown users'] },
+  teams: { accepts: ['list'], unknownIds: ['a list of unknown users'] },
+  role: { accepts: ['a role'] },
   // The order matters: each update can only narrow the permissions of the key.
-  permissions: { takes: ['a list of permissions', 'list'] },
-  expiry: { takes: ['a duration', 'a time', 'empty', 'null'] },
-  calendar: { takes: [] },
-  zone: { takes: ['empty'] },
-  scope: { takes: [] },
-  'no project': { takes: ['zero', 'empty', 'null'] },
-  kind: { takes: ['a kind'] },
-  target: { takes: ['a target'] },
+  permissions: { accepts: ['a list of permissions', 'list'] },
+  expiry: { accepts: ['a duration', 'a time', 'empty', 'null'] },
+  calendar: { accepts: [] },
+  zone: { accepts: ['empty'] },
+  scope: { accepts: [] },
+  'no project': { accepts: ['zero', 'empty', 'null'] },
+  kind: { accepts: ['a kind'] },
+  target: { accepts: ['a target'] },
 } as const satisfies Record<string, Meaning>;
 
-type Body = Readonly<Record<string, keyof typeof meanings>>;
+type FieldMeanings = Readonly<Record<string, keyof typeof meanings>>;
 
-const span = { start_date: 'date or none', due_date: 'date or none' } as const;
-const shared = {
+const dateFields = { start_date: 'date or none', due_date: 'date or none' } as const;
+const sharedFields = {
   description: 'text',
   color: 'text',
   notes: 'text',
@@ -146,45 +146,47 @@ const shared = {
   teams: 'teams',
   user_id: 'id or none',
 } as const;
-const client: Body = {
+const client: FieldMeanings = {
   ...{ client_name: 'name', email: 'email or none', tel: 'text', fax: 'text', mobile: 'text', website: 'text' },
   ...{ address: 'text', city: 'text', state: 'text', country: 'text', notes: 'text', background: 'text' },
   ...{ postcode: 'text', active: 'active', user_id: 'id or none' },
 };
-const contact: Body = {
+const contact: FieldMeanings = {
   ...{ contact_name: 'name', email: 'email or none', tel: 'text', fax: 'text', mobile: 'text', role: 'text' },
   ...{ company_name: 'text', client_id: 'id or none', user_id: 'id or none' },
 };
-const project: Body = {
-  ...{ ...span, ...shared, project_name: 'name', uri: 'text', tags: 'text', client_id: 'id or none' },
+const project: FieldMeanings = {
+  ...{ ...dateFields, ...sharedFields, project_name: 'name', uri: 'text', tags: 'text', client_id: 'id or none' },
   ...{ currency: 'currency', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag or amount', active: 'active' },
   ...{ ongoing: 'flag', public: 'flag', important: 'flag', closed: 'flag', archived: 'flag', progress: 'percent' },
   ...{ estimated_hours: 'amount', project_order: 'order', notifications: 'flag', recurring: 'recurring' },
 };
-const step: Body = {
-  ...{ ...span, ...shared, ongoing: 'flag', active: 'active', important: 'flag', completed: 'flag' },
+const stepFields: FieldMeanings = {
+  ...{ ...dateFields, ...sharedFields, ongoing: 'flag', active: 'active', important: 'flag', completed: 'flag' },
   ...{ progress: 'percent', recurring: 'recurring', notifications: 'flag', estimated_hours: 'amount' },
 };
-const task: Body = {
-  ...{ ...step, task_name: 'name', tags: 'text', task_order: 'order', archived: 'flag' },
+const task: FieldMeanings = {
+  ...{ ...stepFields, task_name: 'name', tags: 'text', task_order: 'order', archived: 'flag' },
   ...{ estimated_cost: 'amount', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag or amount' },
 };
-const subtask: Body = { ...step, subtask_name: 'name', subtask_order: 'order' };
-const event: Body = {
+const subtask: FieldMeanings = { ...stepFields, subtask_name: 'name', subtask_order: 'order' };
+const event: FieldMeanings = {
   ...{ event_name: 'name', start_date: 'date', due_date: 'date', project_id: 'id or none', user_id: 'id or none' },
 };
-const entry: Body = {
+const entry: FieldMeanings = {
   ...{ date: 'day or none', date_started: 'date or none', date_stopped: 'date or none', subtask_id: 'id or none' },
   ...{ seconds: 'seconds', description: 'text', billed: 'flag', user_id: 'id or none' },
 };
-const user: Body = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
+const user: FieldMeanings = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
 
 const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };
 
 /** Every route with a body: the meaning of each field, and the required fields with valid values. */
-export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Record<string, string>> }>> = {
-  'POST /events': { fields: event, least: EVENT },
-  'PUT /events/{event_id}': { fields: event, least: {} },
+export const bodies: Readonly<
+  Record<string, { fields: FieldMeanings; requiredFields: Readonly<Record<string, string>> }>
+> = {
+  'POST /events': { fields: event, requiredFields: EVENT },
+  'PUT /events/{event_id}': { fields: event, requiredFields: {} },
   'POST /events/import': {
     fields: {
       ics: 'calendar',
@@ -194,34 +196,34 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
       silent: 'flag',
       again: 'flag',
     },
-    least: { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' },
+    requiredFields: { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' },
   },
   'POST /calendars': {
     fields: { label: 'label', scope: 'scope', project_id: 'no project', time_zone: 'zone' },
-    least: {},
+    requiredFields: {},
   },
   'POST /hooks': {
     fields: { target_url: 'target', event: 'kind' },
-    least: { target_url: 'http://127.0.0.1:9/{n}', event: 'new_event' },
+    requiredFields: { target_url: 'http://127.0.0.1:9/{n}', event: 'new_event' },
   },
-  'POST /hooks/{hook_id}/secret': { fields: { overlap: 'overlap' }, least: {} },
-  'POST /clients': { fields: client, least: { client_name: 'C' } },
-  'PUT /clients/{client_id}': { fields: client, least: {} },
-  'POST /contacts': { fields: contact, least: { contact_name: 'C' } },
-  'PUT /contacts/{contact_id}': { fields: contact, least: {} },
-  'POST /projects': { fields: project, least: { project_name: 'P' } },
-  'PUT /projects/{project_id}': { fields: project, least: {} },
-  'POST /tasks/{project_id}': { fields: task, least: { task_name: 'T' } },
-  'PUT /tasks/{task_id}': { fields: { ...task, project_id: 'id', resume: 'flag' }, least: {} },
-  'POST /subtasks/{task_id}': { fields: subtask, least: { subtask_name: 'S' } },
-  'PUT /subtasks/{subtask_id}': { fields: { ...subtask, task_id: 'id', resume: 'flag' }, least: {} },
-  'POST /users': { fields: user, least: { email: 'new-{n}@acme.test' } },
-  'PUT /users/{user_id}': { fields: user, least: {} },
-  'POST /teams': { fields: { team_name: 'name', color: 'text', users: 'users' }, least: { team_name: 'T' } },
-  'PUT /teams/{team_id}': { fields: { team_name: 'name', color: 'text', users: 'users' }, least: {} },
-  'POST /time_entries/{task_id}': { fields: entry, least: { seconds: '60' } },
-  'PUT /time_entries/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
-  'PUT /time_entry/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
+  'POST /hooks/{hook_id}/secret': { fields: { overlap: 'overlap' }, requiredFields: {} },
+  'POST /clients': { fields: client, requiredFields: { client_name: 'C' } },
+  'PUT /clients/{client_id}': { fields: client, requiredFields: {} },
+  'POST /contacts': { fields: contact, requiredFields: { contact_name: 'C' } },
+  'PUT /contacts/{contact_id}': { fields: contact, requiredFields: {} },
+  'POST /projects': { fields: project, requiredFields: { project_name: 'P' } },
+  'PUT /projects/{project_id}': { fields: project, requiredFields: {} },
+  'POST /tasks/{project_id}': { fields: task, requiredFields: { task_name: 'T' } },
+  'PUT /tasks/{task_id}': { fields: { ...task, project_id: 'id', resume: 'flag' }, requiredFields: {} },
+  'POST /subtasks/{task_id}': { fields: subtask, requiredFields: { subtask_name: 'S' } },
+  'PUT /subtasks/{subtask_id}': { fields: { ...subtask, task_id: 'id', resume: 'flag' }, requiredFields: {} },
+  'POST /users': { fields: user, requiredFields: { email: 'new-{n}@acme.test' } },
+  'PUT /users/{user_id}': { fields: user, requiredFields: {} },
+  'POST /teams': { fields: { team_name: 'name', color: 'text', users: 'users' }, requiredFields: { team_name: 'T' } },
+  'PUT /teams/{team_id}': { fields: { team_name: 'name', color: 'text', users: 'users' }, requiredFields: {} },
+  'POST /time_entries/{task_id}': { fields: entry, requiredFields: { seconds: '60' } },
+  'PUT /time_entries/{entry_id}': { fields: { ...entry, task_id: 'id' }, requiredFields: {} },
+  'PUT /time_entry/{entry_id}': { fields: { ...entry, task_id: 'id' }, requiredFields: {} },
   'POST /comments/{project_id}': {
     fields: {
       comment: 'name',
@@ -230,11 +232,11 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
       subtask_id: 'id or none',
       user_id: 'id or none',
     },
-    least: { comment: 'C' },
+    requiredFields: { comment: 'C' },
   },
   'POST /keys': {
     fields: { label: 'label', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
-    least: {},
+    requiredFields: {},
   },
-  'PUT /keys/{key_id}': { fields: { label: 'label', permissions: 'permissions' }, least: {} },
+  'PUT /keys/{key_id}': { fields: { label: 'label', permissions: 'permissions' }, requiredFields: {} },
 };

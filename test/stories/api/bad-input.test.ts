@@ -4,11 +4,11 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import { createLog } from '../../../src/log.ts';
 import { allRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
-import { furnish, type Ids } from '../../kit/api/furnished-account.ts';
+import { createOneOfEach, type RecordIds } from '../../kit/api/furnished-account.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import type { Answer, Person } from '../../kit/service/service.ts';
+import type { ApiResponse, ApiUser } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
-import { bodies, type Meaning, meanings, type Value, values } from './bad-input.table.ts';
+import { bodies, type Meaning, meanings, type ValueName, values } from './bad-input.table.ts';
 
 for (const { test, testService } of stores) {
   // Every value in every field of every route is either accepted or rejected with a 4xx problem that names the field,
@@ -22,43 +22,43 @@ for (const { test, testService } of stores) {
   });
   const nameOf = (row: Route) => `${row.method} ${row.path}`;
   const withBody = rows.filter((row) => row.body !== undefined);
-  const valueNames = Object.keys(values) as Value[];
+  const valueNames = Object.keys(values) as ValueName[];
   // Returns in how many fields of one body the value fits: a body has at most 20,000 values, and the shortest value
   // that counts, a nested list, has two bytes.
-  const roomFor = (value: Value) => Math.floor(39_000 / values[value].length);
+  const maxFieldsWith = (value: ValueName) => Math.floor(39_000 / values[value].length);
 
   const carillon = await testService({ after });
   let number = 0;
-  const numbered = (json: string) => {
+  const withNextNumber = (json: string) => {
     number += 1;
     return json.replaceAll('{n}', String(number));
   };
 
   // The ids 1 to 10 belong to another account, so they do not exist for the tested account.
-  const otherOwner = await carillon.account('other.test');
+  const otherOwner = await carillon.createAccount('other.test');
   // The target responds with 200, so that the hooks stay live.
   const target = await startTarget({ after });
-  const furnishOther = () => furnish(otherOwner, carillon, () => target.at(numbered('/other/{n}')));
-  await Promise.all(Array.from({ length: 10 }, furnishOther));
-  const owner = await carillon.account('acme.test');
-  const ids = await furnish(owner, carillon, () => target.at(numbered('/own/{n}')));
+  const fillOtherAccount = () => createOneOfEach(otherOwner, carillon, () => target.at(withNextNumber('/other/{n}')));
+  await Promise.all(Array.from({ length: 10 }, fillOtherAccount));
+  const owner = await carillon.createAccount('acme.test');
+  const ids = await createOneOfEach(owner, carillon, () => target.at(withNextNumber('/own/{n}')));
   // Set a late due date, so that every start date that is tried is before it.
   await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
   assert.ok(Object.values(ids).every((id) => Number(id) > 7));
 
-  const pathOf = (row: Route) => `/v2${row.path.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => ids[name])}`;
+  const pathOf = (row: Route) => `/v2${row.path.replace(/\{(\w+)\}/g, (_, name: keyof RecordIds) => ids[name])}`;
 
-  function send(row: Route, body: string, who: Person = owner): Promise<Answer> {
+  function send(row: Route, body: string, who: ApiUser = owner): Promise<ApiResponse> {
     return carillon.call(who, row.method, pathOf(row), body);
   }
 
   /** Returns a minimal body of a route, in which `fields` have `value`, or are missing if `value` is undefined. */
-  function bodyWith(row: Route, fields: readonly string[], value: Value | undefined): string {
-    const least = Object.entries(bodies[nameOf(row)]?.least ?? {}).filter(([name]) => !fields.includes(name));
+  function bodyWith(row: Route, fields: readonly string[], value: ValueName | undefined): string {
+    const least = Object.entries(bodies[nameOf(row)]?.requiredFields ?? {}).filter(([name]) => !fields.includes(name));
     const parts = least.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`);
     const json = value === undefined ? undefined : values[value].replaceAll('{user}', owner.userId);
-    if (json !== undefined) parts.push(...fields.map((field) => `${JSON.stringify(field)}:${numbered(json)}`));
-    return numbered(`{${parts.join()}}`);
+    if (json !== undefined) parts.push(...fields.map((field) => `${JSON.stringify(field)}:${withNextNumber(json)}`));
+    return withNextNumber(`{${parts.join()}}`);
   }
 
   /** Counts the rows of tables and reads the feed positions. Deliveries are excluded: they change in the background. */
@@ -89,7 +89,11 @@ for (const { test, testService } of stores) {
   }
 
   /** Asserts that a request was rejected for some of these fields and no others, and returns the named fields. */
-  function assertRejected({ status, json, text }: Answer, fields: readonly string[], what: string): readonly string[] {
+  function assertRejected(
+    { status, json, text }: ApiResponse,
+    fields: readonly string[],
+    what: string,
+  ): readonly string[] {
     assert.deepEqual([status, json?.code], [400, 'invalid_input'], `${what}: ${text.slice(0, 300)}`);
     const errors: readonly { field: string; message: string }[] = json.errors;
     const named = errors.map(({ field }) => field);
@@ -112,12 +116,12 @@ for (const { test, testService } of stores) {
   });
 
   for (const row of withBody) {
-    const { fields, least } = bodies[nameOf(row)] ?? { fields: {}, least: {} };
+    const { fields, requiredFields } = bodies[nameOf(row)] ?? { fields: {}, requiredFields: {} };
 
     const names = Object.keys(fields);
     const meaningOf = (name: string): Meaning => meanings[fields[name] ?? 'text'];
-    const takes = (name: string, value: Value) => meaningOf(name).takes.includes(value);
-    const isUnknown = (name: string, value: Value) => meaningOf(name).unknown?.includes(value) === true;
+    const takes = (name: string, value: ValueName) => meaningOf(name).accepts.includes(value);
+    const isUnknown = (name: string, value: ValueName) => meaningOf(name).unknownIds?.includes(value) === true;
 
     test(`C4 C6 ${nameOf(row)} rejects every wrong value of every field by name, and writes nothing`, async () => {
       const [before, record] = [await readState(), await recordOf(row)];
@@ -130,7 +134,7 @@ for (const { test, testService } of stores) {
         // Send as many fields in one body as fit. Fields that are only checked when all other fields are valid are sent
         // alone.
         const named: string[] = [];
-        for (let batchSize = roomFor(value), at = 0; at < wrong.length; at += batchSize) {
+        for (let batchSize = maxFieldsWith(value), at = 0; at < wrong.length; at += batchSize) {
           const some = wrong.slice(at, at + batchSize);
           named.push(...assertRejected(await send(row, bodyWith(row, some, value)), some, value));
         }
@@ -138,14 +142,14 @@ for (const { test, testService } of stores) {
           assertRejected(await send(row, bodyWith(row, [field], value)), [field], `${field}: ${value}`);
       });
       await Promise.all(requests);
-      for (const field of Object.keys(least))
+      for (const field of Object.keys(requiredFields))
         assertRejected(await send(row, bodyWith(row, [field], undefined)), [field], `${field}: missing`);
       assert.deepEqual(await readState(), before);
       assert.deepEqual(await recordOf(row), record);
     });
 
     test(`C4 ${nameOf(row)} accepts every valid value of its fields`, async () => {
-      for (const value of new Set(names.flatMap((name) => meaningOf(name).takes))) {
+      for (const value of new Set(names.flatMap((name) => meaningOf(name).accepts))) {
         const fit = names.filter((name) => takes(name, value));
         // Send all fields in one body. If they exclude each other, send each field alone.
         if ((await send(row, bodyWith(row, fit, value))).status === row.status) continue;
@@ -227,7 +231,7 @@ for (const { test, testService } of stores) {
   type Value = keyof typeof values;
 
   const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'an invalid day'];
-  const notText: Value[] = [
+  const invalidTexts: Value[] = [
     'empty',
     'blank',
     'NUL',
@@ -248,7 +252,7 @@ for (const { test, testService } of stores) {
     place: [],
     id: ['zero', 'one', 'a day', 'an invalid day'],
     day: ['a day'],
-    text: (Object.keys(values) as Value[]).filter((value) => !notText.includes(value)),
+    text: (Object.keys(values) as Value[]).filter((value) => !invalidTexts.includes(value)),
     order: ['latest'],
     'state of hooks': ['a word of hooks'],
     'state of deliveries': ['a word of deliveries'],
@@ -323,7 +327,7 @@ for (const { test, testService } of stores) {
     baseUrl: () => '',
   });
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
 
   test('C4 C6 the table lists every parameter of every list, and no other', () => {
     const known = Object.entries(lists).map(([path, parameters]) => [path, Object.keys(parameters).sort()]);
@@ -351,9 +355,9 @@ for (const { test, testService } of stores) {
 
   // A client can send any cursor, with any text in it.
   test('C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list', async () => {
-    const person = await carillon.account('placed.test');
-    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
-    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
+    const person = await carillon.createAccount('placed.test');
+    await createOneOfEach(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
+    await createOneOfEach(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
     let texts = 0;
     for (const row of rows.filter(({ parameters }) => 'after' in parameters && 'offset' in parameters)) {
       const orders: readonly unknown[] = (row.parameters.order?.schema.enum as unknown[] | undefined) ?? [];

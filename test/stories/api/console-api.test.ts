@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Route } from '../../../src/http/routes/route.ts';
-import { furnish } from '../../kit/api/furnished-account.ts';
-import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
+import { createOneOfEach } from '../../kit/api/furnished-account.ts';
+import { apiRoutes, consoleOnlyRoutes } from '../../kit/api/routes.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { everythingWritten } from '../../kit/service/occurrences.ts';
+import { serializeTables } from '../../kit/service/occurrences.ts';
 import { stores } from '../../kit/service/stores.ts';
 
-const HOME = { 'sec-fetch-site': 'same-origin' };
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const own = await carillon.signIn(owner);
-  const otherUser = await carillon.signIn(await carillon.account('other.test'));
+  const owner = await carillon.createAccount('acme.test');
+  const ownSession = await carillon.signIn(owner);
+  const otherUser = await carillon.signIn(await carillon.createAccount('other.test'));
   const target = await startTarget({ after });
   let hooks = 0;
-  const ids = await furnish(owner, carillon, () => {
+  const ids = await createOneOfEach(owner, carillon, () => {
     hooks += 1;
     return target.at(`/${hooks}`);
   });
@@ -34,20 +34,20 @@ for (const { test, testService } of stores) {
   const bodyFor = (row: Route) => (row.method === 'GET' ? undefined : {});
 
   test('C1 a session authenticates as its user; key and domain headers are ignored', async () => {
-    const user = await own.console.user.get();
+    const user = await ownSession.console.user.get();
     assert.equal(user.user_id, owner.userId);
-    const { json } = await carillon.call(own, 'GET', '/console/api/user', undefined, {
+    const { json } = await carillon.call(ownSession, 'GET', '/console/api/user', undefined, {
       key: 'nonsense',
       domain: otherUser.domain,
     });
     assert.equal(json.data.user_id, owner.userId, 'a key is ignored');
-    const event = await own.console.events.create({
+    const event = await ownSession.console.events.create({
       event_name: 'Bells',
       start_date: '20270101',
       due_date: '20270101',
     });
     assert.equal((await owner.carillon.events.get(event.event_id)).user_id, owner.userId);
-    const member = await carillon.signIn(await carillon.user(owner, 'member'));
+    const member = await carillon.signIn(await carillon.createUser(owner, 'member'));
     const refused = await carillon.call(member, 'POST', '/console/api/users', { email: 'x@acme.test' });
     assert.deepEqual([refused.status, refused.json.code], [401, 'not_permitted']);
     assert.match(refused.json.detail, /^Your role lacks the permission users:write\.$/);
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
   test('C1 a cookie never authenticates /v2, not even next to a key', async () => {
     for (const row of apiRoutes) {
       const { status, json, headers } = await carillon.call(
-        own,
+        ownSession,
         row.method,
         `/v2${pathOf(row, () => '1')}`,
         bodyFor(row),
@@ -67,22 +67,26 @@ for (const { test, testService } of stores) {
     }
     const both = { ...otherUser.headers, ...owner.headers };
     assert.equal((await carillon.call({ headers: both }, 'GET', '/v2/user')).json.data.user_id, owner.userId);
-    for (const row of consoleRows) {
+    for (const row of consoleOnlyRoutes) {
       const { status } = await carillon.call(owner, row.method, `/v2${pathOf(row, () => '1')}`, bodyFor(row));
       assert.equal(status, 404, `${row.method} ${row.path} is not in the API route group`);
     }
   });
 
-  const cookie = { cookie: own.headers.cookie ?? '' };
+  const cookie = { cookie: ownSession.headers.cookie ?? '' };
   const origin = new URL(carillon.baseUrl).origin;
 
   test('requests that change something must come from the console, by Sec-Fetch-Site or Origin', async () => {
     const post = (headers: Record<string, string>) =>
       carillon.call({ headers: { ...cookie, ...headers } }, 'POST', '/console/api/clients', { client_name: 'A' });
-    assert.equal((await post(HOME)).status, 201);
+    assert.equal((await post(SAME_ORIGIN)).status, 201);
     assert.equal((await post({ origin })).status, 201, 'a browser without Sec-Fetch-Site');
-    assert.equal((await post({ ...HOME, origin: 'http://localhost:5173' })).status, 201, 'Sec-Fetch-Site has priority');
-    const before = await everythingWritten(carillon);
+    assert.equal(
+      (await post({ ...SAME_ORIGIN, origin: 'http://localhost:5173' })).status,
+      201,
+      'Sec-Fetch-Site has priority',
+    );
+    const before = await serializeTables(carillon);
     const foreign: Record<string, string>[] = [
       {},
       { 'sec-fetch-site': 'cross-site' },
@@ -104,12 +108,12 @@ for (const { test, testService } of stores) {
       const { status } = await carillon.call({ headers: cookie }, method, `/console/api/events/${ids.event_id}`, {});
       assert.equal(status, 403, method);
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
   });
 
   test('GET requests may come from the address bar, but not from another page', async () => {
     for (const [headers, wanted] of [
-      [HOME, 200],
+      [SAME_ORIGIN, 200],
       [{ 'sec-fetch-site': 'none' }, 200],
       [{}, 200],
       [{ origin }, 200],
@@ -152,7 +156,7 @@ for (const { test, testService } of stores) {
   test('an origin that may call the API may not call the console', async (t) => {
     const APP = 'https://app.example';
     const open = await testService(t, { options: { corsOrigins: APP } });
-    const visitor = await open.signIn(await open.account('acme.test'));
+    const visitor = await open.signIn(await open.createAccount('acme.test'));
     const headers = { cookie: visitor.headers.cookie ?? '', origin: APP };
     const posted = await open.call({ headers }, 'POST', '/console/api/clients', { client_name: 'A' });
     assert.deepEqual([posted.status, posted.json.code], [403, 'cross_origin']);
@@ -167,7 +171,7 @@ for (const { test, testService } of stores) {
 
   test('X4 an Idempotency-Key belongs to an API key: the console ignores it', async () => {
     const twice = () =>
-      carillon.call(own, 'POST', '/console/api/clients', { client_name: 'Twice' }, { 'idempotency-key': 'one' });
+      carillon.call(ownSession, 'POST', '/console/api/clients', { client_name: 'Twice' }, { 'idempotency-key': 'one' });
     const [first, second] = [await twice(), await twice()];
     assert.deepEqual([first.status, second.status], [201, 201]);
     assert.notEqual(first.json.data.client_id, second.json.data.client_id);
@@ -175,13 +179,15 @@ for (const { test, testService } of stores) {
   });
 
   test('C8 a record created in the console has its Location there, and responses are not stored by caches', async () => {
-    const made = await carillon.call(own, 'POST', '/console/api/clients', { client_name: 'New' });
+    const made = await carillon.call(ownSession, 'POST', '/console/api/clients', { client_name: 'New' });
     const path = `/console/api/clients/${made.json.data.client_id}`;
     assert.equal(made.headers.get('location'), carillon.baseUrl + path);
     assert.equal(made.headers.get('cache-control'), 'no-store');
-    const read = await carillon.call(own, 'GET', path);
+    const read = await carillon.call(ownSession, 'GET', path);
     assert.equal(read.headers.get('cache-control'), 'private, no-cache', 'a browser may revalidate its copy');
-    const again = await carillon.call(own, 'GET', path, undefined, { 'if-none-match': read.headers.get('etag') ?? '' });
+    const again = await carillon.call(ownSession, 'GET', path, undefined, {
+      'if-none-match': read.headers.get('etag') ?? '',
+    });
     assert.equal(again.status, 304);
   });
 
@@ -208,7 +214,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X7 a key issued in the console outlives the session and has the permissions of the role', async () => {
-    const { id, expires, permissions } = await own.console.keys.create({ label: 'from the console' });
+    const { id, expires, permissions } = await ownSession.console.keys.create({ label: 'from the console' });
     assert.equal(expires, '0000-00-00 00:00:00');
     assert.equal(permissions.length, 16);
     const entry = await carillon.store.read
@@ -220,7 +226,7 @@ for (const { test, testService } of stores) {
   });
 
   test('denied requests are in the audit log, with the user', async () => {
-    const members = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
+    const members = [await carillon.createUser(owner, 'member'), await carillon.createUser(owner, 'member')];
     for (const member of members) {
       const { status } = await carillon.call(await carillon.signIn(member), 'GET', '/console/api/invitations');
       assert.equal(status, 401);
@@ -241,10 +247,11 @@ for (const { test, testService } of stores) {
   });
 
   test('the log contains the session id and never its token', async () => {
-    await own.console.user.get();
+    await ownSession.console.user.get();
     const line = carillon.logged.findLast(({ route }) => route === '/console/api/user');
-    const [session] = (await own.console.sessions.list()).data.filter(({ current }) => current === '1');
+    const [session] = (await ownSession.console.sessions.list()).data.filter(({ current }) => current === '1');
     assert.deepEqual([line?.session_id, line?.key_id], [Number(session?.id), undefined]);
-    for (const token of [own.token, otherUser.token]) assert.ok(!JSON.stringify(carillon.logged).includes(token));
+    for (const token of [ownSession.token, otherUser.token])
+      assert.ok(!JSON.stringify(carillon.logged).includes(token));
   });
 }

@@ -3,32 +3,39 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { rowsOf } from '../../kit/database/database.ts';
+import { queryRows } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { carillonJson } from '../../kit/service/command.ts';
-import { everythingWritten } from '../../kit/service/occurrences.ts';
-import { type Json, type Person, type SignedIn, signedIn, temporaryFolder } from '../../kit/service/service.ts';
-import { shared, stores } from '../../kit/service/stores.ts';
+import { serializeTables } from '../../kit/service/occurrences.ts';
+import {
+  type ApiUser,
+  type ConsoleUser,
+  consoleUserWith,
+  type Json,
+  temporaryFolder,
+} from '../../kit/service/service.ts';
+import { sharedStores, stores } from '../../kit/service/stores.ts';
 
 const PASSPHRASE = 'correct horse battery staple';
-const HOME = { 'sec-fetch-site': 'same-origin' };
+const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' };
 
 for (const { test, name, testService, database } of stores) {
   const carillon = await testService({ after });
 
   const tokenOf = (link: string) => link.split('/').at(-1) ?? '';
-  const isGood = async (link: string) =>
-    (await carillon.call({ headers: HOME }, 'POST', '/console/invitation', { token: tokenOf(link) })).status === 200;
-  const signOutStatus = async (who: SignedIn) => (await carillon.call(who, 'GET', '/console/api/user')).status;
+  const isValidLink = async (link: string) =>
+    (await carillon.call({ headers: SAME_ORIGIN }, 'POST', '/console/invitation', { token: tokenOf(link) })).status ===
+    200;
+  const sessionStatus = async (who: ConsoleUser) => (await carillon.call(who, 'GET', '/console/api/user')).status;
 
-  async function welcome(who: Person): Promise<void> {
-    const body = { token: tokenOf(await carillon.link(who)), passphrase: PASSPHRASE };
-    assert.equal((await carillon.call({ headers: HOME }, 'POST', '/console/welcome', body)).status, 200);
+  async function welcome(who: ApiUser): Promise<void> {
+    const body = { token: tokenOf(await carillon.createLink(who)), passphrase: PASSPHRASE };
+    assert.equal((await carillon.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body)).status, 200);
   }
 
   /** Counts the sessions, passphrases and open links of a user. */
-  async function countCredentials(who: Person): Promise<number> {
+  async function countCredentials(who: ApiUser): Promise<number> {
     const counts = (['sessions', 'passphrases', 'invitations'] as const).map(async (table) => {
       const rows = carillon.store.read.selectFrom(table).select('user_id').where('user_id', '=', Number(who.userId));
       return (
@@ -39,48 +46,51 @@ for (const { test, name, testService, database } of stores) {
   }
 
   test('C23 a deleted user leaves no session, passphrase or open link, and no link that they created', async () => {
-    const owner = await carillon.account('deleted.test');
-    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const owner = await carillon.createAccount('deleted.test');
+    const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     await welcome(admin);
     const session = await carillon.signIn(admin);
-    const own = await carillon.link(admin);
+    const own = await carillon.createLink(admin);
     const { link } = await session.console.invitations.create({ user_id: member.userId });
-    assert.deepEqual([await isGood(own), await isGood(link), await countCredentials(admin)], [true, true, 4]);
+    assert.deepEqual([await isValidLink(own), await isValidLink(link), await countCredentials(admin)], [true, true, 4]);
     await owner.carillon.users.delete(admin.userId);
-    assert.equal(await signOutStatus(session), 401);
-    assert.deepEqual([await isGood(own), await isGood(link), await countCredentials(admin)], [false, false, 0]);
+    assert.equal(await sessionStatus(session), 401);
+    assert.deepEqual(
+      [await isValidLink(own), await isValidLink(link), await countCredentials(admin)],
+      [false, false, 0],
+    );
   });
 
   test('C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user', async () => {
-    const owner = await carillon.account('role.test');
-    const admin = await carillon.user(owner, 'admin');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('role.test');
+    const admin = await carillon.createUser(owner, 'admin');
+    const member = await carillon.createUser(owner, 'member');
     const session = await carillon.signIn(admin);
     const { link } = await session.console.invitations.create({ user_id: member.userId });
     await owner.carillon.users.update(admin.userId, { first_name: 'Ann' });
-    assert.equal(await isGood(link), true, 'only a role matters');
+    assert.equal(await isValidLink(link), true, 'only a role matters');
     await owner.carillon.users.update(member.userId, { role: 'admin' });
-    assert.equal(await isGood(link), false, 'it was made for a member');
+    assert.equal(await isValidLink(link), false, 'it was made for a member');
 
     const next = await session.console.invitations.create({ user_id: member.userId });
     await owner.carillon.users.update(admin.userId, { role: 'member' });
-    assert.equal(await isGood(next.link), false, 'it was made by an admin');
+    assert.equal(await isValidLink(next.link), false, 'it was made by an admin');
     await assert.rejects(session.console.users.create({ email: 'x@role.test' }), { code: 'not_permitted' });
     assert.equal((await session.console.user.get()).role, 'member', 'the session continues');
   });
 
   test('a passphrase set through a link ends every session of the user', async () => {
-    const owner = await carillon.account('reset.test');
+    const owner = await carillon.createAccount('reset.test');
     const [oldSession, colleague] = [
       await carillon.signIn(owner),
-      await carillon.signIn(await carillon.user(owner, 'admin')),
+      await carillon.signIn(await carillon.createUser(owner, 'admin')),
     ];
     await welcome(owner);
-    assert.deepEqual([await signOutStatus(oldSession), await signOutStatus(colleague)], [401, 200]);
+    assert.deepEqual([await sessionStatus(oldSession), await sessionStatus(colleague)], [401, 200]);
   });
 
   /** Begins a request with an incomplete body. Its caller has been authenticated. */
-  async function begin(who: SignedIn, path: string, body: string) {
+  async function beginRequest(who: ConsoleUser, path: string, body: string) {
     const { hostname, port } = new URL(carillon.baseUrl);
     // This request fills the caller cache, so that the next request is authenticated before its body arrives.
     await who.console.user.get();
@@ -104,25 +114,25 @@ for (const { test, name, testService, database } of stores) {
   }
 
   test('C1 a session that ends while its request is arriving writes nothing more', async () => {
-    const owner = await carillon.account('meanwhile.test');
-    const ends: Record<string, (session: SignedIn, user: Person) => Promise<unknown>> = {
+    const owner = await carillon.createAccount('meanwhile.test');
+    const ends: Record<string, (session: ConsoleUser, user: ApiUser) => Promise<unknown>> = {
       'signed out': (session) => session.console.signOut(),
       deleted: (_, { userId }) => owner.carillon.users.delete(userId),
       'another role': (_, { userId }) => owner.carillon.users.update(userId, { role: 'member' }),
     };
     for (const [what, end] of Object.entries(ends)) {
-      const admin = await carillon.user(owner, 'admin');
+      const admin = await carillon.createUser(owner, 'admin');
       const session = await carillon.signIn(admin);
-      const finish = await begin(session, '/console/api/clients', JSON.stringify({ client_name: 'Late' }));
+      const finish = await beginRequest(session, '/console/api/clients', JSON.stringify({ client_name: 'Late' }));
       await end(session, admin);
-      const before = await everythingWritten(carillon);
+      const before = await serializeTables(carillon);
       assert.deepEqual(await finish(), [401, 'signed_out'], what);
-      assert.equal(await everythingWritten(carillon), before, what);
+      assert.equal(await serializeTables(carillon), before, what);
     }
   });
 
   test('C1 a feed stream ends with its session', async () => {
-    const owner = await carillon.account('stream.test');
+    const owner = await carillon.createAccount('stream.test');
     const session = await carillon.signIn(owner);
     const headers = { ...session.headers, accept: 'text/event-stream' };
     const response = await fetch(`${carillon.baseUrl}/console/api/notifications`, { headers });
@@ -139,16 +149,16 @@ for (const { test, name, testService, database } of stores) {
   test('after a restore there are no sessions and no open links; passphrases are those of the backup', async (t) => {
     const place = await database(t);
     const first = await testService(t, { database: place });
-    const owner = await first.account('acme.test');
-    const link = await first.link(owner);
+    const owner = await first.createAccount('acme.test');
+    const link = await first.createLink(owner);
     await first.signIn(owner);
-    const body = { token: tokenOf(await first.link(owner)), passphrase: PASSPHRASE };
-    await first.call({ headers: HOME }, 'POST', '/console/welcome', body);
-    await first.link(owner);
+    const body = { token: tokenOf(await first.createLink(owner)), passphrase: PASSPHRASE };
+    await first.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body);
+    await first.createLink(owner);
     await first.stop();
     assert.ok(link.length > 0);
     const counts = async (at: string): Promise<unknown> => {
-      const [row] = await rowsOf(
+      const [row] = await queryRows(
         at,
         `select (select count(*) from sessions) as sessions, (select count(*) from invitations where used_at is null) as links,
           (select count(*) from passphrases) as passphrases`,
@@ -171,10 +181,10 @@ for (const { test, name, testService, database } of stores) {
   test('a moved account takes its passphrases along, but not its sessions and links', async (t) => {
     const [from, to] = [await database(t), await database(t)];
     const source = await testService(t, { database: from });
-    const owner = await source.account('acme.test');
-    const body = { token: tokenOf(await source.link(owner)), passphrase: PASSPHRASE };
-    await source.call({ headers: HOME }, 'POST', '/console/welcome', body);
-    await source.link(owner);
+    const owner = await source.createAccount('acme.test');
+    const body = { token: tokenOf(await source.createLink(owner)), passphrase: PASSPHRASE };
+    await source.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body);
+    await source.createLink(owner);
     await source.stop();
     const file = join(temporaryFolder(t), 'acme.jsonl');
     await carillonJson(['export', '--database', from, '--domain', 'acme.test', '--to', file]);
@@ -186,23 +196,24 @@ for (const { test, name, testService, database } of stores) {
       ['sessions', 0],
       ['invitations', 0],
     ] as const) {
-      const count = async (at: string) => Number((await rowsOf(at, `select count(*) as n from ${table} ${who}`))[0].n);
+      const count = async (at: string) =>
+        Number((await queryRows(at, `select count(*) as n from ${table} ${who}`))[0].n);
       assert.deepEqual([await count(from), await count(to)], [0, moved], table);
     }
     const destination = await testService(t, { database: to });
     const session = { domain: 'acme.test', email: 'owner@acme.test', passphrase: PASSPHRASE };
-    assert.equal((await destination.call({ headers: HOME }, 'POST', '/console/session', session)).status, 200);
+    assert.equal((await destination.call({ headers: SAME_ORIGIN }, 'POST', '/console/session', session)).status, 200);
   });
 }
 
-for (const { test, database, testService } of shared) {
+for (const { test, database, testService } of sharedStores) {
   test('C1 on several nodes a session is valid at each of them, and ends at all of them', async (t) => {
     for (const listen of ['on', 'off']) {
       const place = `${await database(t)}?listen=${listen}`;
       const [one, other] = [await testService(t, { database: place }), await testService(t, { database: place })];
-      const owner = await one.account('acme.test');
+      const owner = await one.createAccount('acme.test');
       const here = await one.signIn(owner);
-      const there = signedIn(other.baseUrl, owner, here.token);
+      const there = consoleUserWith(other.baseUrl, owner, here.token);
       assert.equal((await there.console.user.get()).user_id, owner.userId);
       await here.console.signOut();
       await assert.rejects(here.console.user.get(), { code: 'signed_out' });
@@ -229,7 +240,7 @@ for (const { test, database, testService } of shared) {
       ['POST', '/console/invitation'],
       ['POST', '/console/welcome'],
     ] as const) {
-      const { status } = await node.call({ headers: HOME }, method, path, method === 'POST' ? {} : undefined);
+      const { status } = await node.call({ headers: SAME_ORIGIN }, method, path, method === 'POST' ? {} : undefined);
       assert.equal(status, 404, path);
     }
   });

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import { systemClock } from '../../../src/clock.ts';
-import { dropIdempotency, runOnce } from '../../../src/http/routes/idempotency.ts';
+import { deleteExpiredResponses, runOnce } from '../../../src/http/routes/idempotency.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
-import { furnish } from '../../kit/api/furnished-account.ts';
-import { bytesOf } from '../../kit/database/database.ts';
+import { createOneOfEach } from '../../kit/api/furnished-account.ts';
+import { readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { everythingWritten, positionOf, recordOccurrences } from '../../kit/service/occurrences.ts';
-import type { Answer, Person, TestService } from '../../kit/service/service.ts';
+import { feedPositionOf, recordOccurrences, serializeTables } from '../../kit/service/occurrences.ts';
+import type { ApiResponse, ApiUser, TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 import { scenarios } from '../delivery/walk.scenarios.ts';
 
@@ -19,60 +19,68 @@ const HOUR_MS = 3_600_000;
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-01-01T00:00:00Z');
   const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
-  const EVENT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+  const EVENT_INPUT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  const post = (who: Person, path: string, body: unknown, word: string, service: TestService = carillon) =>
+  const post = (who: ApiUser, path: string, body: unknown, word: string, service: TestService = carillon) =>
     service.call(who, 'POST', `/v2${path}`, body, { 'idempotency-key': word });
-  const isRepeated = ({ headers }: Answer) => headers.get('idempotency-replayed') === 'true';
-  const visible = ({ status, text, headers }: Answer) => ({
+  const isRepeated = ({ headers }: ApiResponse) => headers.get('idempotency-replayed') === 'true';
+  const visibleParts = ({ status, text, headers }: ApiResponse) => ({
     status,
     text,
     location: headers.get('location'),
     etag: headers.get('etag'),
     type: headers.get('content-type'),
   });
-  const statusAndCode = ({ status, json }: Answer) => [status, json.code];
+  const statusAndCode = ({ status, json }: ApiResponse) => [status, json.code];
   const storedResponses = async (service: TestService = carillon) =>
     (await service.store.read.selectFrom('idempotency').selectAll().execute()).length;
 
   test('X4 a repeated request gets the same response and is executed once', async () => {
-    const owner = await carillon.account('again.test');
-    const first = await post(owner, '/events', EVENT, 'launch-1');
+    const owner = await carillon.createAccount('again.test');
+    const first = await post(owner, '/events', EVENT_INPUT, 'launch-1');
     assert.deepEqual([first.status, isRepeated(first)], [201, false]);
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (let count = 1; count <= 3; count += 1) {
-      const again = await post(owner, '/events', EVENT, 'launch-1');
-      assert.deepEqual(visible(again), visible(first));
+      const again = await post(owner, '/events', EVENT_INPUT, 'launch-1');
+      assert.deepEqual(visibleParts(again), visibleParts(first));
       assert.ok(isRepeated(again));
     }
-    assert.equal(await everythingWritten(carillon), before, 'nothing was written');
-    assert.equal(await positionOf(carillon, 'again.test'), 1, 'nothing happened');
+    assert.equal(await serializeTables(carillon), before, 'nothing was written');
+    assert.equal(await feedPositionOf(carillon, 'again.test'), 1, 'nothing happened');
 
     await owner.carillon.events.delete(first.json.data.event_id);
     assert.deepEqual(
-      visible(await post(owner, '/events', EVENT, 'launch-1')),
-      visible(first),
+      visibleParts(await post(owner, '/events', EVENT_INPUT, 'launch-1')),
+      visibleParts(first),
       'also after its deletion',
     );
-    const other = await post(owner, '/events', EVENT, 'launch-2');
+    const other = await post(owner, '/events', EVENT_INPUT, 'launch-2');
     assert.notEqual(other.json.data.event_id, first.json.data.event_id, 'another idempotency key is another request');
   });
 
   test('X4 without the header every request is executed', async () => {
-    const owner = await carillon.account('without.test');
-    const [one, other] = [await owner.carillon.events.create(EVENT), await owner.carillon.events.create(EVENT)];
+    const owner = await carillon.createAccount('without.test');
+    const [one, other] = [
+      await owner.carillon.events.create(EVENT_INPUT),
+      await owner.carillon.events.create(EVENT_INPUT),
+    ];
     assert.notEqual(one.event_id, other.event_id);
     const again = { idempotencyKey: 'sdk' };
-    const first = await owner.carillon.events.create(EVENT, again);
-    assert.deepEqual(await owner.carillon.events.create(EVENT, again), first);
+    const first = await owner.carillon.events.create(EVENT_INPUT, again);
+    assert.deepEqual(await owner.carillon.events.create(EVENT_INPUT, again), first);
   });
 
   test('X4 an idempotency key belongs to one API key: another one, also of the same user, executes its own request', async () => {
-    const owner = await carillon.account('whose.test');
-    const otherOwner = await carillon.account('whose-not.test');
-    const responses: Answer[] = [];
-    for (const who of [owner, await carillon.key(owner, {}), await carillon.user(owner, 'member'), otherOwner]) {
-      responses.push(await post(who, '/events', EVENT, 'mine'));
+    const owner = await carillon.createAccount('whose.test');
+    const otherOwner = await carillon.createAccount('whose-not.test');
+    const responses: ApiResponse[] = [];
+    for (const who of [
+      owner,
+      await carillon.createKey(owner, {}),
+      await carillon.createUser(owner, 'member'),
+      otherOwner,
+    ]) {
+      responses.push(await post(who, '/events', EVENT_INPUT, 'mine'));
     }
     assert.deepEqual(
       responses.map((response) => [response.status, isRepeated(response)]),
@@ -82,50 +90,53 @@ for (const { test, testService } of stores) {
   });
 
   test('X4 an idempotency key used for another body or path is 422, and nothing is executed', async () => {
-    const owner = await carillon.account('other.test');
+    const owner = await carillon.createAccount('other.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'One' });
     const { project_id: second } = await owner.carillon.projects.create({ project_name: 'Two' });
     const first = await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word');
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const [path, body] of [
       [`/tasks/${project_id}`, { task_name: 'Do not' }],
       [`/tasks/${project_id}`, {}],
       [`/tasks/${project_id}`, undefined],
       [`/tasks/${second}`, { task_name: 'Do' }],
       [`/subtasks/${project_id}`, { task_name: 'Do' }],
-      ['/events', EVENT],
+      ['/events', EVENT_INPUT],
     ] as const) {
       assert.deepEqual(statusAndCode(await post(owner, path, body, 'word')), [422, 'idempotency_mismatch'], path);
     }
-    assert.equal(await everythingWritten(carillon), before);
-    assert.deepEqual(visible(await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word')), visible(first));
+    assert.equal(await serializeTables(carillon), before);
+    assert.deepEqual(
+      visibleParts(await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word')),
+      visibleParts(first),
+    );
   });
 
   test('X4 rejected requests are not stored: the same idempotency key may be used for a corrected request', async () => {
-    const owner = await carillon.account('refused.test');
+    const owner = await carillon.createAccount('refused.test');
     const before = await storedResponses();
     assert.equal((await post(owner, '/events', {}, 'w')).status, 400);
     assert.equal((await post(owner, '/events', 'not json', 'w')).status, 400);
-    assert.equal((await post(owner, '/events', { ...EVENT, project_id: '99' }, 'w')).status, 404);
+    assert.equal((await post(owner, '/events', { ...EVENT_INPUT, project_id: '99' }, 'w')).status, 404);
     assert.equal((await post(owner, '/tasks/99', { task_name: 'Do' }, 'w')).status, 404);
-    const readOnly = await carillon.key(owner, { permissions: ['events:read'] });
-    assert.equal((await post(readOnly, '/events', EVENT, 'w')).status, 401);
+    const readOnly = await carillon.createKey(owner, { permissions: ['events:read'] });
+    assert.equal((await post(readOnly, '/events', EVENT_INPUT, 'w')).status, 401);
     assert.equal(await storedResponses(), before);
-    assert.equal((await post(owner, '/events', EVENT, 'w')).status, 201);
+    assert.equal((await post(owner, '/events', EVENT_INPUT, 'w')).status, 201);
     assert.equal(await storedResponses(), before + 1);
   });
 
   test('X4 an idempotency key is 1 to 255 visible characters, sent once; it is ignored where nothing is created', async () => {
-    const owner = await carillon.account('form.test');
+    const owner = await carillon.createAccount('form.test');
     const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`, 'host: x'];
-    const body = JSON.stringify(EVENT);
+    const body = JSON.stringify(EVENT_INPUT);
     const raw = (...lines: string[]) =>
       rawRequest(
         carillon.baseUrl,
         ['POST /v2/events HTTP/1.1', ...credentials, `content-length: ${body.length}`, ...lines],
         body,
       );
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const lines of [
       ['Idempotency-Key:'],
       [`Idempotency-Key: ${'x'.repeat(256)}`],
@@ -141,7 +152,7 @@ for (const { test, testService } of stores) {
         ['Idempotency-Key'],
       );
     }
-    assert.equal(await everythingWritten(carillon), before);
+    assert.equal(await serializeTables(carillon), before);
     assert.equal((await raw(`Idempotency-Key: ${'x'.repeat(255)}`)).status, 201);
     assert.equal((await raw('Idempotency-Key: "!~"')).status, 201);
     const bad = { 'idempotency-key': 'two words' };
@@ -149,40 +160,43 @@ for (const { test, testService } of stores) {
   });
 
   test('X4 the response is stored for 24 hours, then the request is executed again', async () => {
-    const owner = await carillon.account('day.test');
+    const owner = await carillon.createAccount('day.test');
     const began = now;
-    const first = await post(owner, '/events', EVENT, 'day');
+    const first = await post(owner, '/events', EVENT_INPUT, 'day');
     now = began + 24 * HOUR_MS - 1;
-    assert.deepEqual(visible(await post(owner, '/events', EVENT, 'day')), visible(first));
+    assert.deepEqual(visibleParts(await post(owner, '/events', EVENT_INPUT, 'day')), visibleParts(first));
     now = began + 24 * HOUR_MS;
-    const second = await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day');
+    const second = await post(owner, '/events', { ...EVENT_INPUT, event_name: 'Other' }, 'day');
     assert.deepEqual([second.status, isRepeated(second)], [201, false], 'also with another body');
     now += 23 * HOUR_MS;
-    assert.deepEqual(visible(await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day')), visible(second));
+    assert.deepEqual(
+      visibleParts(await post(owner, '/events', { ...EVENT_INPUT, event_name: 'Other' }, 'day')),
+      visibleParts(second),
+    );
 
-    const young = await post(owner, '/events', EVENT, 'young');
+    const young = await post(owner, '/events', EVENT_INPUT, 'young');
     now = began + 48 * HOUR_MS;
-    assert.ok((await dropIdempotency(carillon.store, now)) > 0);
+    assert.ok((await deleteExpiredResponses(carillon.store, now)) > 0);
     const words = await carillon.store.read.selectFrom('idempotency').select('idempotency_key').execute();
     assert.deepEqual(
       words.map((row) => row.idempotency_key),
       ['young'],
       'what is still given again stays',
     );
-    assert.deepEqual(visible(await post(owner, '/events', EVENT, 'young')), visible(young));
-    assert.equal(await dropIdempotency(carillon.store, now), 0);
+    assert.deepEqual(visibleParts(await post(owner, '/events', EVENT_INPUT, 'young')), visibleParts(young));
+    assert.equal(await deleteExpiredResponses(carillon.store, now), 0);
     now = began;
   });
 
   test('X4 X7 the secret of an issued key is returned once: it is neither stored nor repeated', async () => {
-    const owner = await carillon.account('secret.test');
+    const owner = await carillon.createAccount('secret.test');
     const first = await post(owner, '/keys', { label: 'new' }, 'key-1');
     const again = await post(owner, '/keys', { label: 'new' }, 'key-1');
     const { key, ...rest } = first.json.data;
     assert.match(key, /^carillon_/);
     assert.deepEqual([again.status, again.json.data, isRepeated(again)], [201, rest, true]);
     for (const name of ['location', 'etag']) assert.equal(again.headers.get(name), first.headers.get(name));
-    assert.ok(!(await bytesOf(carillon.database)).includes(key.slice('carillon_'.length)));
+    assert.ok(!(await readAllBytes(carillon.database)).includes(key.slice('carillon_'.length)));
     assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
   });
 
@@ -211,15 +225,15 @@ for (const { test, testService } of stores) {
     const posts = Object.entries(scenarios).filter(([name]) => name.startsWith('POST '));
     assert.ok(posts.length >= 10);
     for (const [index, [name, list]] of posts.entries()) {
-      const owner = await carillon.account(`every-${index}.test`);
-      const fixture = { owner, ids: await furnish(owner, carillon, targets), targets };
+      const owner = await carillon.createAccount(`every-${index}.test`);
+      const fixture = { owner, ids: await createOneOfEach(owner, carillon, targets), targets };
       const [scenario] = list;
       await scenario?.before?.(fixture);
       const path = name
         .slice('POST '.length)
         .replace(/\{(\w+)\}/, (_, id: keyof typeof fixture.ids) => fixture.ids[id]);
       const body = scenario?.body?.(fixture);
-      const { noted, result } = await recordOccurrences(carillon, owner, async () => {
+      const { recorded, result } = await recordOccurrences(carillon, owner, async () => {
         const first = await post(owner, path, body, 'once');
         const before = await countsOfRecords();
         const again = await post(owner, path, body, 'once');
@@ -232,19 +246,19 @@ for (const { test, testService } of stores) {
       assert.equal(again.headers.get('location'), first.headers.get('location'));
       if (!SHOWN_ONCE.includes(name)) assert.equal(again.text, first.text, name);
       assert.deepEqual(
-        noted.map(({ kind }) => kind),
-        scenario?.records,
+        recorded.map(({ kind }) => kind),
+        scenario?.occurrences,
         name,
       );
     }
   });
 
   test('X4 of concurrent duplicates one is executed, and all successful responses are the same', async () => {
-    const owner = await carillon.account('twins.test');
+    const owner = await carillon.createAccount('twins.test');
     const DUPLICATES = 12;
     for (let round = 1; round <= 5; round += 1) {
       const responses = await Promise.all(
-        Array.from({ length: DUPLICATES }, () => post(owner, '/events', EVENT, `round-${round}`)),
+        Array.from({ length: DUPLICATES }, () => post(owner, '/events', EVENT_INPUT, `round-${round}`)),
       );
       const made = responses.filter(({ status }) => status === 201);
       assert.equal(made.filter((one) => !isRepeated(one)).length, 1);
@@ -266,7 +280,7 @@ for (const { test, testService } of stores) {
         },
       },
     });
-    const owner = await service.account('slow.test');
+    const owner = await service.createAccount('slow.test');
     const hook = { target_url: 'http://slow.example/bell', event: 'new_event' };
     const first = post(owner, '/hooks', hook, 'hook', service);
     await eventually(
@@ -279,7 +293,7 @@ for (const { test, testService } of stores) {
     ]);
     const other = { ...hook, event: 'new_task' };
     assert.deepEqual(statusAndCode(await post(owner, '/hooks', other, 'hook', service)), [422, 'idempotency_mismatch']);
-    const colleague = await service.user(owner, 'member');
+    const colleague = await service.createUser(owner, 'member');
     const theirs = post(colleague, '/hooks', { ...hook, target_url: 'http://slow.example/theirs' }, 'hook', service);
     await eventually(
       () => lookups,
@@ -288,7 +302,7 @@ for (const { test, testService } of stores) {
     resolve({ addresses: ['93.184.215.14'] });
     const made = await first;
     assert.equal(made.status, 201, made.text);
-    assert.deepEqual(visible(await post(owner, '/hooks', hook, 'hook', service)), visible(made));
+    assert.deepEqual(visibleParts(await post(owner, '/hooks', hook, 'hook', service)), visibleParts(made));
     assert.equal((await theirs).status, 201, 'idempotency keys of other API keys are independent');
     assert.equal(lookups, 2, 'no name is resolved for a stored response');
     assert.equal((await owner.carillon.hooks.list()).paging.total_records, 1);
@@ -322,15 +336,15 @@ for (const { test, testService } of stores) {
 
   test('X4 the record and the stored response are written in one transaction: neither exists without the other', async (t) => {
     const service = await testService(t);
-    const owner = await service.account('atomic.test');
-    assert.equal((await post(owner, '/events', EVENT, 'first', service)).status, 201);
+    const owner = await service.createAccount('atomic.test');
+    assert.equal((await post(owner, '/events', EVENT_INPUT, 'first', service)).status, 201);
     // With this index, no second response with the same status can be stored.
     await service.store.write(({ queries }) =>
       sql`create unique index in_the_way on idempotency (status)`.execute(queries),
     );
-    const before = await everythingWritten(service);
-    assert.equal((await post(owner, '/events', EVENT, 'second', service)).status, 500);
-    assert.equal(await everythingWritten(service), before, 'the event was not created either');
+    const before = await serializeTables(service);
+    assert.equal((await post(owner, '/events', EVENT_INPUT, 'second', service)).status, 500);
+    assert.equal(await serializeTables(service), before, 'the event was not created either');
     assert.equal(await storedResponses(service), 1);
   });
 }

@@ -6,17 +6,17 @@ import pg from 'pg';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
-import { everythingWritten } from '../../kit/service/occurrences.ts';
-import type { Person } from '../../kit/service/service.ts';
-import { shared, sqlite, stores } from '../../kit/service/stores.ts';
+import { serializeTables } from '../../kit/service/occurrences.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
+import { sharedStores, sqlite, stores } from '../../kit/service/stores.ts';
 
 const CALLS = 600;
 
-for (const { test, testService, database } of shared) {
+for (const { test, testService, database } of sharedStores) {
   test('C1 C6 concurrent requests with the same key share one lookup', async (t) => {
     const address = await database(t);
     const carillon = await testService(t, { database: address });
-    const key = await carillon.key(await carillon.account('acme.test'), {});
+    const key = await carillon.createKey(await carillon.createAccount('acme.test'), {});
     const locking = new pg.Client({ connectionString: address });
     await locking.connect();
     // The table lock delays the lookup until all requests have arrived.
@@ -35,7 +35,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
   /** A request with an incomplete body. Its caller has been authenticated. */
-  type Slow = { finish(): Promise<{ status: number; body: string }> };
+  type SlowRequest = { finish(): Promise<{ status: number; body: string }> };
 
   /** Valid bodies of the requests that are tested, by path. */
   const bodies: Readonly<Record<string, object>> = {
@@ -44,7 +44,7 @@ for (const { test, testService } of stores) {
     '/v2/hooks': { target_url: 'http://127.0.0.1:9/late', event: 'new_event' },
   };
 
-  async function begin(who: Person, path: string): Promise<Slow> {
+  async function beginRequest(who: ApiUser, path: string): Promise<SlowRequest> {
     const { hostname, port } = new URL(carillon.baseUrl);
     const body = JSON.stringify(bodies[path]);
     // This request fills the caller cache, so that the next request is authenticated before its body arrives.
@@ -71,27 +71,28 @@ for (const { test, testService } of stores) {
   }
 
   /** Begins a request to each path, runs `meanwhile`, and asserts that all requests are rejected and write nothing. */
-  async function assertRejectedAfter(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
-    const slow = await Promise.all(Object.keys(bodies).map((path) => begin(who, path)));
+  async function assertRejectedAfter(who: ApiUser, meanwhile: () => Promise<unknown>): Promise<void> {
+    const slow = await Promise.all(Object.keys(bodies).map((path) => beginRequest(who, path)));
     await meanwhile();
-    const before = await everythingWritten(carillon);
+    const before = await serializeTables(carillon);
     for (const [index, path] of Object.keys(bodies).entries()) {
       const { status, body } = (await slow[index]?.finish()) ?? { status: 0, body: '' };
       assert.deepEqual([path, status, JSON.parse(body).code], [path, 401, 'unauthorized']);
-      assert.equal(await everythingWritten(carillon), before, path);
+      assert.equal(await serializeTables(carillon), before, path);
     }
   }
 
   test('a slow body of an authorized user is accepted', async () => {
-    const owner = await carillon.account('slow.test');
-    for (const path of Object.keys(bodies)) assert.equal((await (await begin(owner, path)).finish()).status, 201, path);
+    const owner = await carillon.createAccount('slow.test');
+    for (const path of Object.keys(bodies))
+      assert.equal((await (await beginRequest(owner, path)).finish()).status, 201, path);
   });
 
   test('C1 a key that is revoked while its request is arriving writes nothing more', async () => {
-    const owner = await carillon.account('revoked.test');
+    const owner = await carillon.createAccount('revoked.test');
     const { data: keys } = await owner.carillon.keys.list();
-    const thief = await carillon.key(owner, {});
-    await assertRejectedAfter(thief, async () => {
+    const stolenKey = await carillon.createKey(owner, {});
+    await assertRejectedAfter(stolenKey, async () => {
       const { data } = await owner.carillon.keys.list();
       const id = data.map((key) => key.id).find((one) => keys.every((key) => key.id !== one)) ?? '';
       await owner.carillon.keys.revoke(id);
@@ -101,37 +102,37 @@ for (const { test, testService } of stores) {
   test('C1 a key that expires while its request is arriving writes nothing more', async (t) => {
     let now = Date.parse('2027-01-01T00:00:00Z');
     t.mock.method(Date, 'now', () => now);
-    const owner = await carillon.account('expired.test');
-    const hour = await carillon.key(owner, { expiresAt: now + 3_600_000 });
+    const owner = await carillon.createAccount('expired.test');
+    const hour = await carillon.createKey(owner, { expiresAt: now + 3_600_000 });
     await assertRejectedAfter(hour, async () => {
       now += 3_600_000;
     });
   });
 
   test('C23 a user who is deleted while their request is arriving writes nothing more', async () => {
-    const owner = await carillon.account('deleted.test');
-    const admin = await carillon.user(owner, 'admin');
+    const owner = await carillon.createAccount('deleted.test');
+    const admin = await carillon.createUser(owner, 'admin');
     await assertRejectedAfter(admin, () => owner.carillon.users.delete(admin.userId));
   });
 
   test('C2 a role that is reduced while a request is arriving no longer authorizes it', async () => {
-    const owner = await carillon.account('shrunk.test');
-    const admin = await carillon.user(owner, 'admin');
+    const owner = await carillon.createAccount('shrunk.test');
+    const admin = await carillon.createUser(owner, 'admin');
     await assertRejectedAfter(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
   });
 
   test('X7 a key that is narrowed while a request is arriving no longer authorizes it', async () => {
-    const owner = await carillon.account('narrowed.test');
-    const wide = await carillon.key(owner, {});
+    const owner = await carillon.createAccount('narrowed.test');
+    const wide = await carillon.createKey(owner, {});
     const { data: keys } = await owner.carillon.keys.list();
     await assertRejectedAfter(wide, () => owner.carillon.keys.update(keys.at(-1)?.id ?? '', { permissions: [] }));
   });
 
   test('C23 a user who is deleted concurrently with the creation of their hook has no live hook afterwards', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     for (let round = 1; round <= 25; round += 1) {
-      const member = await carillon.user(owner, 'member');
+      const member = await carillon.createUser(owner, 'member');
       // This request fills the caller cache, so that only the check in the transaction can reject the next request.
       await member.carillon.user.get();
       const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
@@ -151,14 +152,14 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService, database } of shared) {
+for (const { test, testService, database } of sharedStores) {
   test('C1 with listen=off, a key revoked at one node still reads for 50 ms at another, and no longer', async (t) => {
     const address = `${await database(t)}?listen=off`;
     const one = await testService(t, { database: address });
     const clock = testClock();
     const other = await testService(t, { database: address, ports: { clock } });
-    const owner = await one.account('acme.test');
-    const member = await one.user(owner, 'member');
+    const owner = await one.createAccount('acme.test');
+    const member = await one.createUser(owner, 'member');
     const reads = async () => (await other.call(member, 'GET', '/v2/user')).status;
     assert.equal(await reads(), 200);
     const { data } = await owner.carillon.keys.list({ user_id: member.userId });
@@ -173,7 +174,7 @@ const { test, testService } = sqlite;
 
 test('C1 above a limit per address, wrong keys are delayed before the same 401; good keys and other addresses are not', async (t) => {
   const carillon = await testService(t, { options: { wrongKeys: '2/h', trustProxy: '127.0.0.1' } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const from = (address: string, key = owner.key) => ({
     headers: { ...owner.headers, key, 'x-forwarded-for': address },
   });
@@ -193,7 +194,7 @@ test('C1 above a limit per address, wrong keys are delayed before the same 401; 
   );
   // Not delayed: a valid key from the same address, cached or not, a request without a key, and a wrong key from
   // another address.
-  for (const one of [owner, await carillon.key(owner, {})])
+  for (const one of [owner, await carillon.createKey(owner, {})])
     assert.equal((await carillon.call(from('2001:db8::3', one.key), 'GET', '/v2/user')).status, 200);
   const keyless = { headers: { 'x-forwarded-for': '2001:db8::3' } };
   assert.equal((await carillon.call(keyless, 'GET', '/v2/user')).status, 401);

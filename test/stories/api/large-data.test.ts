@@ -3,14 +3,14 @@ import { after, test as plainTest } from 'node:test';
 import { serializePage } from '../../../src/http/routes/list-response.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { type Caller, permissions as everyPermission } from '../../../src/permissions.ts';
-import { AccountView, AccountWrite, type NewRow } from '../../../src/store/account-scope.ts';
+import { AccountView, AccountWrite, type InsertRow } from '../../../src/store/account-scope.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { type FillContext, fillings, isList } from '../../kit/api/largest.ts';
-import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
-import { measuredSqlite, ReadCounter, type StatementSize } from '../../kit/database/query-interceptor.ts';
+import { type FillContext, isList, listFillings } from '../../kit/api/largest.ts';
+import { apiRoutes, consoleOnlyRoutes } from '../../kit/api/routes.ts';
+import { measuringSqlite, ReadCounter, type StatementSize } from '../../kit/database/query-interceptor.ts';
 import { insertRows } from '../../kit/service/full-accounts.ts';
-import { positionOf, type RecordedOccurrence, recordOccurrences } from '../../kit/service/occurrences.ts';
-import type { Json, Person } from '../../kit/service/service.ts';
+import { feedPositionOf, type RecordedOccurrence, recordOccurrences } from '../../kit/service/occurrences.ts';
+import type { ApiUser, Json } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 // No page of a list exceeds the byte limit, however large its records are, and the Link headers lead to all records.
@@ -22,14 +22,14 @@ const MAX_CHARACTERS_PER_ITERATION = 3 * 2 ** 20;
 /** Maximum number of rows read in one event-loop iteration. */
 const MAX_ROWS_PER_ITERATION = 6_000;
 
-const lists = [...apiRoutes, ...consoleRows].filter(isList);
+const lists = [...apiRoutes, ...consoleOnlyRoutes].filter(isList);
 
 plainTest('C7 there are records of maximum size for every list', () => {
-  assert.deepEqual(Object.keys(fillings).sort(), lists.map(({ path }) => path).sort());
+  assert.deepEqual(Object.keys(listFillings).sort(), lists.map(({ path }) => path).sort());
 });
 
 /** Returns the id of a record in the list at `path`. */
-const identityOf = (path: string, record: Json): string => {
+const recordIdOf = (path: string, record: Json): string => {
   if (path === '/hours') return `${record.hook_id} ${record.hour}`;
   const own = path === '/time_entries' ? 'entry_id' : `${path.slice(1, -1)}_id`;
   return String(record[own] ?? record.id);
@@ -39,8 +39,8 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
   /** Creates an account with a list of records of maximum size. */
-  async function filled(path: string) {
-    const owner = await carillon.account(`${path.slice(1).replace('_', '-')}.test`);
+  async function createFilledAccount(path: string) {
+    const owner = await carillon.createAccount(`${path.slice(1).replace('_', '-')}.test`);
     const { account_id } = await carillon.store.read
       .selectFrom('accounts')
       .select('account_id')
@@ -48,12 +48,12 @@ for (const { test, testService } of stores) {
       .executeTakeFirstOrThrow();
     const first = 1_000_000 * (1 + lists.findIndex((list) => list.path === path));
     const place = { accountId: account_id, userId: Number(owner.userId), now: Date.now(), first };
-    for (const [table, rows] of fillings[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
+    for (const [table, rows] of listFillings[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
     return { owner, place };
   }
 
   /** Reads all pages of a list by following their Link headers. */
-  async function pagesOf(who: Pick<Person, 'headers'>, path: string) {
+  async function pagesOf(who: Pick<ApiUser, 'headers'>, path: string) {
     const pages: { readonly bytes: number; readonly json: Json }[] = [];
     for (let next: string | undefined = path; next !== undefined; ) {
       const { status, text, json, headers } = await carillon.call(who, 'GET', next);
@@ -83,17 +83,17 @@ for (const { test, testService } of stores) {
       hasRoom: () => true,
       mustHaveRoom: () => undefined,
     });
-    return counter.most;
+    return counter.maximum;
   }
 
   for (const row of lists) {
     const { path } = row;
     test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no event-loop iteration reads too much`, async () => {
-      const { owner, place } = await filled(path);
+      const { owner, place } = await createFilledAccount(path);
       const isPublic = apiRoutes.some((one) => one.path === path);
       const who = isPublic ? owner : await carillon.signIn(owner);
       const pages = await pagesOf(who, `${isPublic ? '/v2' : '/console/api'}${path}`);
-      const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => identityOf(path, record)));
+      const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => recordIdOf(path, record)));
       assert.equal(new Set(ids).size, ids.length, 'each record occurs once');
       let offset = 0;
       for (const [index, { bytes, json }] of pages.entries()) {
@@ -119,21 +119,21 @@ for (const { test, testService } of stores) {
     {
       ports: {
         attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }),
-        sqlite: measuredSqlite(largest),
+        sqlite: measuringSqlite(largest),
       },
     },
   );
 
   /** More than the maximum number of parameters of a SQLite statement. */
-  const MANY = 33_001;
+  const MANY_ROWS = 33_001;
   const ROWS_PER_STATEMENT = 1_000;
 
   /** Inserts rows directly, because that many requests would take too long. */
   async function insertMany<T extends AccountTable>(
-    who: Person,
+    who: ApiUser,
     table: T,
     count: number,
-    row: (number: number) => NewRow<T>,
+    row: (number: number) => InsertRow<T>,
   ): Promise<void> {
     const { account_id } = await carillon.store.read
       .selectFrom('users')
@@ -185,50 +185,55 @@ for (const { test, testService } of stores) {
     Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
 
   test('C33 C34 a task with very many subtasks is completed and deleted together with them', async () => {
-    const owner = await carillon.account('subtasks.test');
+    const owner = await carillon.createAccount('subtasks.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
-    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+    await insertMany(owner, 'subtasks', MANY_ROWS, subtaskOf(Number(task_id), Number(owner.userId)));
 
     const completed = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
     );
     assert.equal(completed.result.status, 200, completed.result.text);
-    assert.deepEqual(countOf(completed.noted), { completed_subtask: MANY, completed_task: 1 });
+    assert.deepEqual(countOf(completed.recorded), { completed_subtask: MANY_ROWS, completed_task: 1 });
 
     const deleted = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`),
     );
     assert.deepEqual([deleted.result.status, deleted.result.text], [200, '[]']);
-    assert.deepEqual(countOf(deleted.noted), { deleted_subtask: MANY, deleted_task: 1 });
+    assert.deepEqual(countOf(deleted.recorded), { deleted_subtask: MANY_ROWS, deleted_task: 1 });
     assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
   });
 
   test('C33 C41 completing a recurring task with very many subtasks copies all of them to the next one', async () => {
-    const owner = await carillon.account('recurring.test');
+    const owner = await carillon.createAccount('recurring.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T', recurring: 'D' });
-    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    await insertMany(owner, 'subtasks', MANY_ROWS, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
     );
     assert.equal(result.status, 200, result.text);
-    assert.deepEqual(countOf(noted), { completed_subtask: MANY, completed_task: 1, new_task: 1, new_subtask: MANY });
+    assert.deepEqual(countOf(recorded), {
+      completed_subtask: MANY_ROWS,
+      completed_task: 1,
+      new_task: 1,
+      new_subtask: MANY_ROWS,
+    });
     const [next] = (await owner.carillon.tasks.list({ status: 'open' })).data;
     const open = await owner.carillon.subtasks.list({ task_id: next?.task_id ?? '', status: 'open', limit: 1 });
-    assert.equal(open.paging.total_records, MANY);
+    assert.equal(open.paging.total_records, MANY_ROWS);
   });
 
   test('C34 a project is deleted together with very many subtasks of its tasks', async () => {
-    const owner = await carillon.account('project.test');
+    const owner = await carillon.createAccount('project.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
-    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+    await insertMany(owner, 'subtasks', MANY_ROWS, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, recorded } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'DELETE', `/v2/projects/${project_id}`),
     );
     assert.deepEqual([result.status, result.text], [200, '[]']);
-    assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
+    assert.deepEqual(countOf(recorded), { deleted_subtask: MANY_ROWS, deleted_task: 1, deleted_project: 1 });
   });
 
   // The service of the tests above has recorded the size of each statement.
@@ -237,9 +242,9 @@ for (const { test, testService } of stores) {
   });
 
   test('C23 a user with very many hooks is deleted, and all hooks end', async () => {
-    const owner = await carillon.account('hooks.test');
-    const member = await carillon.user(owner, 'member');
-    await insertMany(owner, 'hooks', MANY, hookOf(Number(member.userId)));
+    const owner = await carillon.createAccount('hooks.test');
+    const member = await carillon.createUser(owner, 'member');
+    await insertMany(owner, 'hooks', MANY_ROWS, hookOf(Number(member.userId)));
     const { status, text } = await carillon.call(owner, 'DELETE', `/v2/users/${member.userId}`);
     assert.deepEqual([status, text], [200, '[]']);
     const rows = await carillon.store.read
@@ -247,8 +252,8 @@ for (const { test, testService } of stores) {
       .select(['ended_reason', 'generation', 'ended_position'])
       .where('user_id', '=', Number(member.userId))
       .execute();
-    const position = await positionOf(carillon, owner.domain);
-    assert.equal(rows.length, MANY);
+    const position = await feedPositionOf(carillon, owner.domain);
+    assert.equal(rows.length, MANY_ROWS);
     assert.deepEqual(
       [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
       // The last occurrence is the deletion of the user, which the commit records and which is pending for no hook.

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { outranks, permissions, permissionsOf } from '../../../src/permissions.ts';
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillon as run } from '../../kit/service/command.ts';
-import { pendingNow, personAt, startSecondNode } from '../../kit/service/nodes.ts';
-import { shared, sqlite, stores } from '../../kit/service/stores.ts';
-import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
+import { runCarillon as run } from '../../kit/service/command.ts';
+import { pendingDeliveryIds, personAt, startSecondNode } from '../../kit/service/nodes.ts';
+import { sharedStores, sqlite, stores } from '../../kit/service/stores.ts';
+import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 
 for (const { test, testService } of stores) {
   const HANGING = 20;
@@ -18,9 +18,12 @@ for (const { test, testService } of stores) {
   test('C22 twenty hanging targets do not delay a healthy one, and no hook queue exceeds the concurrency that it has earned', async (t) => {
     // The timeout is longer than this test may take, so that hanging attempts hang throughout.
     const carillon = await testService(t, { options: { attemptTimeout: '60s' } });
-    const owner = await carillon.account('acme.test');
-    const open = new Map<string, number>();
-    const hanging = await startTarget(t, (_response, { path }) => void open.set(path, (open.get(path) ?? 0) + 1));
+    const owner = await carillon.createAccount('acme.test');
+    const hangingByPath = new Map<string, number>();
+    const hanging = await startTarget(
+      t,
+      (_response, { path }) => void hangingByPath.set(path, (hangingByPath.get(path) ?? 0) + 1),
+    );
     for (let index = 0; index < HANGING; index += 1) {
       await owner.carillon.hooks.create({ target_url: hanging.at(`/${index}`), event: 'new_event' });
     }
@@ -54,8 +57,8 @@ for (const { test, testService } of stores) {
     const p95 = lateMs[Math.floor(EVENTS * 0.95)] ?? Number.POSITIVE_INFINITY;
     assert.ok(p95 < 250, `p95 of the healthy target: ${p95} ms`);
     assert.ok(maxInFlight <= 8, `${maxInFlight} in flight at the healthy target`);
-    assert.equal(open.size, HANGING, 'each hanging target was tried');
-    assert.deepEqual(new Set(open.values()), new Set([1]), 'and got no second concurrent attempt');
+    assert.equal(hangingByPath.size, HANGING, 'each hanging target was tried');
+    assert.deepEqual(new Set(hangingByPath.values()), new Set([1]), 'and got no second concurrent attempt');
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === EVENTS,
@@ -65,14 +68,14 @@ for (const { test, testService } of stores) {
 
   test('C22 a healthy target earns up to eight concurrent attempts by its 200s, and never more', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '60s' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, (response) => void open.push(response));
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await Promise.all(Array.from({ length: 60 }, () => owner.carillon.events.create(event)));
     const delivered = async () =>
       (await owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' })).paging.total_records;
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     // Respond to one attempt at a time: each 200 frees a slot and adds a slot, up to eight.
     for (let answered = 1; answered <= 20; answered += 1) {
       open.shift()?.end();
@@ -84,7 +87,7 @@ for (const { test, testService } of stores) {
       );
       assert.equal(open.length, concurrency);
     }
-    target.answers(200);
+    target.setReplies(200);
     for (const response of open) response.end();
     await eventually(delivered, (count) => count === 60);
   });
@@ -115,15 +118,15 @@ test('C2 X7 members have all permissions except writing users and the company; r
 const EVENTS = 40;
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-for (const { test, testService, serviceProcess, database: newDatabase } of shared) {
+for (const { test, testService, serviceProcess, database: newDatabase } of sharedStores) {
   for (const listen of ['on', 'off'] as const) {
     test(`C13 C20 with an API node and a delivery node, LISTEN ${listen}, everything arrives, and nothing after the 200 of a DELETE`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
-      const [atApi, atDelivery] = [tracedAttempt(), tracedAttempt()];
+      const [atApi, atDelivery] = [createTracedAttempt(), createTracedAttempt()];
       const api = await testService(t, { database, options: { role: 'api' }, ports: { attempt: atApi.attempt } });
       await testService(t, { database, options: { role: 'delivery' }, ports: { attempt: atDelivery.attempt } });
-      const owner = await api.account('acme.test');
-      const store = await openAt(t, database, { as: 'command' });
+      const owner = await api.createAccount('acme.test');
+      const store = await openStoreAt(t, database, { as: 'command' });
       const target = await startTarget(t);
       const stays = await owner.carillon.hooks.create({ target_url: target.at('/stays'), event: 'new_event' });
       const goes = await owner.carillon.hooks.create({ target_url: target.at('/goes'), event: 'new_event' });
@@ -144,7 +147,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
         tookMs.push((arrived?.at ?? 0) - sentAt);
       }
       await eventually(
-        () => pendingNow(store),
+        () => pendingDeliveryIds(store),
         (pending) => pending.size === 0,
       );
       assert.equal(target.received.filter((one) => one.path === '/stays').length, EVENTS);
@@ -180,7 +183,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     await api.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await api.carillon.events.create(event);
     const again = await startSecondNode(t, api, { CARILLON_ROLE: 'delivery' });
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     // The delivery node that started last has sent the notification, because no delivery node ran before.
     assert.equal(target.received.length, 1);
     assert.deepEqual(await Promise.all([api.stop('SIGTERM'), again.stop('SIGTERM')]), [0, 0]);
@@ -194,7 +197,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
       ),
     );
     assert.equal(nodes.filter((node) => node.key !== undefined).length, 1);
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     assert.equal((await store.read.selectFrom('accounts').select('account_id').execute()).length, 1);
     assert.deepEqual(await Promise.all(nodes.map((node) => node.stop('SIGTERM'))), [0, 0, 0]);
   });
@@ -203,8 +206,8 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     const database = await newDatabase(t);
     const one = await testService(t, { database });
     const other = await testService(t, { database });
-    const owner = await one.account('acme.test');
-    const second = await one.key(owner, {});
+    const owner = await one.createAccount('acme.test');
+    const second = await one.createKey(owner, {});
     const there = personAt(other, second);
     assert.equal((await other.call(there, 'GET', '/v2/user')).status, 200);
     const { data } = await owner.carillon.keys.list();
@@ -222,9 +225,9 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
 sqlite.test('a role is rejected on SQLite, which only one process uses', async (t) => {
   const database = await sqlite.database(t);
   for (const role of ['api', 'delivery']) {
-    const { code, faults } = await run(['serve', '--port', '0', '--database', database, '--role', role]);
+    const { code, stderrLines } = await run(['serve', '--port', '0', '--database', database, '--role', role]);
     assert.equal(code, 1);
-    assert.equal(faults.length, 1, faults.join('\n'));
-    assert.match(faults[0] ?? '', /role/);
+    assert.equal(stderrLines.length, 1, stderrLines.join('\n'));
+    assert.match(stderrLines[0] ?? '', /role/);
   }
 });

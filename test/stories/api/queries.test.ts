@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { startProxy } from '../../kit/network/proxy.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { personAt } from '../../kit/service/nodes.ts';
-import { shared } from '../../kit/service/stores.ts';
+import { sharedStores } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of shared) {
+for (const { test, testService } of sharedStores) {
   for (const isMixed of [true, false]) {
     const what = isMixed ? 'writes' : 'creations';
     test(`while many ${what} of one account wait for a lock, other accounts still get connections`, async (t) => {
       const carillon = await testService(t);
-      const noisy = await carillon.account('noisy.test');
-      const other = await carillon.account('other.test');
+      const noisy = await carillon.createAccount('noisy.test');
+      const other = await carillon.createAccount('other.test');
       const { client_id } = await noisy.carillon.clients.create({ client_name: 'ACME' });
       const { account_id } = await carillon.store.read
         .selectFrom('accounts')
@@ -49,7 +49,7 @@ for (const { test, testService } of shared) {
   }
 }
 
-for (const { test, testService, database: newDatabase } of shared) {
+for (const { test, testService, database: newDatabase } of sharedStores) {
   /** Delay of the proxy in each direction. Sending a few statements is much faster, so they arrive as one burst. */
   const ONE_WAY_MS = 25;
   const MAX_ROUND_TRIPS = 3;
@@ -58,7 +58,7 @@ for (const { test, testService, database: newDatabase } of shared) {
   test(`a frequent write takes at most ${MAX_ROUND_TRIPS} round trips to the database`, async (t) => {
     const database = await newDatabase(t);
     const near = await testService(t, { database, options: { role: 'api' } });
-    const owner = await near.account('acme.test');
+    const owner = await near.createAccount('acme.test');
     const proxy = await startProxy(t, database, ONE_WAY_MS);
     // Use an API-only node, so that only statements of the request are counted.
     const far = await testService(t, { database: proxy.database, options: { role: 'api' } });
@@ -70,9 +70,9 @@ for (const { test, testService, database: newDatabase } of shared) {
       // Fill the caller cache and prepare the statements on the connections.
       await call();
       await carillon.user.get();
-      const known = new Map(proxy.passages.map((passage) => [passage, passage.bursts.length]));
+      const known = new Map(proxy.connections.map((passage) => [passage, passage.bursts.length]));
       await call();
-      const sent = proxy.passages.map((passage) =>
+      const sent = proxy.connections.map((passage) =>
         passage.bursts.slice(known.get(passage) ?? 0).map(({ text }) => text),
       );
       // Leave out the transactions that store `last_used` of keys from time to time.

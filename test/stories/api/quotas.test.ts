@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
 
   test('--max-hooks-per-account limits the hooks of each account, also for concurrent requests', async (t) => {
     const carillon = await testService(t, { options: { maxHooks: '3' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const hook = (number: number, who = owner) =>
       carillon.call(who, 'POST', '/v2/hooks', {
         target_url: `http://127.0.0.1:9/${who.domain}/${number}`,
@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
     const made = responses.filter(({ status }) => status === 201).map(({ json }) => json.id);
     const refused = responses.filter(({ status }) => status === 409).map(({ json }) => json.code);
     assert.deepEqual([made.length, refused], [3, Array(5).fill('too_many_hooks')]);
-    const other = await carillon.account('other.test');
+    const other = await carillon.createAccount('other.test');
     assert.equal((await hook(1, other)).status, 201, 'another account has its own quota');
 
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${made[0]}`)).status, 200);
@@ -35,14 +35,14 @@ for (const { test, testService } of stores) {
   });
 
   test('above --max-pending-per-account, requests that add pending deliveries get 429 until the number falls; nothing is dropped', async (t) => {
-    const outcomes: ((outcome: Outcome) => void)[] = [];
+    const outcomes: ((outcome: AttemptOutcome) => void)[] = [];
     let hangs = true;
-    const success: Outcome = { kind: 'answered', status: 200, ms: 1 };
+    const success: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
     const receivedBodies: string[] = [];
     const attempt: Attempt = ({ body, signal }) => {
-      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
       signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
-      const end = (outcome: Outcome) => {
+      const end = (outcome: AttemptOutcome) => {
         receivedBodies.push(body);
         resolve(outcome);
       };
@@ -51,9 +51,9 @@ for (const { test, testService } of stores) {
       return promise;
     };
     const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt } });
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
-    const other = await carillon.account('other.test');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
+    const other = await carillon.createAccount('other.test');
     const create = (who = owner) => carillon.call(who, 'POST', '/v2/events', event);
     const hook = async (who: typeof owner) =>
       (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${who.domain}`, event: 'new_event' })).id;
@@ -125,10 +125,10 @@ for (const { test, testService } of stores) {
   test('the quota counts current pending deliveries, even if no request was made for a long time', async (t) => {
     const clock = testClock();
     // Attempts return only at the end of the test.
-    const result = Promise.withResolvers<Outcome>();
+    const result = Promise.withResolvers<AttemptOutcome>();
     const attempt: Attempt = () => result.promise;
     const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt, clock } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
     const hook = () => owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     const { id } = await hook();

@@ -6,9 +6,14 @@ import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import type { Json, Person } from '../../kit/service/service.ts';
+import type { ApiUser, Json } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
-import { type doors, mountedBy, type Operation, sorted } from '../../reliability/tenant-isolation/operations.ts';
+import {
+  classifyRoutes,
+  type Operation,
+  recordMountedRoutes,
+  type routeGroups,
+} from '../../reliability/tenant-isolation/operations.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
@@ -28,7 +33,7 @@ for (const { test, testService } of stores) {
     return { url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`, closed };
   }
 
-  async function onlyDelivery(owner: Person, target_url: string) {
+  async function createSingleDelivery(owner: ApiUser, target_url: string) {
     const { id } = await owner.carillon.hooks.create({ target_url, event: 'new_event' });
     await owner.carillon.events.create(event);
     const { data } = await owner.carillon.deliveries.list({ hook_id: id });
@@ -37,7 +42,7 @@ for (const { test, testService } of stores) {
 
   test('C17 C21 the status line decides: a body that hangs or never ends is cut off and changes nothing', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '15s' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const head = (status: string) => `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\n`;
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
     const bodies: Record<string, (socket: Socket) => void> = {
@@ -61,7 +66,7 @@ for (const { test, testService } of stores) {
     for (const [what, write] of Object.entries(bodies)) {
       const target = await rawTarget(t, write);
       const began = performance.now();
-      const delivery = await onlyDelivery(owner, target.url);
+      const delivery = await createSingleDelivery(owner, target.url);
       const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
       assert.ok(performance.now() - began < 5_000, `${what} delayed the result`);
       assert.deepEqual(
@@ -79,9 +84,9 @@ for (const { test, testService } of stores) {
 
   test('C21 the body of a response is neither stored nor displayed', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, (response) => response.writeHead(500).end('a secret of the target'), 200);
-    const delivery = await onlyDelivery(owner, target.url);
+    const delivery = await createSingleDelivery(owner, target.url);
     const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
     assert.equal(delivered.attempts[0]?.outcome, '500');
     assert.doesNotMatch(JSON.stringify(delivered) + JSON.stringify(carillon.logged), /secret of the target/);
@@ -89,10 +94,10 @@ for (const { test, testService } of stores) {
 
   test('C17 C21 one deadline covers the whole attempt: a target that never responds is a timeout, and the next attempt is made', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '200ms' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, (response) => void open.push(response), 200);
-    const delivery = await onlyDelivery(owner, target.url);
+    const delivery = await createSingleDelivery(owner, target.url);
     const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
     const [timeout] = delivered.attempts;
     assert.deepEqual([timeout?.outcome, timeout?.counted, delivered.attempts.length], ['timeout', '1', 2]);
@@ -102,10 +107,10 @@ for (const { test, testService } of stores) {
 
   test('C17 an interim response is ignored; a truncated status line or another protocol is a failure', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
     const early = await rawTarget(t, (socket) => socket.end(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`));
-    const first = await onlyDelivery(owner, early.url);
+    const first = await createSingleDelivery(owner, early.url);
     const delivered = await eventually(first.get, (one) => one.state === 'delivered');
     assert.equal(delivered.attempts.length, 1);
     await owner.carillon.hooks.delete(first.id);
@@ -130,8 +135,8 @@ for (const { test, testService } of stores) {
   // only date_modified, for any caller and any content.
 
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const member = await carillon.createUser(owner, 'member');
   const users = [owner.userId, member.userId];
   const text = 'Ünïcode 🔔 "quoted" \\ <b> & \n two lines';
   const span = { start_date: '2027-02-28 23:59:59', due_date: '2028-02-29 00:00:01' };
@@ -202,39 +207,39 @@ for (const { test, testService } of stores) {
     ['a bare event', `/v2/events/${bare.event.event_id}`],
   ];
 
-  async function mustReadBack(who: Person, path: string): Promise<void> {
+  async function assertCanBeWrittenBack(who: ApiUser, path: string): Promise<void> {
     const before = (await carillon.call(who, 'GET', path)).json.data;
     const written = await carillon.call(who, 'PUT', path, before);
     assert.equal(written.status, 200, written.text);
-    assert.deepEqual(unstamped(written.json.data), unstamped(before));
+    assert.deepEqual(withoutDateModified(written.json.data), withoutDateModified(before));
     assert.deepEqual((await carillon.call(who, 'GET', path)).json.data, written.json.data);
   }
 
-  function unstamped({ date_modified: _, ...rest }: Json): Json {
+  function withoutDateModified({ date_modified: _, ...rest }: Json): Json {
     return rest;
   }
 
   for (const [label, path] of records) {
     test(`C9 C27 ${label} can be written back as read, by its creator and by a colleague`, async () => {
-      await mustReadBack(owner, path);
-      await mustReadBack(member, path);
+      await assertCanBeWrittenBack(owner, path);
+      await assertCanBeWrittenBack(member, path);
       assert.notEqual((await carillon.call(owner, 'GET', path)).json.data.date_modified, '0000-00-00 00:00:00');
     });
   }
 
   test('C9 C35 a user can be written back as read, including the last owner', async () => {
-    for (const { userId } of [owner, member]) await mustReadBack(owner, `/v2/users/${userId}`);
+    for (const { userId } of [owner, member]) await assertCanBeWrittenBack(owner, `/v2/users/${userId}`);
   });
 
   test('C9 a record can be written back after its creator and its assignees are deleted', async () => {
-    const leaver = await carillon.user(owner, 'member');
+    const leaver = await carillon.createUser(owner, 'member');
     const made = await carillon.call(leaver, 'POST', '/v2/projects', {
       project_name: 'Left behind',
       users: [leaver.userId, member.userId],
     });
     await owner.carillon.users.delete(leaver.userId);
-    await mustReadBack(owner, `/v2/projects/${made.json.data.project_id}`);
-    await mustReadBack(member, `/v2/projects/${made.json.data.project_id}`);
+    await assertCanBeWrittenBack(owner, `/v2/projects/${made.json.data.project_id}`);
+    await assertCanBeWrittenBack(member, `/v2/projects/${made.json.data.project_id}`);
   });
 }
 
@@ -249,23 +254,23 @@ type TestRequest = { readonly name: string; readonly headers: Headers; readonly 
 
 for (const { test, testService } of stores) {
   test('C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives', async (t) => {
-    const { started: carillon, mounted } = await mountedBy(() =>
+    const { started: carillon, mounted } = await recordMountedRoutes(() =>
       // With a single slot, a request that occupies a slot is noticed.
       testService(t, { options: { maxRequests: '1' }, ports: { timeouts: LONG_TIMEOUTS } }),
     );
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const signedIn = await carillon.signIn(owner);
     const credentials: Readonly<Record<string, Headers>> = {
       '/v2': owner.headers,
       '/console/api': { ...signedIn.headers, origin: carillon.baseUrl },
-    } satisfies Record<keyof typeof doors, Headers>;
-    const { operations, others } = sorted(mounted);
+    } satisfies Record<keyof typeof routeGroups, Headers>;
+    const { operations, others } = classifyRoutes(mounted);
     const requests: TestRequest[] = [];
     for (const operation of operations) {
       const name = nameOf(operation);
       const isRead = ['GET', 'HEAD'].includes(operation.method);
       requests.push({ name, headers: {}, needsBody: false });
-      requests.push({ name, headers: credentials[operation.door] ?? {}, needsBody: !isRead });
+      requests.push({ name, headers: credentials[operation.routeGroup] ?? {}, needsBody: !isRead });
     }
     for (const name of [...others, ...UNKNOWN]) {
       const needsBody = /^(POST|DELETE) \/console\/(?!nothing)/.test(name);
@@ -293,8 +298,8 @@ for (const { test, testService } of stores) {
 }
 
 /** Returns the method and path of an operation, with never-issued ids in the path. */
-function nameOf({ door, method, row }: Operation): string {
-  return `${method} ${door}${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
+function nameOf({ routeGroup, method, row }: Operation): string {
+  return `${method} ${routeGroup}${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
 }
 
 function send(t: TestContext, baseUrl: string, { name, headers }: TestRequest) {

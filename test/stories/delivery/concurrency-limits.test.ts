@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person, TestService } from '../../kit/service/service.ts';
+import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   /** Number of hanging targets: more than there are slots for attempts. */
-  const TARGETS = 2_100;
+  const HANGING_TARGETS = 2_100;
   const ACCOUNT_LIMIT = 500;
   /** Concurrency limit of all unproven targets together. */
   const UNPROVEN_LIMIT = 1_000;
 
-  const SUCCESS: Outcome = { kind: 'answered', status: 200, ms: 1 };
-  const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
+  const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+  const UNSUBSCRIBED: AttemptOutcome = { kind: 'answered', status: 401, ms: 1 };
 
   /** Replaces the network: hostile targets hang until they are released, all other targets respond. */
   function hangingTargets() {
-    const hanging = new Map<string, (outcome: Outcome) => void>();
+    const hanging = new Map<string, (outcome: AttemptOutcome) => void>();
     const started: string[] = [];
     let maxHanging = 0;
     const attempt: Attempt = ({ target, signal }) => {
       started.push(target);
       if (!target.includes('hostile')) return Promise.resolve(SUCCESS);
-      const { promise, resolve } = Promise.withResolvers<Outcome>();
-      const end = (outcome: Outcome) => {
+      const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
+      const end = (outcome: AttemptOutcome) => {
         hanging.delete(target);
         resolve(outcome);
       };
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
   }
 
   /** Inserts hooks directly, because that many requests would take too long. */
-  async function subscribe(carillon: TestService, who: Person, count: number): Promise<number[]> {
+  async function insertHooks(carillon: TestService, who: ApiUser, count: number): Promise<number[]> {
     return carillon.store.write(async (tx) => {
       const { account_id } = await tx.queries
         .selectFrom('users')
@@ -79,10 +79,10 @@ for (const { test, testService } of stores) {
   test('C22 an account whose targets all hang leaves slots to other accounts, and all of its own hook queues are served', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
-    const hostile = await carillon.account('hostile.test');
-    const healthy = await carillon.account('healthy.test');
-    await subscribe(carillon, hostile, TARGETS);
-    await subscribe(carillon, healthy, 1);
+    const hostile = await carillon.createAccount('hostile.test');
+    const healthy = await carillon.createAccount('healthy.test');
+    await insertHooks(carillon, hostile, HANGING_TARGETS);
+    await insertHooks(carillon, healthy, 1);
 
     await hostile.carillon.events.create(event);
     await eventually(
@@ -112,31 +112,31 @@ for (const { test, testService } of stores) {
         targets.release(ACCOUNT_LIMIT);
         return targets.started.length;
       },
-      (length) => length === TARGETS + 1,
+      (length) => length === HANGING_TARGETS + 1,
       20_000,
     );
     targets.release(ACCOUNT_LIMIT);
-    assert.equal(new Set(targets.started).size, TARGETS + 1, 'each target once');
+    assert.equal(new Set(targets.started).size, HANGING_TARGETS + 1, 'each target once');
     assert.equal(targets.maxHanging, ACCOUNT_LIMIT);
     await eventually(
       () => carillon.store.read.selectFrom('finalized_deliveries').select('delivery_id').execute(),
-      (rows) => rows.length === TARGETS,
+      (rows) => rows.length === HANGING_TARGETS,
     );
   });
 
   test('C22 when many accounts have hanging targets, proven targets are served immediately, and a new one is served in rotation', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
-    const healthy = await carillon.account('healthy.test');
-    await subscribe(carillon, healthy, 1);
+    const healthy = await carillon.createAccount('healthy.test');
+    await insertHooks(carillon, healthy, 1);
     await healthy.carillon.events.create(event);
     await eventually(
       () => targets.started.length,
       (started) => started === 1,
     );
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
-      const hostile = await carillon.account(`${name}.hostile.test`);
-      await subscribe(carillon, hostile, ACCOUNT_LIMIT);
+      const hostile = await carillon.createAccount(`${name}.hostile.test`);
+      await insertHooks(carillon, hostile, ACCOUNT_LIMIT);
       await hostile.carillon.events.create(event);
     }
     await eventually(
@@ -150,8 +150,8 @@ for (const { test, testService } of stores) {
       () => targets.started.slice(startedBefore).includes('http://healthy.test/0'),
       (again) => again,
     );
-    const newcomer = await carillon.account('newcomer.test');
-    await subscribe(carillon, newcomer, 1);
+    const newcomer = await carillon.createAccount('newcomer.test');
+    await insertHooks(carillon, newcomer, 1);
     await newcomer.carillon.events.create(event);
     await eventually(
       () =>
@@ -188,8 +188,8 @@ for (const { test, testService } of stores) {
       return SUCCESS;
     };
     const carillon = await testService(t, { ports: { attempt } });
-    const owner = await carillon.account('owner.test');
-    await subscribe(carillon, owner, ACCOUNT_LIMIT);
+    const owner = await carillon.createAccount('owner.test');
+    await insertHooks(carillon, owner, ACCOUNT_LIMIT);
     const next = () => {
       iteration += 1;
       if (all < ACCOUNT_LIMIT) setImmediate(next);
@@ -207,8 +207,8 @@ for (const { test, testService } of stores) {
   test("C22 C23 hook queues that end while they wait for their account's limit do not block the others", async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
-    const hostile = await carillon.account('hostile.test');
-    const hookIds = await subscribe(carillon, hostile, ACCOUNT_LIMIT + 20);
+    const hostile = await carillon.createAccount('hostile.test');
+    const hookIds = await insertHooks(carillon, hostile, ACCOUNT_LIMIT + 20);
     await hostile.carillon.events.create(event);
     await eventually(
       () => targets.hanging.size,
@@ -237,15 +237,15 @@ for (const { test, testService } of stores) {
       options: { maxAttemptsPerHost: '10' },
       ports: { attempt: targets.attempt },
     });
-    const people: Person[] = [];
+    const people: ApiUser[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {
-      const one = await carillon.account(`${name}.test`);
+      const one = await carillon.createAccount(`${name}.test`);
       people.push(one);
       // The hooks of all four accounts have the same host.
-      await subscribe(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
+      await insertHooks(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
     }
-    const healthy = await carillon.account('healthy.test');
-    await subscribe(carillon, healthy, 1);
+    const healthy = await carillon.createAccount('healthy.test');
+    await insertHooks(carillon, healthy, 1);
 
     for (const one of people) await one.carillon.events.create(event);
     await eventually(

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { TEST_EPOCH, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { trustUntil } from '../../kit/service/occurrences.ts';
+import { setRetentionClock } from '../../kit/service/occurrences.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { name, test, testService } of stores) {
   const SECOND_MS = 1_000;
   const HOUR_MS = 3_600 * SECOND_MS;
   const DAY_MS = 24 * HOUR_MS;
-  const NEVER = '0000-00-00 00:00:00';
+  const NO_DATE = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('C23 an ended hook shows reason, time and last outcome', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, { options: { retryWaits: '1s,1s' }, ports: { clock } });
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
     const targets = {
       answered_401: await startTarget(t, 401),
       three_failures: await startTarget(t, 503, 404, 410),
@@ -40,7 +40,7 @@ for (const { name, test, testService } of stores) {
           () => hook('user_deleted'),
           (one) => one.failures === '1',
         );
-      targets.user_deleted.answers(200);
+      targets.user_deleted.setReplies(200);
       await clock.advance(1.1 * SECOND_MS);
     }
     await eventually(
@@ -56,13 +56,13 @@ for (const { name, test, testService } of stores) {
     await clock.advance(60 * SECOND_MS);
     await owner.carillon.users.delete(member.userId);
 
-    const fates: Record<string, { last_outcome: string; failures: string; endedMs: number }> = {
+    const expectedEnds: Record<string, { last_outcome: string; failures: string; endedMs: number }> = {
       answered_401: { last_outcome: '401', failures: '0', endedMs: 0 },
       three_failures: { last_outcome: '410', failures: '3', endedMs: 2.2 * SECOND_MS },
       deleted: { last_outcome: '200', failures: '0', endedMs: 62.2 * SECOND_MS },
       user_deleted: { last_outcome: '200', failures: '0', endedMs: 122.2 * SECOND_MS },
     };
-    for (const [reason, { last_outcome, failures, endedMs }] of Object.entries(fates)) {
+    for (const [reason, { last_outcome, failures, endedMs }] of Object.entries(expectedEnds)) {
       const { date_ended, ...ended } = await hook(reason);
       assert.deepEqual(ended, {
         id: ids[reason],
@@ -71,13 +71,13 @@ for (const { name, test, testService } of stores) {
         user_id: member.userId,
         state: 'ended',
         failures,
-        next_attempt_at: NEVER,
+        next_attempt_at: NO_DATE,
         last_outcome,
         date_created: '2025-05-01 12:00:00',
         ended_reason: reason,
         signed: '0',
-        secret_created: NEVER,
-        secret_previous_until: NEVER,
+        secret_created: NO_DATE,
+        secret_previous_until: NO_DATE,
       });
       const at = Date.parse(`${date_ended.replace(' ', 'T')}Z`) - TEST_EPOCH;
       assert.ok(Math.abs(at - endedMs) <= 2 * SECOND_MS, `${reason}: ended after ${at} ms`);
@@ -87,7 +87,7 @@ for (const { name, test, testService } of stores) {
   test('C23 an ended hook can be read for 30 days, then is gone; pending deliveries of live hooks are never dropped', async (t) => {
     const options = { retryWaits: '365d,365d' };
     const first = await testService(t, { options, ports: { clock: testClock() } });
-    const owner = await first.account('acme.test');
+    const owner = await first.createAccount('acme.test');
     const ended = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/ended', event: 'new_event' });
     const live = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/live', event: 'new_event' });
     const healthy = await startTarget(t);
@@ -108,10 +108,10 @@ for (const { name, test, testService } of stores) {
     await first.stop();
 
     /** Starts the service this long after the hook has ended, and waits for its retention run. */
-    async function after(milliseconds: number) {
+    async function startLater(milliseconds: number) {
       const clock = testClock(TEST_EPOCH + milliseconds);
       const service = await testService(t, { database: first.database, options, ports: { clock } });
-      await trustUntil(service.store, clock.now());
+      await setRetentionClock(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
       // The retention run has finished when the next run is scheduled.
       await eventually(
@@ -130,27 +130,27 @@ for (const { name, test, testService } of stores) {
       });
       return { read, stop: service.stop };
     }
-    const before = await after(30 * DAY_MS - 11 * SECOND_MS);
+    const before = await startLater(30 * DAY_MS - 11 * SECOND_MS);
     const kept = { ended: 200, live: 200, endedPending: 1, livePending: 1, delivered: 1 };
     assert.deepEqual(await before.read(), kept);
     await before.stop();
-    const later = await after(30 * DAY_MS + SECOND_MS);
+    const later = await startLater(30 * DAY_MS + SECOND_MS);
     const dropped = { ended: 404, live: 200, endedPending: 0, livePending: 1, delivered: 0 };
     // PostgreSQL drops expired rows by weekly partition, so up to a week later.
     const inWeeks = name === 'PostgreSQL';
     assert.deepEqual(await later.read(), inWeeks ? { ...dropped, delivered: 1 } : dropped);
     await later.stop();
-    const atLast = await after(37 * DAY_MS + SECOND_MS);
+    const atLast = await startLater(37 * DAY_MS + SECOND_MS);
     assert.deepEqual(await atLast.read(), dropped);
     await atLast.stop();
   });
 
   test('C23 deleting a user revokes the keys, ends the hooks, frees the targets and leaves the records', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
-    const second = await carillon.key(member, {});
-    const bystander = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
+    const second = await carillon.createKey(member, {});
+    const bystander = await carillon.createUser(owner, 'member');
     const target = await startTarget(t, 500);
     const { id } = await member.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const spared = await bystander.carillon.hooks.create({ target_url: target.at('/spared'), event: 'new_event' });
@@ -177,7 +177,7 @@ for (const { name, test, testService } of stores) {
 
   test('C23 revoking a key ends no hook, not even one created with it: deliveries continue', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const made = await owner.carillon.keys.create({ label: 'soon gone', permissions: ['hooks:write', 'events:read'] });
     const narrow = { ...owner.headers, key: made.key ?? '' };
     const target = await startTarget(t);
@@ -188,7 +188,7 @@ for (const { name, test, testService } of stores) {
     assert.equal((await carillon.call(undefined, 'GET', '/v2/user', undefined, narrow)).status, 401);
     assert.equal((await owner.carillon.hooks.get(subscribed.json.id)).state, 'live');
     const { event_id } = await owner.carillon.events.create(event);
-    const [delivered] = await target.arrived(1);
+    const [delivered] = await target.waitForArrivals(1);
     assert.ok(delivered?.resourceUrl.endsWith(`/events/${event_id}`));
   });
 }

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
-import type { Ports } from '../../../src/server.ts';
+import type { ServicePorts } from '../../../src/server.ts';
 import { testClock } from '../../kit/clock.ts';
-import { eventually, stepByStep } from '../../kit/eventually.ts';
+import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { openStream } from '../../kit/network/stream.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -18,16 +18,16 @@ for (const { test, testService } of stores) {
   async function startFixture(
     t: TestContext,
     options: Readonly<Record<string, string>> = {},
-    ports: Partial<Ports> = {},
+    ports: Partial<ServicePorts> = {},
   ) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock, ...ports }, options });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     /** Advances the clock until the condition holds. */
-    const passUntil = async (holds: () => boolean, stepMs = 500) => {
-      await stepByStep(() => clock.advance(stepMs), holds, Boolean);
+    const advanceUntil = async (holds: () => boolean, stepMs = 500) => {
+      await eventuallyAfterSteps(() => clock.advance(stepMs), holds, Boolean);
     };
-    return { clock, carillon, owner, passUntil };
+    return { clock, carillon, owner, passUntil: advanceUntil };
   }
 
   test('X2 a stream sends past occurrences, then new ones, each with id, event and data', async (t) => {
@@ -38,9 +38,9 @@ for (const { test, testService } of stores) {
     assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     assert.equal(stream.headers.get('cache-control'), 'no-store');
     assert.equal(stream.headers.get('x-accel-buffering'), 'no');
-    await stream.arrived(1);
+    await stream.waitForEvents(1);
     await owner.carillon.clients.delete(client_id);
-    await stream.arrived(2);
+    await stream.waitForEvents(2);
     const { data } = await owner.carillon.notifications.list();
     assert.deepEqual(stream.messages, [
       { retry: '2000' },
@@ -58,45 +58,46 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual(stream.messages, [{ retry: '2000' }, { id: '1' }]);
     await owner.carillon.clients.create({ client_name: 'After' });
-    const [sent] = await stream.arrived(1);
+    const [sent] = await stream.waitForEvents(1);
     assert.deepEqual([sent?.id, sent?.event], ['2', 'new_client']);
   });
 
   test('X2 a stream resumes after Last-Event-ID, which has priority over `after`', async (t) => {
     const { carillon, owner } = await startFixture(t);
     for (const name of ['A', 'B', 'C']) await owner.carillon.clients.create({ client_name: name });
-    const behind = await openStream(t, carillon, owner, `${FEED}?after=1`);
-    const back = await openStream(t, carillon, owner, `${FEED}?after=1`, { 'last-event-id': '2' });
+    const withoutLastEventId = await openStream(t, carillon, owner, `${FEED}?after=1`);
+    const withLastEventId = await openStream(t, carillon, owner, `${FEED}?after=1`, { 'last-event-id': '2' });
     await owner.carillon.clients.create({ client_name: 'D' });
-    const idsOf = async (stream: typeof back, count: number) => (await stream.arrived(count)).map(({ id }) => id);
-    assert.deepEqual(await idsOf(behind, 3), ['2', '3', '4']);
-    assert.deepEqual(await idsOf(back, 2), ['3', '4']);
+    const idsOf = async (stream: typeof withLastEventId, count: number) =>
+      (await stream.waitForEvents(count)).map(({ id }) => id);
+    assert.deepEqual(await idsOf(withoutLastEventId, 3), ['2', '3', '4']);
+    assert.deepEqual(await idsOf(withLastEventId, 2), ['3', '4']);
   });
 
   test('X2 a stream is limited by scope, kind and key, as a page is', async (t) => {
     const { carillon, owner } = await startFixture(t);
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const own = await openStream(t, carillon, member, FEED);
     const all = await openStream(t, carillon, owner, `${FEED}?scope=account&kind=new_project`);
     await owner.carillon.projects.create({ project_name: 'By the owner' });
     await member.carillon.clients.create({ client_name: 'ACME' });
     await member.carillon.projects.create({ project_name: 'By the member' });
     assert.deepEqual(
-      (await own.arrived(2)).map(({ id, event }) => [id, event]),
+      (await own.waitForEvents(2)).map(({ id, event }) => [id, event]),
       [
         ['2', 'new_client'],
         ['3', 'new_project'],
       ],
     );
     assert.deepEqual(
-      (await all.arrived(2)).map(({ id }) => id),
+      (await all.waitForEvents(2)).map(({ id }) => id),
       ['1', '3'],
     );
   });
 
   test('X2 a request that cannot be streamed is rejected before the stream begins', async (t) => {
     const { carillon, owner } = await startFixture(t);
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const send = async (who: typeof owner | undefined, query: string, headers: Record<string, string> = {}) => {
       const { status, json } = await carillon.call(who, 'GET', `${FEED}${query}`, undefined, {
         ...streaming,
@@ -134,7 +135,7 @@ for (const { test, testService } of stores) {
 
   test('X2 an idle stream sends a heartbeat every 15 seconds, outlives every request timeout and reports its cursor', async (t) => {
     const { carillon, owner, clock, passUntil } = await startFixture(t);
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const stream = await openStream(t, carillon, member, FEED);
     const heartbeats = () => stream.messages.filter(({ comment }) => comment !== undefined);
     await passUntil(() => heartbeats().length === 1);
@@ -150,16 +151,16 @@ for (const { test, testService } of stores) {
       'the cursor passes the omitted occurrence, once',
     );
     await member.carillon.clients.create({ client_name: 'By the member' });
-    assert.equal((await stream.arrived(1))[0]?.id, '2', 'and the stream still works');
+    assert.equal((await stream.waitForEvents(1))[0]?.id, '2', 'and the stream still works');
   });
 
   test('C1 X2 a stream ends immediately when its key is revoked by this process', async (t) => {
     const { carillon, owner } = await startFixture(t);
-    const key = await carillon.key(owner, {});
+    const key = await carillon.createKey(owner, {});
     const { data } = await owner.carillon.keys.list();
     const stream = await openStream(t, carillon, key, FEED);
     await owner.carillon.clients.create({ client_name: 'before' });
-    await stream.arrived(1);
+    await stream.waitForEvents(1);
     await owner.carillon.keys.revoke(data.at(-1)?.id ?? '');
     await owner.carillon.clients.create({ client_name: 'after' });
     assert.equal(await stream.ended, true, 'cleanly');
@@ -168,7 +169,7 @@ for (const { test, testService } of stores) {
 
   test('C1 X2 a stream ends within about a second when its key is revoked by another process', async (t) => {
     const { carillon, owner, clock, passUntil } = await startFixture(t);
-    const key = await carillon.key(owner, {});
+    const key = await carillon.createKey(owner, {});
     const stream = await openStream(t, carillon, key, FEED);
     let ended: boolean | undefined;
     void stream.ended.then((cleanly) => {
@@ -189,7 +190,7 @@ for (const { test, testService } of stores) {
 
   test('C2 X2 a stream ends when the user may no longer read the feed of the account', async (t) => {
     const { carillon, owner } = await startFixture(t);
-    const admin = await carillon.user(owner, 'admin');
+    const admin = await carillon.createUser(owner, 'admin');
     const stream = await openStream(t, carillon, admin, `${FEED}?scope=account`);
     await owner.carillon.users.update(admin.userId, { role: 'member' });
     assert.equal(await stream.ended, true);
@@ -200,7 +201,7 @@ for (const { test, testService } of stores) {
     const { carillon, owner } = await startFixture(t);
     const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(t, carillon, owner, FEED)));
     await owner.carillon.clients.create({ client_name: 'ACME' });
-    for (const stream of streams) await stream.arrived(1);
+    for (const stream of streams) await stream.waitForEvents(1);
     const stopping = carillon.stop();
     for (const stream of streams) assert.equal(await stream.ended, true);
     await stopping;
@@ -252,7 +253,7 @@ for (const { test, testService } of stores) {
     await once(socket, 'data');
     socket.pause();
     // The slot of the disconnected reader is free again.
-    const { status } = await stepByStep(
+    const { status } = await eventuallyAfterSteps(
       () => clock.advance(500),
       () => carillon.call(owner, 'GET', `${FEED}?limit=1&wait=1`),
       (response) => response.status !== 503,

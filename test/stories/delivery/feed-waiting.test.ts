@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../kit/clock.ts';
-import { openAt } from '../../kit/database/database.ts';
-import { eventually, stepByStep } from '../../kit/eventually.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
+import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { personAt } from '../../kit/service/nodes.ts';
-import type { Answer, Person, TestService } from '../../kit/service/service.ts';
-import { shared, stores } from '../../kit/service/stores.ts';
+import type { ApiResponse, ApiUser, TestService } from '../../kit/service/service.ts';
+import { sharedStores, stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';
@@ -14,26 +14,26 @@ for (const { test, testService } of stores) {
   async function startFixture(t: TestContext, options: Readonly<Record<string, string>> = {}) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock }, options });
-    const owner = await carillon.account('acme.test');
-    const poll = (who: Person, query: string) => carillon.call(who, 'GET', `${FEED}?${query}`);
+    const owner = await carillon.createAccount('acme.test');
+    const poll = (who: ApiUser, query: string) => carillon.call(who, 'GET', `${FEED}?${query}`);
     /** Returns the number of waiting requests whose maximum wait is `waitMs`. */
-    const waiting = (waitMs: number) => clock.pending.filter((pending) => pending === waitMs).length;
-    const waits = (count: number, waitMs = 30_000) =>
+    const countWaiting = (waitMs: number) => clock.pending.filter((pending) => pending === waitMs).length;
+    const waitForWaiting = (count: number, waitMs = 30_000) =>
       eventually(
-        () => waiting(waitMs),
+        () => countWaiting(waitMs),
         (found) => found === count,
       );
-    return { clock, carillon, owner, poll, waits };
+    return { clock, carillon, owner, poll, waits: waitForWaiting };
   }
 
-  const kindsIn = ({ status, json }: Answer) => [
+  const kindsIn = ({ status, json }: ApiResponse) => [
     status,
     json.data?.map(({ kind }: { kind: string }) => kind),
     json.next,
   ];
 
   /** Adds an occurrence without a notification, as if another node had committed it and its notification were lost. */
-  async function insertWithoutNotification({ store }: TestService, owner: Person): Promise<void> {
+  async function insertWithoutNotification({ store }: TestService, owner: ApiUser): Promise<void> {
     await store.write(async ({ queries }) => {
       const { account_id, position } = await queries
         .updateTable('positions')
@@ -60,7 +60,7 @@ for (const { test, testService } of stores) {
 
   test('X2 wait: a request waits until something happens, and returns it', async (t) => {
     const { owner, poll, waits, carillon } = await startFixture(t);
-    const otherOwner = await carillon.account('other.test');
+    const otherOwner = await carillon.createAccount('other.test');
     const response = poll(owner, 'after=0&wait=30');
     await waits(1);
     await otherOwner.carillon.clients.create({ client_name: 'Theirs' });
@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
 
   test('X2 wait: at the end of its time a request returns an empty page, with the cursor after the omitted occurrences', async (t) => {
     const { clock, carillon, owner, poll, waits } = await startFixture(t);
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const response = poll(member, 'after=0&wait=99');
     await waits(1);
     await owner.carillon.clients.create({ client_name: 'By another' });
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
     const response = poll(owner, 'wait=30');
     await waits(1);
     await insertWithoutNotification(carillon, owner);
-    const { status, json } = await stepByStep(
+    const { status, json } = await eventuallyAfterSteps(
       () => clock.advance(250),
       () => Promise.race([response, undefined]),
       (one) => one !== undefined,
@@ -100,7 +100,7 @@ for (const { test, testService } of stores) {
   test('X2 wait: waiting requests occupy no request slot and no database connection', async (t) => {
     const { clock, owner, poll, waits, carillon } = await startFixture(t, { maxRequests: '5' });
     const WAITING = 200;
-    const responses: Promise<Answer>[] = [];
+    const responses: Promise<ApiResponse>[] = [];
     // Send the requests in small groups, because each request occupies a slot until it waits.
     for (let count = 1; count <= WAITING; count += 1) {
       responses.push(poll(owner, 'wait=30'));
@@ -118,8 +118,8 @@ for (const { test, testService } of stores) {
 
   test('X2 wait: above --max-followers, and above a quarter of it per account, 503; slots are released', async (t) => {
     const { owner, poll, waits, carillon } = await startFixture(t, { maxFollowers: '4' });
-    const others = await Promise.all(['b', 'c', 'd', 'e'].map((name) => carillon.account(`${name}.test`)));
-    const refused = async (who: Person) => {
+    const others = await Promise.all(['b', 'c', 'd', 'e'].map((name) => carillon.createAccount(`${name}.test`)));
+    const refused = async (who: ApiUser) => {
       const { status, json, headers } = await poll(who, 'wait=30');
       assert.deepEqual([status, json.code, headers.get('retry-after')], [503, 'overloaded', '1']);
     };
@@ -167,7 +167,7 @@ for (const { test, testService } of stores) {
 
   test('C1 X2 wait: a key that is revoked during the wait reads nothing more', async (t) => {
     const { owner, poll, waits, carillon } = await startFixture(t);
-    const key = await carillon.key(owner, {});
+    const key = await carillon.createKey(owner, {});
     const { data } = await owner.carillon.keys.list();
     const response = poll(key, 'wait=30');
     await waits(1);
@@ -177,7 +177,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService, database: newDatabase } of shared) {
+for (const { test, testService, database: newDatabase } of sharedStores) {
   const NODES = 3;
   const WRITERS = 4;
   const EVENTS = 40;
@@ -188,7 +188,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
     const [first] = nodes;
     if (first === undefined) throw new Error('no node');
-    const owner = await first.account('acme.test');
+    const owner = await first.createAccount('acme.test');
     const people = nodes.map((node) => personAt(node, owner));
     const total = NODES * WRITERS * EVENTS;
 
@@ -213,7 +213,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const expected = Array.from({ length: total }, (_, index) => index + 1);
     for (const seen of await Promise.all(following)) assert.deepEqual(seen, expected);
 
-    const { read } = await openAt(t, database, { as: 'command' });
+    const { read } = await openStoreAt(t, database, { as: 'command' });
     const rows = await read
       .selectFrom('occurrences')
       .select(['position', 'record_id', 'occurred_at'])
@@ -237,7 +237,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
     const [first] = nodes;
     if (first === undefined) throw new Error('no node');
-    const owner = await first.account('acme.test');
+    const owner = await first.createAccount('acme.test');
     const people = nodes.map((node) => personAt(node, owner));
     const { event_id: doomed } = await owner.carillon.events.create(event);
     // Exactly one of these deletions succeeds. The other deletions find no record after their transaction has begun.

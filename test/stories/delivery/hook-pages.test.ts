@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { steadyRandom, type TestClock, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { type Reply, startTarget } from '../../kit/network/target.ts';
-import type { Person, TestService } from '../../kit/service/service.ts';
+import { startTarget, type TargetReply } from '../../kit/network/target.ts';
+import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
-  const NEVER = '0000-00-00 00:00:00';
+  const NO_DATE = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('X1 a hook shows its fields and its state', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
-      ports: { clock, random: steadyRandom(0.5) },
+      ports: { clock, random: fixedJitterRandom(0.5) },
     });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
     const { id } = await owner.carillon.hooks.create({ target_url: target.at('/Path?q#f'), event: 'new_event' });
     const fresh = {
@@ -26,14 +26,14 @@ for (const { test, testService } of stores) {
       user_id: owner.userId,
       state: 'live',
       failures: '0',
-      next_attempt_at: NEVER,
+      next_attempt_at: NO_DATE,
       last_outcome: '',
       date_created: '2025-05-01 12:00:00',
-      date_ended: NEVER,
+      date_ended: NO_DATE,
       ended_reason: '',
       signed: '0',
-      secret_created: NEVER,
-      secret_previous_until: NEVER,
+      secret_created: NO_DATE,
+      secret_previous_until: NO_DATE,
     } as const;
     assert.deepEqual(await owner.carillon.hooks.get(id), fresh);
 
@@ -60,14 +60,14 @@ for (const { test, testService } of stores) {
 
   test('X1 the list: by state, by user, in pages', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
-    const owner = await carillon.account('acme.test');
-    const admin = await carillon.user(owner, 'admin');
-    const member = await carillon.user(owner, 'member');
-    const otherOwner = await carillon.account('other.test');
+    const owner = await carillon.createAccount('acme.test');
+    const admin = await carillon.createUser(owner, 'admin');
+    const member = await carillon.createUser(owner, 'member');
+    const otherOwner = await carillon.createAccount('other.test');
     const failing = await startTarget(t, 500);
     const healthy = await startTarget(t, 200);
 
-    async function make(who: Person, state: 'live' | 'failing' | 'ended', path: string): Promise<string> {
+    async function createHook(who: ApiUser, state: 'live' | 'failing' | 'ended', path: string): Promise<string> {
       const target_url = (state === 'failing' ? failing : healthy).at(`/${path}`);
       const kind = state === 'failing' ? 'new_client' : 'new_event';
       const { id } = await who.carillon.hooks.create({ target_url, event: kind });
@@ -75,13 +75,17 @@ for (const { test, testService } of stores) {
       return id;
     }
     const mine = {
-      live: [await make(member, 'live', 'a'), await make(member, 'live', 'b'), await make(member, 'live', 'c')],
-      failing: [await make(member, 'failing', 'd'), await make(member, 'failing', 'e')],
-      ended: [await make(member, 'ended', 'f'), await make(member, 'ended', 'g')],
+      live: [
+        await createHook(member, 'live', 'a'),
+        await createHook(member, 'live', 'b'),
+        await createHook(member, 'live', 'c'),
+      ],
+      failing: [await createHook(member, 'failing', 'd'), await createHook(member, 'failing', 'e')],
+      ended: [await createHook(member, 'ended', 'f'), await createHook(member, 'ended', 'g')],
     };
     const all = [...mine.live, ...mine.failing, ...mine.ended];
-    const admins = [await make(admin, 'live', 'h')];
-    const hooksOfOthers = [await make(otherOwner, 'live', 'i')];
+    const admins = [await createHook(admin, 'live', 'h')];
+    const hooksOfOthers = [await createHook(otherOwner, 'live', 'i')];
     await member.carillon.clients.create({ client_name: 'ACME' });
     for (const id of mine.failing) {
       await eventually(
@@ -90,7 +94,7 @@ for (const { test, testService } of stores) {
       );
     }
 
-    const list = async (who: Person, query = '') => {
+    const list = async (who: ApiUser, query = '') => {
       const response = await carillon.call(who, 'GET', `/v2/hooks${query}`);
       assert.equal(response.status, 200, response.text);
       return { ids: response.json.data.map((hook: { id: string }) => hook.id), ...response.json.paging, response };
@@ -139,9 +143,9 @@ for (const { test, testService } of stores) {
     await t.test(
       'C3 X1 a single hook: for its owner and admins; another member gets 401, another account 404',
       async () => {
-        const other = await carillon.user(owner, 'member');
+        const other = await carillon.createUser(owner, 'member');
         const [id = ''] = mine.live;
-        const read = (who: Person, hook: string) => carillon.call(who, 'GET', `/v2/hooks/${hook}`);
+        const read = (who: ApiUser, hook: string) => carillon.call(who, 'GET', `/v2/hooks/${hook}`);
         for (const who of [member, admin, owner]) assert.equal((await read(who, id)).status, 200);
         assert.equal((await read(other, id)).status, 401);
         const foreign = await read(otherOwner, id);
@@ -156,10 +160,10 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   /** Creates a hook in its first wait. The test clock stands still, so the wait does not end. */
-  async function waitingHook(t: TestContext, ...replies: Reply[]) {
+  async function createWaitingHook(t: TestContext, ...replies: TargetReply[]) {
     const clock: TestClock = testClock();
     const carillon: TestService = await testService(t, { ports: { clock } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, ...replies);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const hook = () => owner.carillon.hooks.get(id);
@@ -171,7 +175,7 @@ for (const { test, testService } of stores) {
   }
 
   test('X1 a test sends one notification of the hook itself immediately, even during a wait; a 200 makes pending deliveries due', async (t) => {
-    const { carillon, owner, target, id, hook, requestTest, events } = await waitingHook(t, 200);
+    const { carillon, owner, target, id, hook, requestTest, events } = await createWaitingHook(t, 200);
     const response = await requestTest();
     assert.equal(response.status, 202);
     const { data } = response.json;
@@ -180,7 +184,7 @@ for (const { test, testService } of stores) {
       { hook_id: data.hook_id, event: data.event, resource_url: data.resource_url, state: data.state },
       { hook_id: id, event: 'test', resource_url: address, state: 'pending' },
     );
-    const [, testNotification, ...pending] = await target.arrived(4);
+    const [, testNotification, ...pending] = await target.waitForArrivals(4);
     assert.equal(testNotification?.body, JSON.stringify({ resource_url: address }));
     assert.equal(testNotification?.deliveryId, data.id);
     assert.equal((await fetch(testNotification?.resourceUrl ?? '', { headers: owner.headers })).status, 200);
@@ -202,7 +206,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X1 a 401 to a test ends the hook', async (t) => {
-    const { target, hook, requestTest } = await waitingHook(t, 401);
+    const { target, hook, requestTest } = await createWaitingHook(t, 401);
     assert.equal((await requestTest()).status, 202);
     const ended = await eventually(hook, (one) => one.state === 'ended');
     assert.deepEqual([ended.ended_reason, ended.last_outcome, ended.failures], ['answered_401', '401', '1']);
@@ -212,8 +216,8 @@ for (const { test, testService } of stores) {
   });
 
   test('X1 any other outcome of a test is recorded and not counted, however often, and the wait continues', async (t) => {
-    const replies: Reply[] = [500, 204, 302, 410, (response) => response.destroy()];
-    const { owner, target, hook, requestTest } = await waitingHook(t, ...replies);
+    const replies: TargetReply[] = [500, 204, 302, 410, (response) => response.destroy()];
+    const { owner, target, hook, requestTest } = await createWaitingHook(t, ...replies);
     const before = await hook();
     for (const [index, outcome] of ['500', '204', '302', '410', 'reset'].entries()) {
       const { json } = await requestTest();
@@ -233,7 +237,7 @@ for (const { test, testService } of stores) {
 
   test('X1 a healthy hook stays healthy when a test fails, and the next occurrence is sent immediately', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const delivery = await owner.carillon.hooks.test(id);
@@ -244,16 +248,16 @@ for (const { test, testService } of stores) {
     const { state, failures } = await owner.carillon.hooks.get(id);
     assert.deepEqual([state, failures], ['live', '0']);
     await owner.carillon.events.create(event);
-    await target.arrived(2);
+    await target.waitForArrivals(2);
   });
 
   test('C13 X1 only the owner of a live hook and admins may request a test', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const admin = await carillon.user(owner, 'admin');
-    const member = await carillon.user(owner, 'member');
-    const other = await carillon.user(owner, 'member');
-    const otherOwner = await carillon.account('other.test');
+    const owner = await carillon.createAccount('acme.test');
+    const admin = await carillon.createUser(owner, 'admin');
+    const member = await carillon.createUser(owner, 'member');
+    const other = await carillon.createUser(owner, 'member');
+    const otherOwner = await carillon.createAccount('other.test');
     const target = await startTarget(t);
     const { id } = await member.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const status = async (who: typeof owner, hook = id) =>
@@ -263,7 +267,7 @@ for (const { test, testService } of stores) {
       [202, 202, 202, 401, 404],
     );
     assert.equal(await status(member, '999999'), 404);
-    await target.arrived(3);
+    await target.waitForArrivals(3);
     const { data } = await member.carillon.deliveries.list({ hook_id: id });
     assert.equal(data.length, 3, 'tests belong to the owner of the hook, not to the caller');
   });

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import type { LocalErrorCode, Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
-import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { steadyRandom, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { shared, stores } from '../../kit/service/stores.ts';
+import { sharedStores, stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-  const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
-  const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
-  const localError = (code: LocalErrorCode): Outcome => ({ kind: 'local_error', code, ms: 1 });
+  const ok: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+  const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): AttemptOutcome => ({ kind: 'failed', cause, ms: 1 });
+  const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, ms: 1 });
 
   /** Starts a service whose attempts have scripted outcomes, and the outcome 200 after the script. */
-  async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
+  async function startScripted(t: TestContext, script: readonly (AttemptOutcome | Error)[]) {
     const clock = testClock();
     const started: { at: number; deliveryId: string }[] = [];
     const attempt: Attempt = async ({ deliveryId }) => {
@@ -26,9 +26,9 @@ for (const { test, testService } of stores) {
       if (next instanceof Error) throw next;
       return next;
     };
-    const ports = { clock, attempt, random: steadyRandom() };
+    const ports = { clock, attempt, random: fixedJitterRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
     const { data } = await owner.carillon.deliveries.list({ hook_id: id });
@@ -52,7 +52,7 @@ for (const { test, testService } of stores) {
       'broken',
     ];
     const script = localErrors.map((fault) => (fault === 'broken' ? new Error('a bug') : localError(fault)));
-    const { clock, started, delivery, hook, attempted } = await scripted(t, script);
+    const { clock, started, delivery, hook, attempted } = await startScripted(t, script);
     for (const [index, fault] of localErrors.entries()) {
       const { attempts, state } = await attempted(index + 1);
       assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'pending']);
@@ -73,14 +73,14 @@ for (const { test, testService } of stores) {
   });
 
   test('C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile', async (t) => {
-    const result = Promise.withResolvers<Outcome>();
+    const result = Promise.withResolvers<AttemptOutcome>();
     const started = Promise.withResolvers<void>();
     const attempt: Attempt = () => {
       started.resolve();
       return result.promise;
     };
     const carillon = await testService(t, { ports: { attempt } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
     await started.promise;
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
       localError('no_route'),
       failed('no_such_name'),
     ];
-    const { clock, hook, attempted } = await scripted(t, script);
+    const { clock, hook, attempted } = await startScripted(t, script);
     const steps = [
       { failures: '1', wait: 60_000 },
       { failures: '1', wait: 1_000 },
@@ -119,11 +119,11 @@ for (const { test, testService } of stores) {
     const silent = await startTarget(t, () => undefined);
     const gone = await startTarget(t);
     await gone.close();
-    const resolve: Resolve = async (name) =>
+    const resolve: ResolveName = async (name) =>
       name === 'gone.test' ? { failure: 'no_such_name' } : { failure: 'resolver_silent' };
     const options = { attemptTimeout: '150ms', retryWaits: '1h,1h' };
     const carillon = await testService(t, { options, ports: { resolve } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const targets = {
       refused: gone.url,
       timeout: silent.url,
@@ -158,7 +158,7 @@ for (const { test, testService } of stores) {
     };
     const clock = testClock();
     const carillon = await testService(t, { ports: { attempt, clock } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
     await eventually(
@@ -191,22 +191,22 @@ const HOOKS = 20;
 const BURST = 100;
 
 /** With this execution of a statement, PostgreSQL keeps a generic plan: it plans the first five for their values. */
-const CUSTOM_PLANS = 6;
+const EXECUTIONS_FOR_GENERIC_PLAN = 6;
 
 /** Returns the number of sequential scans and of index scans of a table. */
-async function scansOf(store: Store, table: string) {
-  const { rows } = await sql<{ whole: number; led: number }>`
+async function readScanCounts(store: Store, table: string) {
+  const { rows } = await sql<{ sequential: number; indexed: number }>`
     select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = ${table}`.execute(
     store.read,
   );
   return rows[0] ?? assert.fail(`${table} is a table`);
 }
 
-for (const { test, testService } of shared) {
+for (const { test, testService } of sharedStores) {
   test('C20 a burst after a quiet time uses indexes, although plans are cached from a time without pending deliveries', async (t) => {
     const target = await startTarget(t);
-    const { store, account } = await testService(t);
-    const { carillon } = await account('acme.test');
+    const { store, createAccount } = await testService(t);
+    const { carillon } = await createAccount('acme.test');
     for (let hook = 0; hook < HOOKS; hook += 1)
       await carillon.hooks.create({ target_url: target.at(`/${hook}`), event: 'new_event' });
     let expected = 0;
@@ -214,39 +214,47 @@ for (const { test, testService } of shared) {
       const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
       await Promise.all(Array.from({ length: events }, () => carillon.events.create(event)));
       expected += events * HOOKS;
-      await target.arrived(expected);
+      await target.waitForArrivals(expected);
       await eventually(
         () => store.read.selectFrom('pending_deliveries').select('delivery_id').limit(1).execute(),
         (rows) => rows.length === 0,
       );
     };
-    const scans = () => scansOf(store, 'pending_deliveries');
+    const scans = () => readScanCounts(store, 'pending_deliveries');
     await createAndAwait(1);
     // Autovacuum does this in a quiet time: the statistics show an empty table, and every statement is planned again.
     await sql`vacuum analyze pending_deliveries`.execute(store.read);
-    for (let turn = 0; turn < CUSTOM_PLANS; turn += 1) await createAndAwait(1);
+    for (let turn = 0; turn < EXECUTIONS_FOR_GENERIC_PLAN; turn += 1) await createAndAwait(1);
     const before = await scans();
     await createAndAwait(BURST);
     // PostgreSQL publishes scan counters within a second of the last statement.
-    const after = await eventually(scans, ({ led }) => led > before.led + HOOKS);
-    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} scans of pending deliveries, sequential`);
+    const after = await eventually(scans, ({ indexed }) => indexed > before.indexed + HOOKS);
+    assert.equal(
+      after.sequential - before.sequential,
+      0,
+      `of ${after.indexed - before.indexed} scans of pending deliveries, sequential`,
+    );
   });
 
   test('C20 an idle node scans no table of hooks sequentially, however few hooks there are', async (t) => {
-    const { store, account } = await testService(t);
-    const { carillon } = await account('acme.test');
+    const { store, createAccount } = await testService(t);
+    const { carillon } = await createAccount('acme.test');
     await carillon.hooks.create({ target_url: 'https://hooks.example/1', event: 'new_event' });
     await sql`vacuum analyze hooks`.execute(store.read);
     const afterMoreScans = async (more: number) => {
-      const { led } = await scansOf(store, 'hooks');
+      const { indexed } = await readScanCounts(store, 'hooks');
       return eventually(
-        () => scansOf(store, 'hooks'),
-        (now) => now.led > led + more,
+        () => readScanCounts(store, 'hooks'),
+        (now) => now.indexed > indexed + more,
         20_000,
       );
     };
-    const before = await afterMoreScans(CUSTOM_PLANS);
-    const after = await afterMoreScans(4 * CUSTOM_PLANS);
-    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} scans of hooks, sequential`);
+    const before = await afterMoreScans(EXECUTIONS_FOR_GENERIC_PLAN);
+    const after = await afterMoreScans(4 * EXECUTIONS_FOR_GENERIC_PLAN);
+    assert.equal(
+      after.sequential - before.sequential,
+      0,
+      `of ${after.indexed - before.indexed} scans of hooks, sequential`,
+    );
   });
 }

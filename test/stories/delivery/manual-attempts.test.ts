@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { steadyRandom, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
 
   test('C22 X3 a hundred concurrent redeliveries are each sent once, with at most eight in flight', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     let inFlight = 0;
     let maxInFlight = 0;
     const target = await startTarget(t, (response: ServerResponse) => {
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
       ({ paging }) => paging.total_records === 100,
     );
     await Promise.all(deliveries.map((delivery) => owner.carillon.deliveries.redeliver(delivery.id)));
-    await target.arrived(200);
+    await target.waitForArrivals(200);
     const times = Map.groupBy(target.received, (one) => one.deliveryId);
     assert.deepEqual([...new Set([...times.values()].map((each) => each.length))], [2]);
     assert.equal(times.size, 100);
@@ -37,9 +37,9 @@ for (const { test, testService } of stores) {
 
   test('C18 C20 X1 X3 a redelivery and a test requested concurrently are each sent once, and the delivery is retried when it is due', async (t) => {
     const clock = testClock();
-    const ports = { clock, random: steadyRandom() };
+    const ports = { clock, random: fixedJitterRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, ports });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, 500, (response) => void open.push(response));
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
@@ -50,10 +50,10 @@ for (const { test, testService } of stores) {
     const delivery = () => owner.carillon.deliveries.get(first?.deliveryId ?? '');
 
     await owner.carillon.deliveries.redeliver(first?.deliveryId ?? '');
-    await target.arrived(2);
+    await target.waitForArrivals(2);
     const hookTest = await owner.carillon.hooks.test(id);
     open[0]?.writeHead(503).end();
-    await target.arrived(3);
+    await target.waitForArrivals(3);
     open[1]?.writeHead(504).end();
     await eventually(
       () => owner.carillon.deliveries.get(hookTest.id),
@@ -67,7 +67,7 @@ for (const { test, testService } of stores) {
     const { state, failures } = await hook();
     assert.deepEqual([state, failures], ['failing', '1']);
 
-    target.answers(200);
+    target.setReplies(200);
     await clock.advance(60_000);
     const delivered = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(

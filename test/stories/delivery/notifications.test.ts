@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
 import { version } from '../../../src/version.ts';
-import { steadyRandom, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { type Reply, startTarget } from '../../kit/network/target.ts';
-import type { Person, TestService } from '../../kit/service/service.ts';
+import { startTarget, type TargetReply } from '../../kit/network/target.ts';
+import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('C15 the notification, byte by byte: a POST of the resource URL and nothing else, without authentication', async (t) => {
-    const owner = await carillon.account('bytes.test');
+    const owner = await carillon.createAccount('bytes.test');
     const { promise: received, resolve: onReceived } = Promise.withResolvers<string>();
     const server = createServer((socket: Socket) => {
       let text = '';
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C15 each kind is sent with the URL of its own resource', async (t) => {
-    const owner = await carillon.account('kinds.test');
+    const owner = await carillon.createAccount('kinds.test');
     const target = await startTarget(t);
     for (const kind of ['client', 'event', 'project', 'task', 'subtask'] as const) {
       await owner.carillon.hooks.create({ target_url: target.at(`/new_${kind}`), event: `new_${kind}` });
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.tasks.complete(task_id);
 
     const resourceUrls = Object.fromEntries(
-      (await target.arrived(7)).map((one) => [one.path.slice(1), one.resourceUrl]),
+      (await target.waitForArrivals(7)).map((one) => [one.path.slice(1), one.resourceUrl]),
     );
     const at = (path: string) => `${carillon.baseUrl}/v2${path}`;
     assert.deepEqual(resourceUrls, {
@@ -85,7 +85,7 @@ for (const { test, testService } of stores) {
   test('C10 C15 the URL begins with the configured base URL', async (t) => {
     const options = { baseUrl: 'https://calendar.example.com/bells', allowTargets: '127.0.0.0/8' };
     const elsewhere = await testService(t, { options });
-    const owner = await elsewhere.account('acme.test');
+    const owner = await elsewhere.createAccount('acme.test');
     // The client calls the listening address. Only URLs that the service writes begin with the base URL.
     const target = await startTarget(t);
     const call = (path: string, body: unknown) =>
@@ -96,20 +96,20 @@ for (const { test, testService } of stores) {
       });
     assert.equal((await call('/v2/hooks', { target_url: target.url, event: 'new_event' })).status, 201);
     const created = await call('/v2/events', event);
-    const [notification] = await target.arrived(1);
+    const [notification] = await target.waitForArrivals(1);
     assert.equal(notification?.resourceUrl, created.headers.get('location'));
     assert.match(notification?.resourceUrl ?? '', /^https:\/\/calendar\.example\.com\/bells\/v2\/events\/\d+$/);
   });
 
   test('C15 C17 no redirect is followed: each is a failure', async (t) => {
-    const owner = await carillon.account('redirects.test');
+    const owner = await carillon.createAccount('redirects.test');
     const elsewhere = await startTarget(t);
     const statuses = [300, 301, 302, 303, 307, 308];
     for (const status of statuses) {
       const target = await startTarget(t, { status, headers: { location: elsewhere.url } }, 200);
       const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
       await owner.carillon.events.create(event);
-      await target.arrived(2);
+      await target.waitForArrivals(2);
       const { data } = await owner.carillon.deliveries.list({ hook_id: id });
       const { attempts } = await eventually(
         () => owner.carillon.deliveries.get(data[0]?.id ?? ''),
@@ -128,7 +128,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C16 the record can be fetched as soon as its notification arrives: every kind, under load', async (t) => {
-    const owner = await carillon.account('fetchable.test');
+    const owner = await carillon.createAccount('fetchable.test');
     const found: { address: string; status: number; data: unknown }[] = [];
     const target = await startTarget(t, async (response, { resourceUrl }) => {
       const fetched = await fetch(resourceUrl, { headers: owner.headers });
@@ -168,13 +168,13 @@ for (const { test, testService } of stores) {
   });
 
   test('C16 a record deleted meanwhile is still notified, and its URL gives 404', async (t) => {
-    const owner = await carillon.account('deleted.test');
+    const owner = await carillon.createAccount('deleted.test');
     const target = await startTarget(t, 500, 200);
     await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const { event_id } = await owner.carillon.events.create(event);
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     await owner.carillon.events.delete(event_id);
-    const [, notification] = await target.arrived(2);
+    const [, notification] = await target.waitForArrivals(2);
     assert.equal((await fetch(notification?.resourceUrl ?? '', { headers: owner.headers })).status, 404);
   });
 }
@@ -182,7 +182,7 @@ for (const { test, testService } of stores) {
 for (const { test, testService } of stores) {
   test('C15 a created event is sent by a POST that contains its URL and nothing else', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
     const hook = await owner.carillon.hooks.create({ target_url: target.at('/secret'), event: 'new_event' });
     const event = await owner.carillon.events.create({
@@ -191,7 +191,7 @@ for (const { test, testService } of stores) {
       due_date: '20270102',
     });
 
-    const [notification] = await target.arrived(1);
+    const [notification] = await target.waitForArrivals(1);
     assert.equal(
       notification?.body,
       JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/events/${event.event_id}` }),
@@ -211,7 +211,7 @@ for (const { test, testService } of stores) {
 
   test('C17 C18 a hook is ended at exactly the third failure in a row', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 204, 302);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
@@ -226,10 +226,10 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService } of stores) {
-  const NEVER = '0000-00-00 00:00:00';
+  const NO_DATE = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  async function hookWith(t: TestContext, owner: Person, ...replies: Reply[]) {
+  async function createHookWith(t: TestContext, owner: ApiUser, ...replies: TargetReply[]) {
     const target = await startTarget(t, ...replies);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const hook = () => owner.carillon.hooks.get(id);
@@ -240,21 +240,21 @@ for (const { test, testService } of stores) {
     return { target, id, hook, event_id, deliveryId, delivery };
   }
 
-  const redeliver = (carillon: TestService, who: Person, id: string) =>
+  const redeliver = (carillon: TestService, who: ApiUser, id: string) =>
     carillon.call(who, 'POST', `/v2/deliveries/${id}/redeliver`);
 
   test('X3 a delivery shows its attempts with time, outcome, duration, whether it counted, and the reason', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
-      ports: { clock, random: steadyRandom() },
+      ports: { clock, random: fixedJitterRandom() },
     });
-    const owner = await carillon.account('acme.test');
-    const { id, event_id, deliveryId, delivery, hook, target } = await hookWith(t, owner, 500, 204, 200);
+    const owner = await carillon.createAccount('acme.test');
+    const { id, event_id, deliveryId, delivery, hook, target } = await createHookWith(t, owner, 500, 204, 200);
     for (const failures of ['1', '2']) {
       await eventually(hook, (one) => one.failures === failures);
       await clock.advance(60_000);
-      await target.arrived(Number(failures) + 1);
+      await target.waitForArrivals(Number(failures) + 1);
     }
     const { attempts, date_finalized, ...fields } = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(fields, {
@@ -283,10 +283,10 @@ for (const { test, testService } of stores) {
 
   test('X3 the list is filtered by hook, state and user, and paginated', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
-    const other = await carillon.user(owner, 'member');
-    const otherOwner = await carillon.account('other.test');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
+    const other = await carillon.createUser(owner, 'member');
+    const otherOwner = await carillon.createAccount('other.test');
     const healthy = await startTarget(t, 200);
     const failing = await startTarget(t, 500);
     const hooks = {
@@ -307,7 +307,7 @@ for (const { test, testService } of stores) {
       ({ data }) => data.filter((one) => one.state === 'delivered').length === 2 && data.at(-1)?.state === 'failed',
     );
 
-    const list = async (who: Person, query = '') => {
+    const list = async (who: ApiUser, query = '') => {
       const response = await carillon.call(who, 'GET', `/v2/deliveries${query}`);
       assert.equal(response.status, 200, response.text);
       const data: { id: string; hook_id: string; state: string; date_finalized: string }[] = response.json.data;
@@ -330,7 +330,7 @@ for (const { test, testService } of stores) {
       'in the order in which they became pending',
     );
     for (const one of all.data)
-      assert.equal(one.date_finalized === NEVER, ['pending', 'undelivered'].includes(one.state));
+      assert.equal(one.date_finalized === NO_DATE, ['pending', 'undelivered'].includes(one.state));
 
     for (const state of ['pending', 'delivered', 'undelivered', 'failed']) {
       const found = await list(member, `?state=${state}`);
@@ -363,7 +363,7 @@ for (const { test, testService } of stores) {
       assert.equal((await carillon.call(member, 'GET', `/v2/deliveries${query}`)).status, 400, query);
     }
     const [first] = all.data;
-    const read = async (who: Person) => (await carillon.call(who, 'GET', `/v2/deliveries/${first?.id}`)).status;
+    const read = async (who: ApiUser) => (await carillon.call(who, 'GET', `/v2/deliveries/${first?.id}`)).status;
     assert.deepEqual(
       [await read(member), await read(owner), await read(other), await read(otherOwner)],
       [200, 200, 401, 404],
@@ -372,14 +372,14 @@ for (const { test, testService } of stores) {
 
   test('C20 X3 a redelivery sends a delivered notification again with the same Webhook-Id', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const { target, deliveryId, delivery } = await hookWith(t, owner, 200);
+    const owner = await carillon.createAccount('acme.test');
+    const { target, deliveryId, delivery } = await createHookWith(t, owner, 200);
     const before = await eventually(delivery, (one) => one.state === 'delivered');
     assert.equal(target.received.length, 1, 'by itself it is sent once');
     const response = await redeliver(carillon, owner, deliveryId);
     assert.equal(response.status, 202);
     assert.equal(response.json.data.id, deliveryId);
-    const [first, second] = await target.arrived(2);
+    const [first, second] = await target.waitForArrivals(2);
     assert.equal(second?.deliveryId, first?.deliveryId);
     assert.equal(second?.body, first?.body);
     const after = await eventually(delivery, (one) => one.attempts.length === 2 && one.state === 'delivered');
@@ -388,8 +388,8 @@ for (const { test, testService } of stores) {
 
   test('X3 a failed redelivery is recorded and not counted, and the delivery stays delivered', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 200, 500, 500, 204, 200);
+    const owner = await carillon.createAccount('acme.test');
+    const { target, hook, deliveryId, delivery } = await createHookWith(t, owner, 200, 500, 500, 204, 200);
     await eventually(delivery, (one) => one.state === 'delivered');
     for (const count of [2, 3, 4]) {
       assert.equal((await redeliver(carillon, owner, deliveryId)).status, 202);
@@ -406,8 +406,8 @@ for (const { test, testService } of stores) {
 
   test('X3 a redelivery during a wait is sent immediately; its 200 delivers and ends the wait', async (t) => {
     const carillon = await testService(t, { ports: { clock: testClock() } });
-    const owner = await carillon.account('acme.test');
-    const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 500, 503, 200);
+    const owner = await carillon.createAccount('acme.test');
+    const { target, hook, deliveryId, delivery } = await createHookWith(t, owner, 500, 503, 200);
     await eventually(hook, (one) => one.state === 'failing');
     const waiting = await hook();
     await owner.carillon.events.create(event);
@@ -427,14 +427,14 @@ for (const { test, testService } of stores) {
         ['200', '0'],
       ],
     );
-    await target.arrived(4);
+    await target.waitForArrivals(4);
     assert.equal((await hook()).failures, '0');
   });
 
   test('X3 a 401 to a redelivery ends the hook; on an ended hook it is 409', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 200, 401);
+    const owner = await carillon.createAccount('acme.test');
+    const { target, hook, deliveryId, delivery } = await createHookWith(t, owner, 200, 401);
     await eventually(delivery, (one) => one.state === 'delivered');
     await redeliver(carillon, owner, deliveryId);
     assert.equal((await eventually(hook, (one) => one.state === 'ended')).ended_reason, 'answered_401');
@@ -445,14 +445,14 @@ for (const { test, testService } of stores) {
 
   test('C3 X3 only the owner of a delivery and admins may request a redelivery', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const admin = await carillon.user(owner, 'admin');
-    const member = await carillon.user(owner, 'member');
-    const other = await carillon.user(owner, 'member');
-    const otherOwner = await carillon.account('other.test');
-    const { target, deliveryId } = await hookWith(t, member, 200);
-    await target.arrived(1);
-    const status = async (who: Person, id = deliveryId) => (await redeliver(carillon, who, id)).status;
+    const owner = await carillon.createAccount('acme.test');
+    const admin = await carillon.createUser(owner, 'admin');
+    const member = await carillon.createUser(owner, 'member');
+    const other = await carillon.createUser(owner, 'member');
+    const otherOwner = await carillon.createAccount('other.test');
+    const { target, deliveryId } = await createHookWith(t, member, 200);
+    await target.waitForArrivals(1);
+    const status = async (who: ApiUser, id = deliveryId) => (await redeliver(carillon, who, id)).status;
     assert.deepEqual([await status(other), await status(otherOwner), await status(member, '999999')], [401, 404, 404]);
     assert.deepEqual([await status(member), await status(admin)], [202, 202]);
   });

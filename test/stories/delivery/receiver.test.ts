@@ -16,90 +16,90 @@ import { reconcileHooks } from '../../../packages/sdk/src/receiver/manage-hooks.
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
-import { receiverProcess } from '../../kit/service/receiver.ts';
-import { type Person, temporaryFolder } from '../../kit/service/service.ts';
+import { prepareReceiver } from '../../kit/service/receiver.ts';
+import { type ApiUser, temporaryFolder } from '../../kit/service/service.ts';
 import { sqlite, stores } from '../../kit/service/stores.ts';
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 
-const names = (first: number, last: number) =>
+const eventNames = (first: number, last: number) =>
   Array.from({ length: last - first + 1 }, (_, index) => `E${first + index}`);
 
-async function make({ carillon }: Person, wanted: readonly string[]): Promise<void> {
+async function createEvents({ carillon }: ApiUser, wanted: readonly string[]): Promise<void> {
   for (const name of wanted) await carillon.events.create(event(name));
 }
 
-const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
+const hooksOf = async ({ carillon }: ApiUser) => (await carillon.hooks.list()).data;
 
 /** Timeout for the start of a process, which is slow on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 
-const isSubscribed = (who: Person) =>
+const isSubscribed = (who: ApiUser) =>
   eventually(
     () => hooksOf(who),
     ([hook]) => hook?.state === 'live',
     START_TIMEOUT_MS,
   );
 
-const isDelivered = async ({ carillon }: Person) =>
+const isDelivered = async ({ carillon }: ApiUser) =>
   (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after }, { options: { retryWaits: '20ms,40ms' } });
-  const patient = await testService({ after }, { options: { retryWaits: '1h,2h' } });
+  const slowRetryService = await testService({ after }, { options: { retryWaits: '1h,2h' } });
 
   test('X1 X2 a receiver that was down until its hook ended gets everything, once and in order', async (t) => {
-    const owner = await carillon.account('away.test');
-    const receiver = await receiverProcess(t, {
+    const owner = await carillon.createAccount('away.test');
+    const receiver = await prepareReceiver(t, {
       folder: temporaryFolder(t),
       baseUrl: carillon.baseUrl,
       who: owner,
     });
     receiver.start();
     await isSubscribed(owner);
-    await make(owner, names(1, 3));
-    await eventually(receiver.written, (written) => written.length === 3);
+    await createEvents(owner, eventNames(1, 3));
+    await eventually(receiver.readWrittenNames, (written) => written.length === 3);
     await eventually(() => isDelivered(owner), Boolean);
 
     await receiver.kill();
-    await make(owner, names(4, 8));
+    await createEvents(owner, eventNames(4, 8));
     const [gone] = (await owner.carillon.events.list()).data.filter(({ event_name }) => event_name === 'E6');
     await owner.carillon.events.delete(gone?.event_id ?? '');
     await eventually(
       () => hooksOf(owner),
       ([hook]) => hook?.state === 'ended',
     );
-    await make(owner, names(9, 20));
+    await createEvents(owner, eventNames(9, 20));
 
     const startedAt = performance.now();
     receiver.start();
-    const wanted = names(1, 20).filter((name) => name !== 'E6');
-    await eventually(receiver.written, (written) => written.length >= wanted.length, START_TIMEOUT_MS);
+    const wanted = eventNames(1, 20).filter((name) => name !== 'E6');
+    await eventually(receiver.readWrittenNames, (written) => written.length >= wanted.length, START_TIMEOUT_MS);
     t.diagnostic(`caught up ${Math.round(performance.now() - startedAt)} ms after its process was started`);
     await isSubscribed(owner);
     await eventually(() => isDelivered(owner), Boolean);
-    assert.deepEqual(receiver.written(), wanted);
+    assert.deepEqual(receiver.readWrittenNames(), wanted);
     const [hook, ...more] = await hooksOf(owner);
     assert.deepEqual([hook?.state, more.length, hook?.event], ['live', 0, 'new_event']);
     assert.deepEqual(receiver.faults, []);
   });
 
   test('X2 C20 a receiver that is killed repeatedly while it works loses nothing and keeps the order', async (t) => {
-    const owner = await carillon.account('killed.test');
-    const receiver = await receiverProcess(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
+    const owner = await carillon.createAccount('killed.test');
+    const receiver = await prepareReceiver(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
     receiver.start();
     await isSubscribed(owner);
-    const wanted = names(1, 120);
-    const making = make(owner, wanted);
+    const wanted = eventNames(1, 120);
+    const making = createEvents(owner, wanted);
     const KILLS = [10, 35, 60];
     for (const count of KILLS) {
-      await eventually(receiver.written, (written) => written.length >= count, START_TIMEOUT_MS);
+      await eventually(receiver.readWrittenNames, (written) => written.length >= count, START_TIMEOUT_MS);
       await receiver.kill();
       receiver.start();
     }
     await making;
-    await eventually(receiver.written, (written) => written.at(-1) === 'E120', START_TIMEOUT_MS);
-    const written = receiver.written();
+    await eventually(receiver.readWrittenNames, (written) => written.at(-1) === 'E120', START_TIMEOUT_MS);
+    const written = receiver.readWrittenNames();
     assert.deepEqual([...new Set(written)], wanted);
     const again = written.length - wanted.length;
     assert.ok(again <= KILLS.length, `${again} repetitions in ${KILLS.length} kills`);
@@ -107,7 +107,7 @@ for (const { test, testService } of stores) {
   });
 
   /** Prepares a receiver in this process that can be stopped and started at the same address. */
-  async function switchable(t: TestContext, who: Person, receiverOptions: Partial<ReceiverOptions>) {
+  async function restartableReceiver(t: TestContext, who: ApiUser, receiverOptions: Partial<ReceiverOptions>) {
     const port = await freePort();
     const at = `http://127.0.0.1:${port}/bell-d41d`;
     const { baseUrl } = receiverOptions.baseUrl === undefined ? carillon : { baseUrl: receiverOptions.baseUrl };
@@ -132,54 +132,57 @@ for (const { test, testService } of stores) {
   }
 
   test('X1 a hook that waits for an hour is delivered immediately when its receiver is back', async (t) => {
-    const owner = await patient.account('waiting.test');
-    const { called, on } = await switchable(t, owner, { baseUrl: patient.baseUrl, state: memoryState() });
+    const owner = await slowRetryService.createAccount('waiting.test');
+    const { called, on } = await restartableReceiver(t, owner, {
+      baseUrl: slowRetryService.baseUrl,
+      state: memoryState(),
+    });
     const first = await on();
     await first.receiver.start();
     await first.off();
-    await make(owner, names(1, 5));
+    await createEvents(owner, eventNames(1, 5));
     await eventually(
       () => hooksOf(owner),
       ([hook]) => hook?.state === 'failing',
     );
     const second = await on();
     await second.receiver.start();
-    assert.deepEqual(called, names(1, 5));
+    assert.deepEqual(called, eventNames(1, 5));
     await eventually(() => isDelivered(owner), Boolean);
     const [hook] = await hooksOf(owner);
     assert.deepEqual([hook?.state, hook?.failures], ['live', '0']);
-    assert.deepEqual(called, names(1, 5));
+    assert.deepEqual(called, eventNames(1, 5));
   });
 
   test('X1 X2 without a stored cursor a receiver begins with the deliveries that were not answered with 200', async (t) => {
-    const owner = await carillon.account('forgetful.test');
-    const member = await carillon.user(owner, 'member');
-    await make(owner, ['before there was a hook']);
-    const { called, on } = await switchable(t, owner, {});
+    const owner = await carillon.createAccount('forgetful.test');
+    const member = await carillon.createUser(owner, 'member');
+    await createEvents(owner, ['before there was a hook']);
+    const { called, on } = await restartableReceiver(t, owner, {});
     const first = await on();
     await first.receiver.start();
-    await make(owner, names(1, 3));
-    await make(member, ['of somebody else']);
+    await createEvents(owner, eventNames(1, 3));
+    await createEvents(member, ['of somebody else']);
     await eventually(() => isDelivered(owner), Boolean);
     await first.off();
-    await make(owner, names(4, 6));
+    await createEvents(owner, eventNames(4, 6));
     await eventually(
       () => hooksOf(owner),
       ([hook]) => hook?.state === 'ended',
     );
-    await make(owner, names(7, 8));
+    await createEvents(owner, eventNames(7, 8));
     const second = await on();
     await second.receiver.start();
-    assert.deepEqual(called, names(1, 8));
-    await make(owner, ['E9']);
+    assert.deepEqual(called, eventNames(1, 8));
+    await createEvents(owner, ['E9']);
     await eventually(() => isDelivered(owner), Boolean);
-    assert.deepEqual(called, names(1, 9));
+    assert.deepEqual(called, eventNames(1, 9));
   });
 
   test('C33 X1 each kind has its own hook and handler, and each occurrence is handled once', async (t) => {
-    const owner = await carillon.account('kinds.test');
+    const owner = await carillon.createAccount('kinds.test');
     const handled: string[] = [];
-    const { on } = await switchable(t, owner, {
+    const { on } = await restartableReceiver(t, owner, {
       on: {
         new_task: ({ task_name }, { kind }) => handled.push(`${kind} ${task_name}`),
         completed_task: ({ task_name, completed }, { kind }) => handled.push(`${kind} ${task_name} ${completed}`),
@@ -194,10 +197,10 @@ for (const { test, testService } of stores) {
     const { tasks, projects, clients } = owner.carillon;
     const { project_id } = await projects.create({ project_name: 'P' });
     await clients.create({ client_name: 'ACME' });
-    const made = await Promise.all(names(1, 20).map((task_name) => tasks.create(project_id, { task_name })));
+    const made = await Promise.all(eventNames(1, 20).map((task_name) => tasks.create(project_id, { task_name })));
     await Promise.all(made.map(({ task_id }) => tasks.complete(task_id)));
     await eventually(() => isDelivered(owner), Boolean);
-    const wanted = names(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
+    const wanted = eventNames(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
     assert.deepEqual(handled.toSorted(), ['ACME of mine', ...wanted].sort());
     assert.equal((await owner.carillon.deliveries.list({ state: 'delivered' })).paging.total_records, 41);
     const queries = (await hooksOf(owner)).map(({ target_url }) => new URL(target_url).search).sort();
@@ -206,7 +209,7 @@ for (const { test, testService } of stores) {
 
     // The feed omits kinds that the key may not read. The receiver must not move its cursor past omitted occurrences,
     // and must report the reason.
-    const narrowKey = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
+    const narrowKey = await carillon.createKey(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
     const state = memoryState();
     await state.save((await owner.carillon.notifications.list()).next);
     const before = await state.load();
@@ -247,13 +250,13 @@ for (const { test, testService } of stores) {
 const PATH = '/bell-d7c1';
 
 /** Starts a server with the receiver on a free port, and returns the port. */
-type Listen = (receiver: Receiver, t: TestContext) => Promise<number>;
+type StartServer = (receiver: Receiver, t: TestContext) => Promise<number>;
 
 function portOf(server: Pick<Server, 'address'>): number {
   return (server.address() as AddressInfo).port;
 }
 
-async function listening(t: TestContext, server: Server): Promise<number> {
+async function listenOn(t: TestContext, server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => {
     server.closeAllConnections();
@@ -270,13 +273,13 @@ function listenFetchStyle(t: TestContext, fetch: (request: Request) => Response 
 }
 
 /** Web frameworks with a receiver, as in the examples of docs/receiving.md. */
-const frameworks: Readonly<Record<string, Listen>> = {
-  'node:http': ({ node }, t) => listening(t, createServer(node)),
-  Express: ({ node }, t) => listening(t, createServer(express().post(PATH, node))),
+const receiverServers: Readonly<Record<string, StartServer>> = {
+  'node:http': ({ node }, t) => listenOn(t, createServer(node)),
+  Express: ({ node }, t) => listenOn(t, createServer(express().post(PATH, node))),
   'Express behind express.json()': ({ node }, t) =>
-    listening(t, createServer(express().use(express.json()).post(PATH, node))),
+    listenOn(t, createServer(express().use(express.json()).post(PATH, node))),
   'Express behind express.raw()': ({ node }, t) =>
-    listening(
+    listenOn(
       t,
       createServer(
         express()
@@ -305,9 +308,9 @@ const invalidRequests: readonly (readonly [status: number, mediaType: string, bo
   [413, 'application/json', `{"resource_url":"${carillon.baseUrl}/v2/events/1","more":"${'x'.repeat(5_000)}"}`],
 ];
 
-for (const [name, listen] of Object.entries(frameworks)) {
+for (const [name, listen] of Object.entries(receiverServers)) {
   test(`C15 C17 a receiver handles a notification, again after a failure, and ignores invalid requests: ${name}`, async (t) => {
-    const owner = await carillon.account(`${name.replace(/\W+/g, '-').toLowerCase()}.test`);
+    const owner = await carillon.createAccount(`${name.replace(/\W+/g, '-').toLowerCase()}.test`);
     const { events, hooks, deliveries } = owner.carillon;
     const called: string[] = [];
     const errors: unknown[] = [];

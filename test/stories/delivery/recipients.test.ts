@@ -3,18 +3,18 @@ import { after, before } from 'node:test';
 import { type Kind, kinds } from '../../../packages/sdk/src/index.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { recordOccurrences } from '../../kit/service/occurrences.ts';
-import type { Person } from '../../kit/service/service.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
   const attempt: Attempt = async () => ({ kind: 'failed', cause: 'refused', ms: 0 });
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, ports: { attempt } });
-  const owner = await carillon.account('acme.test');
-  const admin = await carillon.user(owner, 'admin');
-  const member = await carillon.user(owner, 'member');
-  const other = await carillon.user(owner, 'member');
-  const otherOwner = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const admin = await carillon.createUser(owner, 'admin');
+  const member = await carillon.createUser(owner, 'member');
+  const other = await carillon.createUser(owner, 'member');
+  const otherOwner = await carillon.createAccount('other.test');
   const people = { owner, admin, member, other, otherOwner };
 
   /** The hooks of every user for every kind, by hook id. */
@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
   });
 
   /** Runs `happen`, and returns its result and the deliveries that became pending meanwhile, as "user kind". */
-  async function notifiedBy<T>(happen: () => Promise<T>): Promise<{ notified: string[]; result: T }> {
+  async function deliveriesDuring<T>(happen: () => Promise<T>): Promise<{ notified: string[]; result: T }> {
     const pending = () =>
       carillon.store.read.selectFrom('pending_deliveries').selectAll().orderBy('delivery_id').execute();
     const known = new Set((await pending()).map((row) => row.delivery_id));
@@ -47,7 +47,7 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   /** Creates one record of each resource. */
-  async function oneOfEach(who: Person, fields: { user_id?: string } = {}) {
+  async function createOneOfEach(who: ApiUser, fields: { user_id?: string } = {}) {
     const { carillon: as } = who;
     await as.clients.create({ client_name: 'ACME', ...fields });
     await as.events.create({ ...event, ...fields });
@@ -59,8 +59,8 @@ for (const { test, testService } of stores) {
 
   for (const who of ['owner', 'admin', 'member'] as const) {
     test(`C14 records that the ${who} creates and completes notify the hooks of the ${who} for that kind, and no others`, async () => {
-      const { notified } = await notifiedBy(async () => {
-        const { task, subtask } = await oneOfEach(people[who]);
+      const { notified } = await deliveriesDuring(async () => {
+        const { task, subtask } = await createOneOfEach(people[who]);
         await people[who].carillon.subtasks.complete(subtask.subtask_id);
         await people[who].carillon.tasks.complete(task.task_id);
       });
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
 
   test('C14 a record that an admin creates for a member notifies only the member', async () => {
     for (const by of [admin, owner]) {
-      const { notified, result } = await notifiedBy(() => oneOfEach(by, { user_id: member.userId }));
+      const { notified, result } = await deliveriesDuring(() => createOneOfEach(by, { user_id: member.userId }));
       assert.equal(result.task.user_id, member.userId);
       const creations = kinds.filter((kind) => kind.startsWith('new_'));
       assert.deepEqual(notified, creations.map((kind) => `member ${kind}`).sort());
@@ -78,23 +78,23 @@ for (const { test, testService } of stores) {
   });
 
   test('C14 a completion notifies the user who completed the record, not its creator', async () => {
-    const { task, subtask } = await oneOfEach(member);
-    const first = await notifiedBy(() => other.carillon.subtasks.complete(subtask.subtask_id));
+    const { task, subtask } = await createOneOfEach(member);
+    const first = await deliveriesDuring(() => other.carillon.subtasks.complete(subtask.subtask_id));
     assert.deepEqual(first.notified, ['other completed_subtask']);
-    const second = await notifiedBy(() => admin.carillon.tasks.complete(task.task_id));
+    const second = await deliveriesDuring(() => admin.carillon.tasks.complete(task.task_id));
     assert.deepEqual(second.notified, ['admin completed_task']);
   });
 
   test('C14 C33 open subtasks completed with their task notify the user who completed the task', async () => {
-    const { task } = await oneOfEach(member);
+    const { task } = await createOneOfEach(member);
     await other.carillon.subtasks.create(task.task_id, { subtask_name: 'Pour' });
-    const { notified } = await notifiedBy(() => owner.carillon.tasks.complete(task.task_id));
+    const { notified } = await deliveriesDuring(() => owner.carillon.tasks.complete(task.task_id));
     assert.deepEqual(notified, ['owner completed_subtask', 'owner completed_subtask', 'owner completed_task']);
   });
 
   test('C14 a member who names another user gets 401 before the user is looked up', async () => {
     const bodies = [member, admin, otherOwner].map(({ userId }) => userId).concat('999999');
-    const { notified } = await notifiedBy(async () => {
+    const { notified } = await deliveriesDuring(async () => {
       const texts = new Set<string>();
       for (const user_id of bodies) {
         const response = await carillon.call(other, 'POST', '/v2/events', { ...event, user_id });
@@ -104,12 +104,12 @@ for (const { test, testService } of stores) {
       assert.equal(texts.size, 1);
     });
     assert.deepEqual(notified, []);
-    const own = await notifiedBy(() => other.carillon.events.create({ ...event, user_id: other.userId }));
+    const own = await deliveriesDuring(() => other.carillon.events.create({ ...event, user_id: other.userId }));
     assert.deepEqual(own.notified, ['other new_event'], 'users may name themselves');
   });
 
   test('C14 an admin who names an unknown user gets 404, and no hook is notified', async () => {
-    const { notified } = await notifiedBy(async () => {
+    const { notified } = await deliveriesDuring(async () => {
       for (const user_id of [otherOwner.userId, '999999']) {
         assert.equal((await carillon.call(admin, 'POST', '/v2/events', { ...event, user_id })).status, 404);
       }
@@ -119,7 +119,7 @@ for (const { test, testService } of stores) {
 
   test('C14 changing the creator later, as admins may, notifies no hook', async () => {
     const created = await member.carillon.events.create(event);
-    const { notified } = await notifiedBy(() =>
+    const { notified } = await deliveriesDuring(() =>
       admin.carillon.events.update(created.event_id, { user_id: other.userId }),
     );
     assert.deepEqual(notified, []);
@@ -128,7 +128,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C14 updates and deletions notify no hook', async () => {
-    const { notified } = await notifiedBy(async () => {
+    const { notified } = await deliveriesDuring(async () => {
       const created = await otherOwner.carillon.events.create(event);
       await otherOwner.carillon.events.update(created.event_id, { event_name: 'Later' });
       await otherOwner.carillon.events.delete(created.event_id);
@@ -137,19 +137,19 @@ for (const { test, testService } of stores) {
   });
 
   test('C14 two hooks of one user for one kind are both notified; a hook created later is not notified of earlier occurrences', async () => {
-    const newcomer = await carillon.user(owner, 'member');
+    const newcomer = await carillon.createUser(owner, 'member');
     const make = async (path: string) => {
       const target_url = `http://127.0.0.1:9/newcomer/${path}`;
       const { id } = await newcomer.carillon.hooks.create({ target_url, event: 'new_event' });
       hooks.set(id, { who: path, kind: 'new_event' });
     };
-    const early = await notifiedBy(() => newcomer.carillon.events.create(event));
+    const early = await deliveriesDuring(() => newcomer.carillon.events.create(event));
     assert.deepEqual(early.notified, []);
     await make('first');
     await make('second');
-    const both = await notifiedBy(() => newcomer.carillon.events.create(event));
+    const both = await deliveriesDuring(() => newcomer.carillon.events.create(event));
     assert.deepEqual(both.notified, ['first new_event', 'second new_event']);
-    const nothingMore = await notifiedBy(() => make('third'));
+    const nothingMore = await deliveriesDuring(() => make('third'));
     assert.deepEqual(nothingMore.notified, []);
   });
 }
@@ -159,11 +159,11 @@ for (const { test, testService } of stores) {
   // up, so that they cannot find out which users exist.
 
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
-  const otherOwner = await carillon.account('other.test');
-  const admin = await carillon.user(owner, 'admin');
-  const member = await carillon.user(owner, 'member');
-  const colleague = await carillon.user(owner, 'member');
+  const owner = await carillon.createAccount('acme.test');
+  const otherOwner = await carillon.createAccount('other.test');
+  const admin = await carillon.createUser(owner, 'admin');
+  const member = await carillon.createUser(owner, 'member');
+  const colleague = await carillon.createUser(owner, 'member');
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 
@@ -182,25 +182,25 @@ for (const { test, testService } of stores) {
   ];
 
   for (const { resourceType, at, parent, body } of resourceTypes) {
-    const create = (who: Person, user_id?: unknown) =>
+    const create = (who: ApiUser, user_id?: unknown) =>
       carillon.call(who, 'POST', `${at}${parent}`, user_id === undefined ? body : { ...body, user_id });
-    const createdBy = async (who: Person) => (await create(who)).json.data;
+    const createdBy = async (who: ApiUser) => (await create(who)).json.data;
     const idOf = (data: Record<string, string>) => data[`${resourceType}_id`] ?? '';
-    const change = (who: Person, id: string, changes: unknown) => carillon.call(who, 'PUT', `${at}/${id}`, changes);
+    const change = (who: ApiUser, id: string, changes: unknown) => carillon.call(who, 'PUT', `${at}/${id}`, changes);
     const unknownUsers = ['999999', otherOwner.userId];
 
     test(`C14 ${resourceType}: the recorded creator is the caller, unless an admin names another user`, async () => {
       for (const user_id of [undefined, member.userId, Number(member.userId), '0', 0, '', null]) {
-        const { result, noted } = await recordOccurrences(carillon, owner, () => create(member, user_id));
+        const { result, recorded } = await recordOccurrences(carillon, owner, () => create(member, user_id));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, member.userId], JSON.stringify(user_id));
-        assert.deepEqual(noted, [
+        assert.deepEqual(recorded, [
           { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: member.userId },
         ]);
       }
       for (const who of [owner, admin]) {
-        const { result, noted } = await recordOccurrences(carillon, owner, () => create(who, colleague.userId));
+        const { result, recorded } = await recordOccurrences(carillon, owner, () => create(who, colleague.userId));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, colleague.userId]);
-        assert.deepEqual(noted, [
+        assert.deepEqual(recorded, [
           { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: colleague.userId },
         ]);
       }
@@ -208,7 +208,7 @@ for (const { test, testService } of stores) {
 
     test(`C14 ${resourceType}: a member who names another user is rejected in the same way, whether or not that user exists`, async () => {
       const record = await createdBy(member);
-      const { noted } = await recordOccurrences(carillon, owner, async () => {
+      const { recorded } = await recordOccurrences(carillon, owner, async () => {
         const responses = [];
         for (const user_id of [colleague.userId, owner.userId, ...unknownUsers]) {
           responses.push(await create(member, user_id), await change(member, idOf(record), { user_id }));
@@ -216,13 +216,13 @@ for (const { test, testService } of stores) {
         for (const { status, json } of responses) assert.deepEqual([status, json.code], [401, 'not_permitted']);
         assert.equal(new Set(responses.map((response) => response.text)).size, 1, 'byte for byte the same');
       });
-      assert.deepEqual(noted, []);
+      assert.deepEqual(recorded, []);
       assert.deepEqual((await carillon.call(owner, 'GET', `${at}/${idOf(record)}`)).json.data, record);
     });
 
     test(`C14 C26 ${resourceType}: an admin who names an unknown user gets 404`, async () => {
       const record = await createdBy(member);
-      const { noted } = await recordOccurrences(carillon, owner, async () => {
+      const { recorded } = await recordOccurrences(carillon, owner, async () => {
         for (const user_id of unknownUsers) {
           for (const { status, json } of [
             await create(admin, user_id),
@@ -232,7 +232,7 @@ for (const { test, testService } of stores) {
           }
         }
       });
-      assert.deepEqual(noted, []);
+      assert.deepEqual(recorded, []);
     });
 
     test(`C2 C14 ${resourceType}: a member may change another user's record, but not take it over`, async () => {
@@ -240,13 +240,15 @@ for (const { test, testService } of stores) {
       const taken = await change(member, idOf(record), { user_id: member.userId });
       assert.deepEqual([taken.status, taken.json.code], [401, 'not_permitted']);
       const named = { [`${resourceType}_name`]: 'Changed', user_id: owner.userId };
-      const { result, noted } = await recordOccurrences(carillon, owner, () => change(member, idOf(record), named));
+      const { result, recorded } = await recordOccurrences(carillon, owner, () => change(member, idOf(record), named));
       assert.deepEqual(
         [result.status, result.json.data.user_id],
         [200, owner.userId],
         'naming the current creator changes nothing',
       );
-      assert.deepEqual(noted, [{ kind: `changed_${resourceType}`, record_id: idOf(record), user_id: member.userId }]);
+      assert.deepEqual(recorded, [
+        { kind: `changed_${resourceType}`, record_id: idOf(record), user_id: member.userId },
+      ]);
       const given = await change(admin, idOf(record), { user_id: colleague.userId });
       assert.deepEqual([given.status, given.json.data.user_id], [200, colleague.userId]);
       for (const user_id of ['0', 0, '', null]) {

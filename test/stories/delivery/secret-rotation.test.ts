@@ -3,12 +3,12 @@ import type { TestContext } from 'node:test';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { repeatedIn } from '../../kit/service/load.ts';
+import { duplicateDeliveryIds } from '../../kit/service/load.ts';
 import { personAt } from '../../kit/service/nodes.ts';
 import { isAccepted } from '../../kit/service/receiver.ts';
-import type { Person, TestService } from '../../kit/service/service.ts';
-import { shared, stores } from '../../kit/service/stores.ts';
-import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
+import type { ApiUser, TestService } from '../../kit/service/service.ts';
+import { sharedStores, stores } from '../../kit/service/stores.ts';
+import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 
 const HOOKS = 4;
 const ROUNDS = 9;
@@ -29,8 +29,8 @@ type SignedAttempt = {
 };
 
 /** Returns the real HTTP attempt, and the list in which it records all attempts. */
-function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: readonly SignedAttempt[] } {
-  const { attempt: real } = tracedAttempt();
+function createRecordingAttempt(): { readonly attempt: Attempt; readonly attempts: readonly SignedAttempt[] } {
+  const { attempt: realAttempt } = createTracedAttempt();
   const attempts: SignedAttempt[] = [];
   return {
     attempts,
@@ -45,13 +45,13 @@ function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: rea
         one.dialledAt = performance.now();
         order.onDialled?.();
       };
-      return real({ ...order, onDialled });
+      return realAttempt({ ...order, onDialled });
     },
   };
 }
 
 /** Returns the index of the newest state that matches the signature of an attempt; -1 if none matches. */
-function stateOf(states: readonly SigningState[], one: SignedAttempt): number {
+function stateIndexOf(states: readonly SigningState[], one: SignedAttempt): number {
   const isSigned = one.headers['webhook-signature'] !== undefined;
   return states.findLastIndex(({ secret }) => (secret === undefined ? !isSigned : isSigned && isAccepted(secret, one)));
 }
@@ -59,7 +59,7 @@ function stateOf(states: readonly SigningState[], one: SignedAttempt): number {
 /** Rotates the secrets of hooks under load, through all nodes in turn, and asserts that no attempt contradicts X8. */
 async function rotateUnderLoad(
   t: TestContext,
-  people: readonly [Person, ...Person[]],
+  people: readonly [ApiUser, ...ApiUser[]],
   attempts: readonly SignedAttempt[],
   stop: () => Promise<unknown>,
 ): Promise<void> {
@@ -98,16 +98,16 @@ async function rotateUnderLoad(
   );
   rotating = false;
   await Promise.all(writers);
-  await target.arrived(created * HOOKS);
+  await target.waitForArrivals(created * HOOKS);
   await stop();
 
   assert.equal(target.received.length, created * HOOKS);
-  assert.deepEqual(repeatedIn(target), []);
+  assert.deepEqual(duplicateDeliveryIds(target), []);
   const observed = new Set<string>();
   for (const { path, states } of hooks) {
     const currentAt = (moment: number) => states.findLastIndex(({ respondedAt }) => respondedAt <= moment);
     for (const one of attempts.filter((each) => each.path === path)) {
-      const state = stateOf(states, one);
+      const state = stateIndexOf(states, one);
       assert.ok(
         state >= currentAt(one.startedAt),
         `${path}: started with ${state}, ${currentAt(one.startedAt)} was current`,
@@ -126,20 +126,20 @@ async function rotateUnderLoad(
 
 for (const { test, testService } of stores) {
   test(`X8 when ${HOOKS} hooks change their secrets during 600 notifications, no attempt after a response uses the previous state`, async (t) => {
-    const { attempt, attempts } = recordingAttempt();
+    const { attempt, attempts } = createRecordingAttempt();
     const carillon = await testService(t, { ports: { attempt } });
-    await rotateUnderLoad(t, [await carillon.account('acme.test')], attempts, () => carillon.stop());
+    await rotateUnderLoad(t, [await carillon.createAccount('acme.test')], attempts, () => carillon.stop());
   });
 }
 
-for (const { test, testService, database: newDatabase } of shared) {
+for (const { test, testService, database: newDatabase } of sharedStores) {
   for (const listen of ['on', 'off'] as const) {
     test(`X8 the same with two nodes, LISTEN ${listen}: for any owner of the hook queue, and any node that handles the request`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
-      const { attempt, attempts } = recordingAttempt();
+      const { attempt, attempts } = createRecordingAttempt();
       const one: TestService = await testService(t, { database, ports: { attempt } });
       const other: TestService = await testService(t, { database, ports: { attempt } });
-      const here = await one.account('acme.test');
+      const here = await one.createAccount('acme.test');
       await rotateUnderLoad(t, [here, personAt(other, here)], attempts, () => Promise.all([one.stop(), other.stop()]));
     });
   }

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../kit/eventually.ts';
-import { type Reply, startTarget } from '../../kit/network/target.ts';
+import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   // Tests the state table of the specification (section 3), row by row, on a running service.
 
   const carillon = await testService({ after });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   const post = (body: unknown) => carillon.call(owner, 'POST', '/v2/hooks', body);
   const hookCount = async () => (await owner.carillon.hooks.list()).paging.total_records;
 
   /** Subscribes a hook whose target has scripted responses. */
-  async function subscribed(context: Parameters<typeof startTarget>[0], ...replies: Reply[]) {
+  async function subscribeHook(context: Parameters<typeof startTarget>[0], ...replies: TargetReply[]) {
     const target = await startTarget(context, ...replies);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     context.after(() => owner.carillon.hooks.delete(id).catch(() => undefined));
@@ -43,14 +43,14 @@ for (const { test, testService } of stores) {
   });
 
   test('C12 row 3: unsubscribed, target in use: unsubscribed, 409', async (t) => {
-    const { target } = await subscribed(t);
+    const { target } = await subscribeHook(t);
     const before = await hookCount();
     assert.equal((await post({ target_url: target.url, event: 'new_client' })).status, 409);
     assert.equal(await hookCount(), before);
   });
 
   test('C17 row 4: subscribed, 200: subscribed, and the delivery is delivered', async (t) => {
-    const { id, hook } = await subscribed(t, 200);
+    const { id, hook } = await subscribeHook(t, 200);
     await owner.carillon.events.create(event);
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
@@ -61,7 +61,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C17 row 5: subscribed, 401: unsubscribed immediately', async (t) => {
-    const { target, hook } = await subscribed(t, 401);
+    const { target, hook } = await subscribeHook(t, 401);
     await owner.carillon.events.create(event);
     const ended = await eventually(hook, (one) => one.state === 'ended');
     assert.equal(ended.ended_reason, 'answered_401');
@@ -70,9 +70,9 @@ for (const { test, testService } of stores) {
 
   test('C18 row 6: subscribed, any other response fewer than three times: subscribed, a wait, the same delivery again', async (t) => {
     for (const failures of [1, 2]) {
-      const { target, hook } = await subscribed(t, ...Array<Reply>(failures).fill(500), 200);
+      const { target, hook } = await subscribeHook(t, ...Array<TargetReply>(failures).fill(500), 200);
       await owner.carillon.events.create(event);
-      await target.arrived(failures + 1);
+      await target.waitForArrivals(failures + 1);
       const { state, failures: counted } = await eventually(hook, (one) => one.last_outcome === '200');
       assert.deepEqual({ state, counted }, { state: 'live', counted: '0' });
       assert.equal(new Set(target.received.map((one) => one.deliveryId)).size, 1);
@@ -80,7 +80,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C18 row 7: subscribed, any other response for the third time: unsubscribed', async (t) => {
-    const { target, hook } = await subscribed(t, 204);
+    const { target, hook } = await subscribeHook(t, 204);
     await owner.carillon.events.create(event);
     const ended = await eventually(hook, (one) => one.state === 'ended');
     assert.deepEqual([ended.ended_reason, ended.failures], ['three_failures', '3']);
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C13 row 8: subscribed, permitted DELETE: unsubscribed, 200', async (t) => {
-    const { target, id, hook } = await subscribed(t);
+    const { target, id, hook } = await subscribeHook(t);
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${id}`)).status, 200);
     assert.equal((await hook()).state, 'ended');
     await owner.carillon.events.create(event);

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { kinds } from '../../../packages/sdk/src/index.ts';
-import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Permission } from '../../../src/permissions.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import type { Json, Person } from '../../kit/service/service.ts';
+import type { ApiUser, Json } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   /** A resolver with fixed results, so that no DNS query is sent. */
-  const resolve: Resolve = async (name) => {
+  const resolve: ResolveName = async (name) => {
     if (name === 'public.test') return { addresses: ['93.184.215.14'] };
     if (name === 'inside.test') return { addresses: ['93.184.215.14', '10.1.2.3'] };
     if (name === 'silent.test') return { failure: 'resolver_silent' };
@@ -19,18 +19,18 @@ for (const { test, testService } of stores) {
   };
 
   const carillon = await testService({ after }, { ports: { resolve } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const subscribe = (body: unknown, who = owner) => carillon.call(who, 'POST', '/v2/hooks', body);
-  const hooksNow = async () => (await owner.carillon.hooks.list()).paging.total_records;
+  const countHooks = async () => (await owner.carillon.hooks.list()).paging.total_records;
 
   let paths = 0;
-  function freeTarget(): string {
+  function nextTarget(): string {
     paths += 1;
     return `https://public.test/${paths}`;
   }
 
   test('C11 subscribing returns 201 with only the id at the top level, and the Location of the hook', async () => {
-    const target_url = freeTarget();
+    const target_url = nextTarget();
     const response = await subscribe({ target_url, event: 'new_event' });
     assert.equal(response.status, 201);
     assert.match(response.text, /^\{"id":"[1-9]\d*"\}$/);
@@ -44,14 +44,14 @@ for (const { test, testService } of stores) {
 
   test('C11 each of the seven kinds can be subscribed, with http and https', async () => {
     for (const event of kinds) {
-      assert.equal((await subscribe({ target_url: freeTarget(), event })).status, 201, event);
-      const plain = freeTarget().replace('https:', 'http:');
+      assert.equal((await subscribe({ target_url: nextTarget(), event })).status, 201, event);
+      const plain = nextTarget().replace('https:', 'http:');
       assert.equal((await subscribe({ target_url: plain, event })).status, 201, event);
     }
   });
 
   const good = 'https://public.test/good';
-  const refusals: readonly (readonly [what: string, body: unknown, fields: readonly string[]])[] = [
+  const invalidBodies: readonly (readonly [what: string, body: unknown, fields: readonly string[]])[] = [
     ['no target_url', { event: 'new_event' }, ['target_url']],
     ['no event', { target_url: good }, ['event']],
     ['neither, both named at once', {}, ['event', 'target_url']],
@@ -100,14 +100,14 @@ for (const { test, testService } of stores) {
     ),
   ];
 
-  for (const [what, body, fields] of refusals) {
+  for (const [what, body, fields] of invalidBodies) {
     test(`C11 400: ${what}`, async () => {
-      const before = await hooksNow();
+      const before = await countHooks();
       const response = await subscribe(body);
       assert.equal(response.status, 400);
       assert.equal(response.json.code, 'invalid_input');
       assert.deepEqual(response.json.errors.map((error: Json) => error.field).sort(), fields);
-      assert.equal(await hooksNow(), before);
+      assert.equal(await countHooks(), before);
     });
   }
 
@@ -142,9 +142,9 @@ for (const { test, testService } of stores) {
     };
     for (const event of kinds) {
       const permissions: Permission[] = ['hooks:write', 'hooks:read', reads[event]];
-      const allowed = await carillon.key(owner, { permissions });
+      const allowed = await carillon.createKey(owner, { permissions });
       for (const other of kinds) {
-        const response = await subscribe({ target_url: freeTarget(), event: other }, allowed);
+        const response = await subscribe({ target_url: nextTarget(), event: other }, allowed);
         const mayRead = reads[other] === reads[event];
         assert.equal(response.status, mayRead ? 201 : 401, `${event} for ${other}`);
         if (!mayRead) assert.equal(response.json.code, 'not_permitted');
@@ -153,9 +153,9 @@ for (const { test, testService } of stores) {
   });
 
   test('C2 C11 subscribing and unsubscribing need hooks:write', async () => {
-    const reader = await carillon.key(owner, { permissions: ['hooks:read', 'events:read'] });
-    assert.equal((await subscribe({ target_url: freeTarget(), event: 'new_event' }, reader)).status, 401);
-    const { id } = await owner.carillon.hooks.create({ target_url: freeTarget(), event: 'new_event' });
+    const reader = await carillon.createKey(owner, { permissions: ['hooks:read', 'events:read'] });
+    assert.equal((await subscribe({ target_url: nextTarget(), event: 'new_event' }, reader)).status, 401);
+    const { id } = await owner.carillon.hooks.create({ target_url: nextTarget(), event: 'new_event' });
     assert.equal((await carillon.call(reader, 'DELETE', `/v2/hooks/${id}`)).status, 401);
     assert.equal((await owner.carillon.hooks.get(id)).state, 'live');
   });
@@ -164,19 +164,19 @@ for (const { test, testService } of stores) {
 for (const { test, testService } of stores) {
   const clock = testClock();
   const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, ports: { clock } });
-  const owner = await carillon.account('acme.test');
-  const admin = await carillon.user(owner, 'admin');
-  const member = await carillon.user(owner, 'member');
-  const other = await carillon.user(owner, 'member');
-  const otherOwner = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const admin = await carillon.createUser(owner, 'admin');
+  const member = await carillon.createUser(owner, 'member');
+  const other = await carillon.createUser(owner, 'member');
+  const otherOwner = await carillon.createAccount('other.test');
 
   let paths = 0;
-  async function hookOf(who: Person): Promise<string> {
+  async function hookOf(who: ApiUser): Promise<string> {
     paths += 1;
     const target_url = `http://127.0.0.1:9/${paths}`;
     return (await who.carillon.hooks.create({ target_url, event: 'new_event' })).id;
   }
-  const remove = (who: Person, id: string) => carillon.call(who, 'DELETE', `/v2/hooks/${id}`);
+  const remove = (who: ApiUser, id: string) => carillon.call(who, 'DELETE', `/v2/hooks/${id}`);
 
   test('C13 unsubscribing returns 200 with an empty array, and the hook has ended', async () => {
     const id = await hookOf(member);
@@ -243,22 +243,22 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.delete(id);
     await create('after the end');
     await clock.advance(24 * 3_600_000);
-    await healthy.arrived(3);
+    await healthy.waitForArrivals(3);
     await carillon.stop();
     assert.equal(target.received.length, before);
   });
 }
 
 for (const { test, testService } of stores) {
-  const resolve: Resolve = async () => ({ addresses: ['93.184.215.14'] });
+  const resolve: ResolveName = async () => ({ addresses: ['93.184.215.14'] });
   const carillon = await testService({ after }, { ports: { resolve } });
-  const owner = await carillon.account('acme.test');
-  const otherOwner = await carillon.account('other.test');
+  const owner = await carillon.createAccount('acme.test');
+  const otherOwner = await carillon.createAccount('other.test');
   const subscribe = (target_url: string, who = owner) =>
     carillon.call(who, 'POST', '/v2/hooks', { target_url, event: 'new_event' });
 
   /** Groups of URLs that are equal after WHATWG URL normalization. */
-  const sameAddresses: readonly (readonly string[])[] = [
+  const equalTargets: readonly (readonly string[])[] = [
     ['https://one.test', 'https://one.test/', 'HTTPS://ONE.TEST/', 'https://one.test:443/', 'https://one.test:0443'],
     ['http://two.test/', 'http://two.test:80/', 'http://two.test:80', 'http://two.test/#', 'http://two.test/#part'],
     ['https://three.test/a/c', 'https://three.test/a/b/../c', 'https://three.test/a/./c', 'https://three.test/a/%2e/c'],
@@ -269,7 +269,7 @@ for (const { test, testService } of stores) {
     ['https://six.test/\\b', 'https://six.test//b'],
   ];
 
-  for (const [first = '', ...others] of sameAddresses) {
+  for (const [first = '', ...others] of equalTargets) {
     test(`C12 ${first} is taken in every other spelling, for all users of the service`, async () => {
       assert.equal((await subscribe(first)).status, 201);
       for (const other of [first, ...others]) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { type NewOccurrence, record } from '../../../src/delivery/outbox/record-occurrences.ts';
+import { type NewOccurrence, recordOccurrences } from '../../../src/delivery/outbox/record-occurrences.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { clients } from '../../../src/resources/clients/clients.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../../src/store/store.ts';
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 /** Statements that make inserts of pending deliveries fail, by database. */
@@ -27,17 +27,17 @@ const caller = {
 } as const;
 const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof clients.create>[2];
 const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
-const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
-const complete = { ...rest, ...input };
+const emptyFields = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
+const completeInput = { ...emptyFields, ...input };
 
-const clientsIn = async ({ read }: Store) => (await read.selectFrom('clients').selectAll().execute()).length;
+const countClients = async ({ read }: Store) => (await read.selectFrom('clients').selectAll().execute()).length;
 
 for (const { name, test, database } of stores) {
   const NOW = Date.UTC(2025, 4, 1, 12);
 
   /** Opens a store with an account whose owner (user 1) has a hook for new clients and a hook for new events. */
   async function openWithHooks(t: TestContext) {
-    const store = await openAt(t, await database(t));
+    const store = await openStoreAt(t, await database(t));
     t.after(() => store.close());
     await store.write(async (tx) => {
       await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, NOW, systemRandom);
@@ -89,10 +89,14 @@ for (const { name, test, database } of stores) {
   test('C14 C16 a recorded occurrence gets the next position and is pending for the live hooks of its user and kind', async (t) => {
     const { inAccount, published, stored } = await openWithHooks(t);
     await inAccount(async (write) =>
-      record(write, [occurrence('new_client', 7), occurrence('new_client', 8), occurrence('changed_client', 7)]),
+      recordOccurrences(write, [
+        occurrence('new_client', 7),
+        occurrence('new_client', 8),
+        occurrence('changed_client', 7),
+      ]),
     );
     await inAccount(async (write) =>
-      record(write, [occurrence('new_event', 3), occurrence('new_event', 4, 99), occurrence('new_task', 5)]),
+      recordOccurrences(write, [occurrence('new_event', 3), occurrence('new_event', 4, 99), occurrence('new_task', 5)]),
     );
     const { position, occurrences, pending } = await stored();
     assert.equal(position, 6);
@@ -121,12 +125,12 @@ for (const { name, test, database } of stores) {
   test('C16 a rollback leaves no occurrence, no pending delivery, no commit event and no gap in the positions', async (t) => {
     const { inAccount, published, stored } = await openWithHooks(t);
     const outcomes = await Promise.allSettled([
-      inAccount(async (write) => record(write, [occurrence('new_client', 1)])),
+      inAccount(async (write) => recordOccurrences(write, [occurrence('new_client', 1)])),
       inAccount(async (write) => {
-        record(write, [occurrence('new_client', 2), occurrence('new_event', 2)]);
+        recordOccurrences(write, [occurrence('new_client', 2), occurrence('new_event', 2)]);
         throw new Error('something after it failed');
       }),
-      inAccount(async (write) => record(write, [occurrence('new_client', 3)])),
+      inAccount(async (write) => recordOccurrences(write, [occurrence('new_client', 3)])),
     ]);
     assert.deepEqual(
       outcomes.map((outcome) => outcome.status),
@@ -153,21 +157,21 @@ for (const { name, test, database } of stores) {
     const { store, inAccount, stored } = await openWithHooks(t);
     await assert.rejects(
       inAccount(async (write) => {
-        await clients.create(write, caller, complete);
+        await clients.create(write, caller, completeInput);
         throw new Error('the disk is gone');
       }),
       /the disk is gone/,
     );
-    assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [0, 0]);
-    await inAccount((write) => clients.create(write, caller, complete));
-    assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [1, 1]);
+    assert.deepEqual([await countClients(store), (await stored()).pending.length], [0, 0]);
+    await inAccount((write) => clients.create(write, caller, completeInput));
+    assert.deepEqual([await countClients(store), (await stored()).pending.length], [1, 1]);
   });
 
   test('C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails', async (t) => {
     const { store, inAccount, stored } = await openWithHooks(t);
     await store.write(({ queries }) => sql.raw(REJECT_PENDING[name]).execute(queries));
     const before = await stored();
-    await assert.rejects(inAccount((write) => clients.create(write, caller, complete)));
-    assert.deepEqual([await clientsIn(store), await stored()], [0, before]);
+    await assert.rejects(inAccount((write) => clients.create(write, caller, completeInput)));
+    assert.deepEqual([await countClients(store), await stored()], [0, before]);
   });
 }

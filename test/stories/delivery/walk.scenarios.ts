@@ -1,28 +1,28 @@
 import type { Permission } from '../../../src/permissions.ts';
-import type { Ids, Targets } from '../../kit/api/furnished-account.ts';
-import type { Person } from '../../kit/service/service.ts';
+import type { NextTarget, RecordIds } from '../../kit/api/furnished-account.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
 
 /** The data of a scenario: a new account with one record of each resource, and its owner. */
-export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };
+export type ScenarioFixture = { readonly owner: ApiUser; readonly ids: RecordIds; readonly targets: NextTarget };
 
 /** One way to call a route successfully. */
 export type Scenario = {
   readonly description: string;
   /** The occurrences that the call records, in order. */
-  readonly records: readonly string[];
-  readonly body?: (stage: Stage) => Record<string, unknown>;
+  readonly occurrences: readonly string[];
+  readonly body?: (stage: ScenarioFixture) => Record<string, unknown>;
   /** Prepares the account before the call. */
-  readonly before?: (stage: Stage) => Promise<unknown>;
+  readonly before?: (stage: ScenarioFixture) => Promise<unknown>;
   /** Permissions that the key needs in addition to the permission of the route. */
-  readonly also?: readonly Permission[];
+  readonly additionalPermissions?: readonly Permission[];
 };
 
-const read: readonly Scenario[] = [{ description: 'reads', records: [] }];
+const readScenarios: readonly Scenario[] = [{ description: 'reads', occurrences: [] }];
 const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
-const SPAN = { start_date: '20270301', due_date: '20270302' };
+const DATES = { start_date: '20270301', due_date: '20270302' };
 
 /** Adds a comment and a time entry to the subtask. */
-async function furnishSubtask({ owner: { carillon }, ids: { project_id, subtask_id } }: Stage, taskId: string) {
+async function fillSubtask({ owner: { carillon }, ids: { project_id, subtask_id } }: ScenarioFixture, taskId: string) {
   await carillon.comments.create(project_id, { comment: 'C', subtask_id });
   await carillon.timeEntries.create(taskId, { seconds: 1, subtask_id });
 }
@@ -32,94 +32,94 @@ async function furnishSubtask({ owner: { carillon }, ids: { project_id, subtask_
  * for a scenario without a route.
  */
 export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
-  'GET /events': read,
+  'GET /events': readScenarios,
   'POST /events': [
     {
       description: 'creates',
-      records: ['new_event'],
-      body: ({ ids }) => ({ event_name: 'New', ...SPAN, project_id: ids.project_id }),
+      occurrences: ['new_event'],
+      body: ({ ids }) => ({ event_name: 'New', ...DATES, project_id: ids.project_id }),
     },
     {
       description: 'creates for another user',
-      records: ['new_event'],
-      body: ({ ids }) => ({ event_name: 'New', ...SPAN, user_id: ids.user_id }),
+      occurrences: ['new_event'],
+      body: ({ ids }) => ({ event_name: 'New', ...DATES, user_id: ids.user_id }),
     },
   ],
-  'GET /events/{event_id}': read,
+  'GET /events/{event_id}': readScenarios,
   'PUT /events/{event_id}': [
-    { description: 'changes', records: ['changed_event'], body: () => ({ event_name: 'Other' }) },
+    { description: 'changes', occurrences: ['changed_event'], body: () => ({ event_name: 'Other' }) },
   ],
-  'DELETE /events/{event_id}': [{ description: 'deletes', records: ['deleted_event'] }],
+  'DELETE /events/{event_id}': [{ description: 'deletes', occurrences: ['deleted_event'] }],
 
   'POST /events/import': [
     {
       description: 'imports a file',
-      records: ['new_event'],
+      occurrences: ['new_event'],
       body: ({ ids }) => ({ ics: ICS, project_id: ids.project_id }),
     },
-    { description: 'imports a file silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
+    { description: 'imports a file silently', occurrences: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
   ],
 
-  'GET /calendars': read,
+  'GET /calendars': readScenarios,
   'POST /calendars': [
     {
       description: 'creates a calendar URL',
-      records: [],
+      occurrences: [],
       body: ({ ids }) => ({ label: 'new', scope: 'project', project_id: ids.project_id }),
     },
   ],
-  'GET /calendars/{calendar_id}': read,
-  'DELETE /calendars/{calendar_id}': [{ description: 'revokes', records: [] }],
+  'GET /calendars/{calendar_id}': readScenarios,
+  'DELETE /calendars/{calendar_id}': [{ description: 'revokes', occurrences: [] }],
 
-  'GET /hooks': read,
+  'GET /hooks': readScenarios,
   'POST /hooks': [
     {
       description: 'subscribes',
-      records: [],
-      also: ['tasks:read'],
+      occurrences: [],
+      additionalPermissions: ['tasks:read'],
       body: ({ targets }) => ({ target_url: targets(), event: 'completed_task' }),
     },
   ],
-  'GET /hooks/{hook_id}': read,
-  'DELETE /hooks/{hook_id}': [{ description: 'unsubscribes', records: [] }],
+  'GET /hooks/{hook_id}': readScenarios,
+  'DELETE /hooks/{hook_id}': [{ description: 'unsubscribes', occurrences: [] }],
   'POST /hooks/{hook_id}/restore': [
     {
       description: 'restores',
-      records: [],
+      occurrences: [],
       before: ({ owner, ids }) => owner.carillon.hooks.delete(ids.hook_id),
-      also: ['events:read'],
+      additionalPermissions: ['events:read'],
     },
   ],
-  'POST /hooks/{hook_id}/test': [{ description: 'sends a test', records: [] }],
-  'POST /hooks/{hook_id}/secret': [{ description: 'creates a secret', records: [], body: () => ({ overlap: 0 }) }],
+  'POST /hooks/{hook_id}/test': [{ description: 'sends a test', occurrences: [] }],
+  'POST /hooks/{hook_id}/secret': [{ description: 'creates a secret', occurrences: [], body: () => ({ overlap: 0 }) }],
   'DELETE /hooks/{hook_id}/secret': [
     {
       description: 'turns signing off',
-      records: [],
+      occurrences: [],
       before: async ({ owner, ids }) => void (await owner.carillon.hooks.createSecret(ids.hook_id)),
     },
   ],
 
-  'GET /deliveries': read,
-  'GET /deliveries/{delivery_id}': read,
-  'POST /deliveries/{delivery_id}/redeliver': [{ description: 'sends again', records: [] }],
+  'GET /deliveries': readScenarios,
+  'GET /deliveries/{delivery_id}': readScenarios,
+  'POST /deliveries/{delivery_id}/redeliver': [{ description: 'sends again', occurrences: [] }],
 
-  'GET /notifications': read,
+  'GET /notifications': readScenarios,
 
-  'GET /clients': read,
-  'POST /clients': [{ description: 'creates', records: ['new_client'], body: () => ({ client_name: 'New' }) }],
-  'GET /clients/{client_id}': read,
+  'GET /clients': readScenarios,
+  'POST /clients': [{ description: 'creates', occurrences: ['new_client'], body: () => ({ client_name: 'New' }) }],
+  'GET /clients/{client_id}': readScenarios,
   'PUT /clients/{client_id}': [
-    { description: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) },
+    { description: 'changes', occurrences: ['changed_client'], body: () => ({ city: 'Basel' }) },
   ],
   'DELETE /clients/{client_id}': [
     {
       description: 'deletes, and keeps its contact and project',
-      records: ['changed_contact', 'changed_project', 'deleted_client'],
+      occurrences: ['changed_contact', 'changed_project', 'deleted_client'],
     },
     {
       description: 'deletes one without references',
-      records: ['deleted_client'],
+      occurrences: ['deleted_client'],
       before: async ({ owner, ids }) => {
         await owner.carillon.contacts.update(ids.contact_id, { client_id: '0' });
         await owner.carillon.projects.update(ids.project_id, { client_id: '0' });
@@ -127,43 +127,43 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
 
-  'GET /contacts': read,
+  'GET /contacts': readScenarios,
   'POST /contacts': [
     {
       description: 'creates',
-      records: ['new_contact'],
+      occurrences: ['new_contact'],
       body: ({ ids }) => ({ contact_name: 'New', client_id: ids.client_id }),
     },
   ],
-  'GET /contacts/{contact_id}': read,
+  'GET /contacts/{contact_id}': readScenarios,
   'PUT /contacts/{contact_id}': [
-    { description: 'changes', records: ['changed_contact'], body: () => ({ role: 'Founder' }) },
+    { description: 'changes', occurrences: ['changed_contact'], body: () => ({ role: 'Founder' }) },
   ],
-  'DELETE /contacts/{contact_id}': [{ description: 'deletes', records: ['deleted_contact'] }],
+  'DELETE /contacts/{contact_id}': [{ description: 'deletes', occurrences: ['deleted_contact'] }],
 
-  'GET /projects': read,
+  'GET /projects': readScenarios,
   'POST /projects': [
     {
       description: 'creates',
-      records: ['new_project'],
+      occurrences: ['new_project'],
       body: ({ ids }) => ({ project_name: 'New', client_id: ids.client_id, users: [ids.user_id] }),
     },
   ],
-  'GET /projects/{project_id}': read,
+  'GET /projects/{project_id}': readScenarios,
   'PUT /projects/{project_id}': [
-    { description: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) },
+    { description: 'changes', occurrences: ['changed_project'], body: () => ({ notes: 'Other' }) },
   ],
   'DELETE /projects/{project_id}': [
     {
       description: 'deletes with its children, and keeps its event',
-      records: [
+      occurrences: [
         ...['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task', 'changed_event'],
         'deleted_project',
       ],
     },
     {
       description: 'deletes an empty one',
-      records: ['deleted_project'],
+      occurrences: ['deleted_project'],
       before: async ({ owner, ids }) => {
         await owner.carillon.tasks.delete(ids.task_id);
         await owner.carillon.events.delete(ids.event_id);
@@ -171,44 +171,48 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
 
-  'GET /tasks': read,
+  'GET /tasks': readScenarios,
   'POST /tasks/{project_id}': [
-    { description: 'creates', records: ['new_task'], body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }) },
+    {
+      description: 'creates',
+      occurrences: ['new_task'],
+      body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }),
+    },
     {
       description: 'creates already complete',
-      records: ['new_task'],
+      occurrences: ['new_task'],
       body: () => ({ task_name: 'New', completed: 1 }),
     },
   ],
-  'GET /tasks/{task_id}': read,
+  'GET /tasks/{task_id}': readScenarios,
   'PUT /tasks/{task_id}': [
-    { description: 'changes', records: ['changed_task'], body: () => ({ notes: 'Other' }) },
+    { description: 'changes', occurrences: ['changed_task'], body: () => ({ notes: 'Other' }) },
     {
       description: 'completes with its open subtask',
-      records: ['completed_subtask', 'completed_task'],
+      occurrences: ['completed_subtask', 'completed_task'],
       body: () => ({ completed: 1 }),
     },
     {
       description: 'completes a recurring one, and creates the next with its subtask',
-      records: ['completed_subtask', 'completed_task', 'new_task', 'new_subtask'],
+      occurrences: ['completed_subtask', 'completed_task', 'new_task', 'new_subtask'],
       before: ({ owner, ids }) => owner.carillon.tasks.update(ids.task_id, { recurring: 'W' }),
       body: () => ({ completed: 1 }),
     },
     {
       description: 'completes a completed one',
-      records: ['changed_task'],
+      occurrences: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ completed: 1 }),
     },
     {
       description: 'reopens',
-      records: ['changed_task'],
+      occurrences: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ resume: 1 }),
     },
     {
       description: 'moves to another project with its comment',
-      records: ['changed_comment', 'changed_task'],
+      occurrences: ['changed_comment', 'changed_task'],
       before: async ({ owner: { carillon }, ids }) => {
         const { project_id } = await carillon.projects.create({ project_name: 'Other' });
         await carillon.tasks.update(ids.task_id, { project_id });
@@ -219,119 +223,127 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'DELETE /tasks/{task_id}': [
     {
       description: 'deletes with its children',
-      records: ['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task'],
+      occurrences: ['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task'],
     },
   ],
 
-  'GET /subtasks': read,
+  'GET /subtasks': readScenarios,
   'POST /subtasks/{task_id}': [
     {
       description: 'creates',
-      records: ['new_subtask'],
+      occurrences: ['new_subtask'],
       body: ({ ids }) => ({ subtask_name: 'New', users: [ids.user_id] }),
     },
   ],
-  'GET /subtasks/{subtask_id}': read,
+  'GET /subtasks/{subtask_id}': readScenarios,
   'PUT /subtasks/{subtask_id}': [
-    { description: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
-    { description: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
+    { description: 'changes', occurrences: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
+    { description: 'completes', occurrences: ['completed_subtask'], body: () => ({ completed: true }) },
     {
       description: 'completes a recurring one, and creates the next',
-      records: ['completed_subtask', 'new_subtask'],
+      occurrences: ['completed_subtask', 'new_subtask'],
       before: ({ owner, ids }) => owner.carillon.subtasks.update(ids.subtask_id, { recurring: 'D' }),
       body: () => ({ completed: true }),
     },
     {
       description: 'moves to another task with its comment and its time',
-      records: ['changed_comment', 'changed_time_entry', 'changed_subtask'],
+      occurrences: ['changed_comment', 'changed_time_entry', 'changed_subtask'],
       before: async (stage) => {
         const { tasks, subtasks } = stage.owner.carillon;
         const { task_id } = await tasks.create(stage.ids.project_id, { task_name: 'Other' });
         await subtasks.update(stage.ids.subtask_id, { task_id });
-        await furnishSubtask(stage, task_id);
+        await fillSubtask(stage, task_id);
       },
       body: ({ ids }) => ({ task_id: ids.task_id }),
     },
   ],
   'DELETE /subtasks/{subtask_id}': [
-    { description: 'deletes', records: ['deleted_subtask'] },
+    { description: 'deletes', occurrences: ['deleted_subtask'] },
     {
       description: 'deletes with its comment, and keeps its time at the task',
-      records: ['deleted_comment', 'changed_time_entry', 'deleted_subtask'],
-      before: (stage) => furnishSubtask(stage, stage.ids.task_id),
+      occurrences: ['deleted_comment', 'changed_time_entry', 'deleted_subtask'],
+      before: (stage) => fillSubtask(stage, stage.ids.task_id),
     },
   ],
 
-  'GET /user': read,
-  'GET /time_entries': read,
+  'GET /user': readScenarios,
+  'GET /time_entries': readScenarios,
   'POST /time_entries/{task_id}': [
     {
       description: 'creates',
-      records: ['new_time_entry'],
+      occurrences: ['new_time_entry'],
       body: ({ ids }) => ({ seconds: 90, subtask_id: ids.subtask_id }),
     },
   ],
-  'GET /time_entries/{entry_id}': read,
+  'GET /time_entries/{entry_id}': readScenarios,
   'PUT /time_entries/{entry_id}': [
-    { description: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) },
+    { description: 'changes', occurrences: ['changed_time_entry'], body: () => ({ billed: 1 }) },
   ],
   'PUT /time_entry/{entry_id}': [
-    { description: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) },
+    { description: 'changes', occurrences: ['changed_time_entry'], body: () => ({ billed: 1 }) },
   ],
-  'DELETE /time_entries/{entry_id}': [{ description: 'deletes', records: ['deleted_time_entry'] }],
+  'DELETE /time_entries/{entry_id}': [{ description: 'deletes', occurrences: ['deleted_time_entry'] }],
 
-  'GET /comments': read,
+  'GET /comments': readScenarios,
   'POST /comments/{project_id}': [
     {
       description: 'replies to one',
-      records: ['new_comment'],
+      occurrences: ['new_comment'],
       body: ({ ids }) => ({ comment: 'New', parent_id: ids.comment_id }),
     },
   ],
-  'GET /comments/{comment_id}': read,
+  'GET /comments/{comment_id}': readScenarios,
   'DELETE /comments/{comment_id}': [
     {
       description: 'deletes with its replies',
-      records: ['deleted_comment', 'deleted_comment'],
+      occurrences: ['deleted_comment', 'deleted_comment'],
       before: async ({ owner, ids }) =>
         void (await owner.carillon.comments.create(ids.project_id, { comment: 'R', parent_id: ids.comment_id })),
     },
   ],
 
-  'GET /teams': read,
+  'GET /teams': readScenarios,
   'POST /teams': [
-    { description: 'creates', records: ['new_team'], body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }) },
+    {
+      description: 'creates',
+      occurrences: ['new_team'],
+      body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }),
+    },
   ],
-  'GET /teams/{team_id}': read,
-  'PUT /teams/{team_id}': [{ description: 'changes', records: ['changed_team'], body: () => ({ color: '#aabbcc' }) }],
+  'GET /teams/{team_id}': readScenarios,
+  'PUT /teams/{team_id}': [
+    { description: 'changes', occurrences: ['changed_team'], body: () => ({ color: '#aabbcc' }) },
+  ],
   'DELETE /teams/{team_id}': [
     {
       description: 'deletes one that is assigned',
-      records: ['deleted_team'],
+      occurrences: ['deleted_team'],
       before: async ({ owner, ids }) => void (await owner.carillon.tasks.update(ids.task_id, { teams: [ids.team_id] })),
     },
   ],
 
-  'GET /users': read,
+  'GET /users': readScenarios,
   'POST /users': [
-    { description: 'adds', records: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) },
+    { description: 'adds', occurrences: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) },
   ],
-  'GET /users/{user_id}': read,
-  'PUT /users/{user_id}': [{ description: 'changes', records: ['changed_user'], body: () => ({ last_name: 'Other' }) }],
-  'DELETE /users/{user_id}': [{ description: 'deletes', records: ['deleted_user'] }],
-  'GET /company': read,
+  'GET /users/{user_id}': readScenarios,
+  'PUT /users/{user_id}': [
+    { description: 'changes', occurrences: ['changed_user'], body: () => ({ last_name: 'Other' }) },
+  ],
+  'DELETE /users/{user_id}': [{ description: 'deletes', occurrences: ['deleted_user'] }],
+  'GET /company': readScenarios,
 
-  'GET /keys': read,
+  'GET /keys': readScenarios,
   'POST /keys': [
     {
       description: 'issues',
-      records: [],
+      occurrences: [],
       body: ({ ids }) => ({ label: 'new', permissions: [], user_id: ids.user_id }),
     },
   ],
-  'GET /keys/{key_id}': read,
+  'GET /keys/{key_id}': readScenarios,
   'PUT /keys/{key_id}': [
-    { description: 'narrows', records: [], body: () => ({ label: 'less', permissions: ['events:read'] }) },
+    { description: 'narrows', occurrences: [], body: () => ({ label: 'less', permissions: ['events:read'] }) },
   ],
-  'DELETE /keys/{key_id}': [{ description: 'revokes', records: [] }],
+  'DELETE /keys/{key_id}': [{ description: 'revokes', occurrences: [] }],
 };

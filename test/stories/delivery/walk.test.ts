@@ -5,13 +5,13 @@ import { createLog } from '../../../src/log.ts';
 import { type Permission, permissions } from '../../../src/permissions.ts';
 import { allRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
-import { furnish } from '../../kit/api/furnished-account.ts';
+import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { operationsOf, responseValidator, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import type { Answer, Person } from '../../kit/service/service.ts';
+import type { ApiResponse, ApiUser } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
-import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
+import { type Scenario, type ScenarioFixture, scenarios } from './walk.scenarios.ts';
 
 for (const { test, testService } of stores) {
   /** Every route of the API, as the service mounts them. A new route must have a scenario. */
@@ -40,10 +40,10 @@ for (const { test, testService } of stores) {
     return target.at(`/hook-${hooks}`);
   }
 
-  async function newFixture(): Promise<Stage> {
+  async function newFixture(): Promise<ScenarioFixture> {
     accounts += 1;
-    const owner = await carillon.account(`walk-${accounts}.test`);
-    const ids = await furnish(owner, carillon, targets);
+    const owner = await carillon.createAccount(`walk-${accounts}.test`);
+    const ids = await createOneOfEach(owner, carillon, targets);
     // Wait until the hook test has finished, so that nothing changes in the background afterwards.
     await eventually(
       () => owner.carillon.deliveries.get(ids.delivery_id),
@@ -55,11 +55,11 @@ for (const { test, testService } of stores) {
   /** Calls a route and checks the response against the OpenAPI document. */
   async function callRoute(
     row: Route,
-    who: Person | undefined,
+    who: ApiUser | undefined,
     ids: Readonly<Record<string, string>>,
     body?: Readonly<Record<string, unknown>> | string,
     query = '',
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const id = ids[name];
       assert.ok(id !== undefined, `${nameOf(row)}: the walk knows no ${name}; give furnished accounts one`);
@@ -79,7 +79,7 @@ for (const { test, testService } of stores) {
     return response;
   }
 
-  async function accountOf({ domain }: Person): Promise<number> {
+  async function accountOf({ domain }: ApiUser): Promise<number> {
     const { account_id } = await carillon.store.read
       .selectFrom('accounts')
       .select('account_id')
@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
   }
 
   /** Returns the occurrences of an account after a position, in order, and its current position. */
-  async function recordedAfter(who: Person, position: number) {
+  async function recordedAfter(who: ApiUser, position: number) {
     const accountId = await accountOf(who);
     const occurrences = await carillon.store.read
       .selectFrom('occurrences')
@@ -123,19 +123,19 @@ for (const { test, testService } of stores) {
 
   test('C2 every route with a permission returns 401 not_permitted to a key without it', async () => {
     const { owner, ids } = await newFixture();
-    const without = new Map<Permission, Person>();
+    const keysWithout = new Map<Permission, ApiUser>();
     for (const lacking of permissions) {
       const others = permissions.filter((permission) => permission !== lacking);
-      without.set(lacking, await carillon.key(owner, { permissions: others }));
+      keysWithout.set(lacking, await carillon.createKey(owner, { permissions: others }));
     }
     const { position } = await recordedAfter(owner, 0);
     for (const row of rows) {
       if (row.permission === undefined) continue;
       for (const [id, on] of [
         ['its own', ids],
-        ['never issued', neverIssued(row)],
+        ['never issued', neverIssuedIds(row)],
       ] as const) {
-        const response = await callRoute(row, without.get(row.permission), on, bodyFor(row), '?limit=x');
+        const response = await callRoute(row, keysWithout.get(row.permission), on, bodyFor(row), '?limit=x');
         assert.equal(response.status, 401, `${nameOf(row)}, ids ${id}`);
         assert.equal(response.json.code, 'not_permitted', `${nameOf(row)}, ids ${id}`);
       }
@@ -146,24 +146,27 @@ for (const { test, testService } of stores) {
     for (const row of keyless) assert.equal((await callRoute(row, undefined, {})).json.code, 'unauthorized');
   });
 
-  function neverIssued(row: Route): Record<string, string> {
+  function neverIssuedIds(row: Route): Record<string, string> {
     return Object.fromEntries(idNames(row.path).map((name) => [name, NEVER_ISSUED]));
   }
 
   for (const row of rows) {
     for (const scenario of scenarios[nameOf(row)] ?? []) {
       test(`C8 ${nameOf(row)} ${scenario.description} and records exactly the stated occurrences`, () =>
-        succeed(row, scenario));
+        assertSucceeds(row, scenario));
     }
   }
 
-  async function succeed(row: Route, scenario: Scenario): Promise<void> {
+  async function assertSucceeds(row: Route, scenario: Scenario): Promise<void> {
     const fixture = await newFixture();
     await scenario.before?.(fixture);
     const { position: before } = await recordedAfter(fixture.owner, 0);
     // The key has exactly the permissions that the route states, because the call must not need any other permission.
-    const needed = [...(row.permission === undefined ? [] : [row.permission]), ...(scenario.also ?? [])];
-    const caller = await carillon.key(fixture.owner, { permissions: needed });
+    const needed = [
+      ...(row.permission === undefined ? [] : [row.permission]),
+      ...(scenario.additionalPermissions ?? []),
+    ];
+    const caller = await carillon.createKey(fixture.owner, { permissions: needed });
     const response = await callRoute(row, caller, { ...fixture.ids }, scenario.body?.(fixture));
     assert.equal(response.status, row.status, response.text);
     if (row.status === 201)
@@ -173,14 +176,14 @@ for (const { test, testService } of stores) {
     const { occurrences, position } = await recordedAfter(fixture.owner, before);
     assert.deepEqual(
       occurrences,
-      scenario.records.map((kind, index) => ({ position: before + 1 + index, kind })),
+      scenario.occurrences.map((kind, index) => ({ position: before + 1 + index, kind })),
     );
-    assert.equal(position, before + scenario.records.length);
+    assert.equal(position, before + scenario.occurrences.length);
   }
 
   test('C14 every route states exactly the occurrences that its scenarios record', () => {
     for (const row of rows) {
-      const recorded = new Set((scenarios[nameOf(row)] ?? []).flatMap((scenario) => scenario.records));
+      const recorded = new Set((scenarios[nameOf(row)] ?? []).flatMap((scenario) => scenario.occurrences));
       assert.deepEqual([...recorded].sort(), [...row.records].sort(), nameOf(row));
       if (row.mode === 'read') assert.deepEqual(row.records, [], nameOf(row));
     }

@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { programOf } from '../../../src/cli/commands.ts';
-import { type Commands, documentedCommands, namedCommands, ways } from '../../documents/reference.ts';
+import { createProgram } from '../../../src/cli/commands.ts';
+import { type CommandBlock, commandModes, documentedCommands, inlineCommands } from '../../documents/reference.ts';
 import { newPostgresDatabase } from '../../kit/database/postgres-databases.ts';
-import { inherited } from '../../kit/environment.ts';
+import { cleanEnvironment } from '../../kit/environment.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { sqlite } from '../../kit/service/stores.ts';
@@ -17,7 +17,7 @@ import { sqlite } from '../../kit/service/stores.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 
-const all = documentedCommands();
+const commandBlocks = documentedCommands();
 
 /** The environment of a page: a folder, and a service on the default database of the commands. */
 type Fixture = { readonly folder: string; readonly service: ServiceProcess; readonly env: NodeJS.ProcessEnv };
@@ -46,7 +46,7 @@ async function startFixture(t: TestContext): Promise<Fixture> {
   const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/bell', event: 'new_client' });
   const { stdout: curl } = await run('sh', ['-c', 'command -v curl']);
   const env = {
-    ...inherited,
+    ...cleanEnvironment,
     PATH: `${bin}:${dirname(process.execPath)}:${process.env.PATH}`,
     HOME: folder,
     ROOT: root,
@@ -70,7 +70,7 @@ async function replacementsFor(t: TestContext, { folder, service }: Fixture, scr
   };
 }
 
-async function runBlock(t: TestContext, fixture: Fixture, { path, line, way, script }: Commands): Promise<void> {
+async function runBlock(t: TestContext, fixture: Fixture, { path, line, way, script }: CommandBlock): Promise<void> {
   if (way === 'stopped') {
     const exited = once(fixture.service.process, 'exit');
     if (fixture.service.process.kill('SIGTERM')) await exited;
@@ -96,16 +96,16 @@ async function runUntilInterrupted(text: string, where: { cwd: string; env: Node
 }
 
 /** Whether a separate test reads this page. */
-function isRead(path: string): boolean {
+function isReadByTest(path: string): boolean {
   const name = path.split('/').at(-1) ?? '';
   const folders = ['test/stories', 'test/kit'].map((folder) => join(root, folder));
   const files = folders.flatMap((folder) => globSync(`${folder}/**/*.ts`));
   return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }
 
-const isTested = ({ way }: Commands) => way === '' || way === 'stopped' || way === 'stays';
+const isRun = ({ way }: CommandBlock) => way === '' || way === 'stopped' || way === 'stays';
 
-for (const [path, blocks] of Map.groupBy(all.filter(isTested), (block) => block.path)) {
+for (const [path, blocks] of Map.groupBy(commandBlocks.filter(isRun), (block) => block.path)) {
   test(`the commands of ${path} succeed one after the other, unchanged`, async (t) => {
     const fixture = await startFixture(t);
     // The commands use the account acme.test, except on pages that create an account themselves.
@@ -115,21 +115,21 @@ for (const [path, blocks] of Map.groupBy(all.filter(isTested), (block) => block.
 }
 
 test('every block of commands is marked with how it is tested, and untested ones are valid shell', async () => {
-  assert.ok(all.length > 20);
-  for (const { path, line, way, script } of all) {
+  assert.ok(commandBlocks.length > 20);
+  for (const { path, line, way, script } of commandBlocks) {
     const where = `${path}:${line}`;
-    if (way === 'story') assert.ok(isRead(path), `${where}: no test reads it`);
+    if (way === 'story') assert.ok(isReadByTest(path), `${where}: no test reads it`);
     assert.ok(
-      ways.some((one) => one === way),
+      commandModes.some((one) => one === way),
       where,
     );
     await assert.doesNotReject(run('bash', ['-n', '-c', script]), where);
   }
-  const untried = all.filter(({ way }) => way === 'machine').map(({ path }) => path);
-  assert.deepEqual([...new Set(untried)].sort(), ['docs/moving.md', 'docs/operating.md', 'docs/running.md']);
+  const unrunPages = commandBlocks.filter(({ way }) => way === 'machine').map(({ path }) => path);
+  assert.deepEqual([...new Set(unrunPages)].sort(), ['docs/moving.md', 'docs/operating.md', 'docs/running.md']);
 });
 
-const program = await programOf(() => true);
+const program = await createProgram(() => true);
 
 /** Returns the unknown commands of a command line, and the unknown flags of its last command. */
 function unknownIn(line: string): string[] {
@@ -149,7 +149,7 @@ function unknownIn(line: string): string[] {
 test('commands and flags named in sentences of the documentation exist', () => {
   assert.deepEqual(unknownIn('events lst --limit 3 --no'), ['--limit', '--no']);
   assert.deepEqual(unknownIn('lsten --kinds x'), ['lsten', '--kinds']);
-  const named = namedCommands();
+  const named = inlineCommands();
   assert.ok(named.length > 20);
   for (const { path, line } of named) assert.deepEqual(unknownIn(line), [], `${path}: carillon ${line}`);
 });

@@ -19,7 +19,7 @@ const { test, testService } = sqlite;
 
 test('C16 the n8n workflow fetches the record of a notification, at the address where n8n reaches the service', async (t) => {
   const carillon = await testService(t, { options: { baseUrl: 'https://calendar.example.com/bells' } });
-  const owner = personAt({ baseUrl: carillon.service.url }, await carillon.account('acme.test'));
+  const owner = personAt({ baseUrl: carillon.service.url }, await carillon.createAccount('acme.test'));
   const { event_id } = await owner.carillon.events.create({
     event_name: 'Release',
     start_date: '20270101',
@@ -36,21 +36,21 @@ test('C16 the n8n workflow fetches the record of a notification, at the address 
   const answerCode = (status: number) =>
     evaluate(parametersOf('Answer').options.responseCode, { $json: { statusCode: status } });
 
-  const fetched = async () => {
+  const fetchAsWorkflow = async () => {
     const address = evaluate(url, { $env: env, $json: { body: notification } });
     const headers = headerParameters.parameters.map((one: Json) => [one.name, evaluate(one.value, { $env: env })]);
     return fetch(address, { headers, redirect: 'manual' });
   };
   assert.equal(options.response.response.neverError, true);
   assert.equal(options.redirect.redirect.followRedirects, false);
-  const response = await fetched();
+  const response = await fetchAsWorkflow();
   assert.equal(response.status, 200);
   const record: Json = await response.json();
   assert.equal(record.data.event_name, 'Release');
   assert.equal(answerCode(200), '200');
 
   await owner.carillon.events.delete(event_id);
-  assert.equal((await fetched()).status, 404);
+  assert.equal((await fetchAsWorkflow()).status, 404);
   assert.equal(answerCode(404), '200', 'deleted since: nothing to try again');
   // A wrong key and a starting service must not end the hook.
   for (const status of [401, 500, 503]) assert.equal(answerCode(status), '502');

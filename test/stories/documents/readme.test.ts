@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { exampleOf } from '../../../src/api-docs/schema-shape.ts';
+import { exampleCallOf } from '../../../src/api-docs/schema-shape.ts';
 import { problems } from '../../../src/problems.ts';
 import { documentedRoutes } from '../../documents/routes.ts';
-import { furnish } from '../../kit/api/furnished-account.ts';
-import { asCurl, asSdk } from '../../kit/api/routes.ts';
-import { inherited } from '../../kit/environment.ts';
+import { createOneOfEach } from '../../kit/api/furnished-account.ts';
+import { runCurl, runSdkLine } from '../../kit/api/routes.ts';
+import { cleanEnvironment } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { axeFindings, openConsole } from '../../kit/network/browser.ts';
 import { freePort } from '../../kit/network/port.ts';
@@ -55,8 +55,8 @@ test('X6 /llms.txt has every route, and its links work', async (t) => {
 
 /** Creates the records that an example refers to. Examples share no records, because some delete them. */
 async function createRecords(service: TestService, domain: string) {
-  const owner = await service.account(domain);
-  return { owner, ids: await furnish(owner, service, () => `https://app.example/${domain}`) };
+  const owner = await service.createAccount(domain);
+  return { owner, ids: await createOneOfEach(owner, service, () => `https://app.example/${domain}`) };
 }
 
 test('X6 every example on /docs works unchanged, as curl and with the SDK', async (t) => {
@@ -64,7 +64,7 @@ test('X6 every example on /docs works unchanged, as curl and with the SDK', asyn
   const page = await (await fetch(`${service.baseUrl}/docs`)).text();
   const plain = page.replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(Number(sign)));
   for (const [index, row] of routes.entries()) {
-    const example = exampleOf(row, service.baseUrl);
+    const example = exampleCallOf(row, service.baseUrl);
     assert.ok(plain.includes(example.curl) && plain.includes(example.sdk), row.path);
     for (const form of ['curl', 'sdk'] as const) {
       const { owner, ids } = await createRecords(service, `${form}-${index}.test`);
@@ -77,15 +77,15 @@ test('X6 every example on /docs works unchanged, as curl and with the SDK', asyn
         .replace(row.path.replace(/\{\w+\}/g, '1'), path)
         .replace('(1', `(${idOf(first)}`)
         .replace('bell-7f3k2q9d', `bell-${owner.domain}`);
-      if (form === 'curl') assert.equal((await asCurl(call, owner)).status, row.status, call);
-      else await assert.doesNotReject(asSdk(`${call};`, owner.carillon), call);
+      if (form === 'curl') assert.equal((await runCurl(call, owner)).status, row.status, call);
+      else await assert.doesNotReject(runSdkLine(`${call};`, owner.carillon), call);
     }
   }
 });
 
 test('X6 /docs has an opaque origin, runs no scripts and is accessible', async (t) => {
   const service = await sqlite.testService(t);
-  const owner = await service.account('acme.test');
+  const owner = await service.createAccount('acme.test');
   for (const look of [
     { colorScheme: 'light', width: 1280, height: 860 },
     { colorScheme: 'dark', width: 390, height: 844 },
@@ -108,7 +108,7 @@ const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf
 const receiving = readFileSync(new URL('../../../docs/receiving.md', import.meta.url), 'utf8');
 
 /** Returns the `sh story` block of a page, with these values assigned in its first lines. */
-function storyOf(page: string, values: Readonly<Record<string, string>>): string {
+function storyBlockOf(page: string, values: Readonly<Record<string, string>>): string {
   const [story = '', ...more] = [...page.matchAll(/^```sh story\n(.*?)^```$/gms)]
     .map((match) => match[1] ?? '')
     .filter((text) => text.includes('PORT=9090'));
@@ -125,7 +125,7 @@ function storyOf(page: string, values: Readonly<Record<string, string>>): string
 /** Runs a story and returns its output. Its background processes are ended with it, even after an error. */
 async function runStory(story: string, cwd: string): Promise<string> {
   const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${story}`;
-  const env = { ...inherited, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
+  const env = { ...cleanEnvironment, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
     timeout: 60_000,
     cwd,
@@ -136,7 +136,7 @@ async function runStory(story: string, cwd: string): Promise<string> {
 
 test('the receiver in the README, unchanged: it receives events, is stopped, and has missed none', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   // Run the commands in a copy of the clone with an empty data folder.
   const clone = temporaryFolder(t);
   mkdirSync(join(clone, 'data'));
@@ -148,7 +148,7 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
     CARILLON_KEY: owner.key,
     PORT: String(await freePort()),
   };
-  await runStory(storyOf(readme, values), clone);
+  await runStory(storyBlockOf(readme, values), clone);
 
   assert.equal(readFileSync(join(clone, 'data/received.txt'), 'utf8'), 'Launch\nWhile it was down\n');
   // The second start of the receiver has reused the hook of the first start.
@@ -161,9 +161,9 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
 
 test('the example in docs/receiving.md, unchanged: subscribe, create, receive, fetch, list deliveries', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: String(await freePort()) };
-  const output = await runStory(storyOf(receiving, values), temporaryFolder(t));
+  const output = await runStory(storyBlockOf(receiving, values), temporaryFolder(t));
   const [hook, event, notification, fetched, history] = output
     .trim()
     .split('\n')

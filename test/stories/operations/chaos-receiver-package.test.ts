@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inherited } from '../../kit/environment.ts';
-import { pack } from '../../kit/service/packages.ts';
+import { cleanEnvironment } from '../../kit/environment.ts';
+import { packPackage } from '../../kit/service/packages.ts';
 import { type Json, temporaryFolder } from '../../kit/service/service.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -16,14 +16,14 @@ const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
 /** The package is packed, and installed into an empty folder without a registry, with commander from this clone. */
-const { tarball: chaosTarball, paths: chaosPaths } = await pack(join(root, 'packages/chaos-receiver'), folder);
-const commander = await pack(join(root, 'node_modules/commander'), folder);
-const place = join(folder, 'newcomer');
-mkdirSync(place);
-writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+const { tarball: chaosTarball, paths: chaosPaths } = await packPackage(join(root, 'packages/chaos-receiver'), folder);
+const commander = await packPackage(join(root, 'node_modules/commander'), folder);
+const installFolder = join(folder, 'newcomer');
+mkdirSync(installFolder);
+writeFileSync(join(installFolder, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
 const flags = ['install', '--offline', '--no-audit', '--no-fund', '--silent'];
-await run('npm', [...flags, commander.tarball, chaosTarball], { cwd: place, env: inherited });
-const program = join(place, 'node_modules/.bin/carillon-chaos-receiver');
+await run('npm', [...flags, commander.tarball, chaosTarball], { cwd: installFolder, env: cleanEnvironment });
+const program = join(installFolder, 'node_modules/.bin/carillon-chaos-receiver');
 
 test('the package of the chaos receiver contains its program and documentation, and no tests', () => {
   for (const path of ['package.json', 'README.md', 'BEHAVIOURS.md', 'LICENSE', 'dist/main.js', 'dist/server.js'])
@@ -39,7 +39,7 @@ test('the package of the chaos receiver contains its program and documentation, 
 });
 
 test('the installed program lists its behaviors, prints the version of the service and receives requests', async (t) => {
-  const env = { ...inherited, PATH: `${join(process.execPath, '..')}:${inherited.PATH}` };
+  const env = { ...cleanEnvironment, PATH: `${join(process.execPath, '..')}:${cleanEnvironment.PATH}` };
   const { stdout } = await run(program, ['--list'], { env });
   assert.match(stdout, /^ {2}hang +failed +timeout +Reads/m);
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));

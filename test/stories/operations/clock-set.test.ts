@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../../src/store/store.ts';
 import { columns, type Tables } from '../../../src/store/tables.ts';
-import { steadyRandom, type TestClock, testClock } from '../../kit/clock.ts';
+import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { trustUntil } from '../../kit/service/occurrences.ts';
+import { setRetentionClock } from '../../kit/service/occurrences.ts';
 import type { TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
-const FAR_MS = 400 * DAY_MS;
+const CLOCK_ERROR_MS = 400 * DAY_MS;
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
-const broken: Outcome = { kind: 'answered', status: 500, ms: 1 };
+const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+const FAILURE: AttemptOutcome = { kind: 'answered', status: 500, ms: 1 };
 
 /** Counts the rows of all tables, except tables of the service that belong to no account. */
 async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {
@@ -44,7 +44,7 @@ const EXPIRING_TABLES = [
 ];
 
 /** Advances the clock until the next retention run has finished. */
-async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {
+async function runRetention(clock: TestClock, waitMs: number): Promise<void> {
   await clock.advance(waitMs);
   await eventually(
     () => clock.pending,
@@ -54,12 +54,12 @@ async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {
 
 for (const { test, testService } of stores) {
   /** Creates a hook whose attempts have scripted outcomes, and 200 after the script. */
-  async function scripted(t: TestContext, script: Outcome[]) {
+  async function startScripted(t: TestContext, script: AttemptOutcome[]) {
     const clock = testClock();
-    const attempt: Attempt = async () => script.shift() ?? ok;
-    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, random: steadyRandom() } };
+    const attempt: Attempt = async () => script.shift() ?? SUCCESS;
+    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, random: fixedJitterRandom() } };
     const carillon = await testService(t, setup);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     const attempts = async (of: Pick<TestService, 'store'>, count: number) => {
       const rows = () => of.store.read.selectFrom('attempts').select('outcome').orderBy('attempt_id').execute();
@@ -70,11 +70,11 @@ for (const { test, testService } of stores) {
   }
 
   test('C18 a hook that failed while the clock was 400 days ahead is retried as soon as the clock is corrected', async (t) => {
-    const { clock, carillon, owner, hook, attempts } = await scripted(t, [broken, broken]);
-    clock.jump(FAR_MS);
+    const { clock, carillon, owner, hook, attempts } = await startScripted(t, [FAILURE, FAILURE]);
+    clock.jump(CLOCK_ERROR_MS);
     await owner.carillon.events.create(event);
     await attempts(carillon, 1);
-    clock.jump(-FAR_MS);
+    clock.jump(-CLOCK_ERROR_MS);
     await clock.advance(61 * SECOND_MS);
     await attempts(carillon, 2);
     // The second wait begins with the corrected clock and has its full length.
@@ -85,19 +85,19 @@ for (const { test, testService } of stores) {
   });
 
   test('C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock', async (t) => {
-    const { clock, setup, carillon, owner, attempts } = await scripted(t, [broken]);
-    clock.jump(FAR_MS);
+    const { clock, setup, carillon, owner, attempts } = await startScripted(t, [FAILURE]);
+    clock.jump(CLOCK_ERROR_MS);
     await owner.carillon.events.create(event);
     await attempts(carillon, 1);
     await carillon.stop();
-    clock.jump(-FAR_MS);
+    clock.jump(-CLOCK_ERROR_MS);
     const again = await testService(t, { ...setup, database: carillon.database });
     assert.deepEqual(await attempts(again, 2), ['500', '200']);
   });
 
   test('C18 C23 a wait of 24 hours is kept over a restart: only longer waits, which no Retry-After can set, are shortened', async (t) => {
-    const patient: Outcome = { ...broken, retryAfterMs: DAY_MS };
-    const { clock, setup, carillon, owner, attempts } = await scripted(t, [patient]);
+    const patient: AttemptOutcome = { ...FAILURE, retryAfterMs: DAY_MS };
+    const { clock, setup, carillon, owner, attempts } = await startScripted(t, [patient]);
     await owner.carillon.events.create(event);
     await attempts(carillon, 1);
     await carillon.stop();
@@ -110,12 +110,12 @@ for (const { test, testService } of stores) {
 
   test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock', async (t) => {
     const clock = testClock();
-    const attempt: Attempt = async ({ target }) => ({ ...ok, status: target.endsWith('/gone') ? 401 : 200 });
+    const attempt: Attempt = async ({ target }) => ({ ...SUCCESS, status: target.endsWith('/gone') ? 401 : 200 });
     // No mail server listens at this address, so mails stay in the queue.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
     const setup = { options, ports: { clock, attempt } };
     const first = await testService(t, setup);
-    const owner = await first.account('acme.test');
+    const owner = await first.createAccount('acme.test');
     for (const path of ['told', 'gone', 'ended']) {
       await owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${path}`, event: 'new_event' });
     }
@@ -125,8 +125,8 @@ for (const { test, testService } of stores) {
     const { json } = await first.call(owner, 'POST', '/v2/events', body, { 'idempotency-key': 'once' });
     await first.call(owner, 'GET', `/v2/events/${json.data.event_id}`);
     await first.signIn(owner);
-    await first.link(owner);
-    await trustUntil(first.store, clock.now());
+    await first.createLink(owner);
+    await setRetentionClock(first.store, clock.now());
     await clock.advance(9 * SECOND_MS);
     const before = await eventually(
       () => countRows(first.store),
@@ -137,21 +137,21 @@ for (const { test, testService } of stores) {
       return Object.keys(before).filter((table) => (now[table] ?? 0) < (before[table] ?? 0));
     };
 
-    clock.jump(FAR_MS);
-    await untilPruned(clock, 2 * SECOND_MS);
+    clock.jump(CLOCK_ERROR_MS);
+    await runRetention(clock, 2 * SECOND_MS);
     assert.deepEqual(await dropped(first), [], 'in the first retention run');
-    await untilPruned(clock, HOUR_MS);
+    await runRetention(clock, HOUR_MS);
     assert.deepEqual(await dropped(first), [], 'an hour later');
     await first.stop();
 
     const wrong = await testService(t, { ...setup, database: first.database });
-    await untilPruned(clock, 11 * SECOND_MS);
+    await runRetention(clock, 11 * SECOND_MS);
     assert.deepEqual(await dropped(wrong), [], 'after a start with the wrong clock');
     await wrong.stop();
 
-    clock.jump(-FAR_MS);
+    clock.jump(-CLOCK_ERROR_MS);
     const right = await testService(t, { ...setup, database: first.database });
-    await untilPruned(clock, 11 * SECOND_MS);
+    await runRetention(clock, 11 * SECOND_MS);
     assert.deepEqual(await dropped(right), [], 'after a start with the right clock');
   });
 }

@@ -6,26 +6,33 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { newestVersion } from '../../../src/store/migrate.ts';
-import { openAt } from '../../kit/database/database.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startProxy } from '../../kit/network/proxy.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import {
-  compareLedgers,
+  checkHistory,
   createRecords,
+  duplicateDeliveryIds,
   recordCrash,
-  repeatedIn,
   startLoad,
   storedEvents,
 } from '../../kit/service/load.ts';
-import { nodesOn, ownersOf, pendingNow, personAt, startSecondNode, timesLogged } from '../../kit/service/nodes.ts';
+import {
+  countLogLines,
+  leaseOwners,
+  pendingDeliveryIds,
+  personAt,
+  registeredNodeIds,
+  startSecondNode,
+} from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
-import { shared } from '../../kit/service/stores.ts';
-import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
+import { sharedStores } from '../../kit/service/stores.ts';
+import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 import type { Crash } from '../../reliability/checker/history.ts';
 import { copySource } from '../../reliability/mutations.ts';
 
-for (const { test, serviceProcess, database: newDatabase } of shared) {
+for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   const HOOKS = 6;
 
   /** Time until an unresponsive node is evicted. A clean stop must hand over hook queues far faster. */
@@ -34,7 +41,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
   test('C20 C22 when one of two nodes is stopped, the other takes its hook queues immediately, even while the first waits for a hanging target', async (t) => {
     const database = await newDatabase(t);
     const stops = await serviceProcess(t, { CARILLON_DATABASE: database, CARILLON_ATTEMPT_TIMEOUT: '60s' });
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const hanging: ServerResponse[] = [];
     const hangs = await startTarget(t, (response) => void hanging.push(response));
@@ -48,12 +55,12 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       ...(await createRecords(stops.carillon, 'new_client', ['Patience'])),
       ...(await createRecords(stops.carillon, 'new_event', ['First'])),
     ];
-    const [leaving] = await nodesOn(store);
+    const [stoppingNodeId] = await registeredNodeIds(store);
     await eventually(
-      () => ownersOf(store),
-      (owners) => ids.every((id) => owners.get(id) === leaving),
+      () => leaseOwners(store),
+      (owners) => ids.every((id) => owners.get(id) === stoppingNodeId),
     );
-    await hangs.arrived(1);
+    await hangs.waitForArrivals(1);
     // Start the second node only now, so that it cannot have claimed the hook queues before.
     const stays = await startSecondNode(t, stops);
     const load = startLoad(t, [stays.carillon], 2);
@@ -62,14 +69,14 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const stopped = stops.stop('SIGTERM');
     const stoppedAt = performance.now();
     const owners = await eventually(
-      () => ownersOf(store),
-      (now) => ids.every((id) => now.get(id) !== leaving && now.get(id) !== 0),
+      () => leaseOwners(store),
+      (now) => ids.every((id) => now.get(id) !== stoppingNodeId && now.get(id) !== 0),
       EVICTION_MS,
     );
     const tookMs = performance.now() - stoppedAt;
-    assert.ok(ids.every((id) => owners.get(id) !== leaving));
+    assert.ok(ids.every((id) => owners.get(id) !== stoppingNodeId));
     assert.ok(
-      (await nodesOn(store)).includes(leaving ?? 0),
+      (await registeredNodeIds(store)).includes(stoppingNodeId ?? 0),
       'the node is still stopping, because of the hanging target',
     );
     for (const response of hanging) response.end();
@@ -78,11 +85,11 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const wholeMs = performance.now() - stoppedAt;
     assert.ok(wholeMs < 10_000, `${wholeMs} ms`);
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
-    assert.deepEqual(await compareLedgers(database, { calls: [...earlier, ...load.calls] }, target, { paths }), []);
+    assert.deepEqual(await checkHistory(database, { calls: [...earlier, ...load.calls] }, target, { paths }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(
       `the other node had its hook queues after ${Math.round(tookMs)} ms, it exited after ${Math.round(wholeMs)} ms`,
@@ -91,7 +98,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
   });
 }
 
-for (const { test, serviceProcess, database: newDatabase } of shared) {
+for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   const HOOKS_PER_NODE = 3;
 
   test('C20 of four nodes under load two are killed and one is paused: the fourth delivers everything, and the paused one rejoins', async (t) => {
@@ -101,7 +108,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const nodes = [first, ...others];
     const [killed, paused, alsoKilled, stays] = nodes;
     assert.ok(killed && paused && alsoKilled && stays);
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const paths: string[] = [];
     for (const [number, node] of nodes.entries()) {
@@ -111,7 +118,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
         paths.push(path);
       }
     }
-    assert.equal((await nodesOn(store)).length, 4);
+    assert.equal((await registeredNodeIds(store)).length, 4);
     const load = startLoad(
       t,
       nodes.map((node) => node.carillon),
@@ -123,7 +130,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const crashes: Crash[] = [];
     const crash = async () => void crashes.push(await recordCrash(store, target));
     // Redirect the load first: errors of a killed process are not under test.
-    load.through(stays.carillon);
+    load.redirectTo(stays.carillon);
     await load.pause();
     load.resume();
     killed.process.kill('SIGKILL');
@@ -134,33 +141,33 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     alsoKilled.process.kill('SIGKILL');
     await crash();
     await eventually(
-      () => nodesOn(store),
+      () => registeredNodeIds(store),
       (left) => left.length === 1,
       15_000,
     );
     await crash();
     paused.process.kill('SIGCONT');
     await eventually(
-      () => nodesOn(store),
+      () => registeredNodeIds(store),
       (now) => now.length === 2,
       10_000,
     );
     await wait(300);
     await load.stop();
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       20_000,
     );
 
-    assert.deepEqual(await compareLedgers(database, load, target, { paths, crashes }), []);
+    assert.deepEqual(await checkHistory(database, load, target, { paths, crashes }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} delivered`);
     assert.deepEqual(await Promise.all([paused.stop('SIGTERM'), stays.stop('SIGTERM')]), [0, 0]);
   });
 }
 
-for (const { test, testService, database: newDatabase } of shared) {
+for (const { test, testService, database: newDatabase } of sharedStores) {
   const HOOKS = 4;
   const BACKLOG = 60;
 
@@ -170,11 +177,11 @@ for (const { test, testService, database: newDatabase } of shared) {
   test('C13 C20 a node that loses its database connection starts no more attempts; the other continues, and the node rejoins later', async (t) => {
     const database = await newDatabase(t);
     const proxy = await startProxy(t, database);
-    const [near, far] = [tracedAttempt(), tracedAttempt()];
+    const [near, far] = [createTracedAttempt(), createTracedAttempt()];
     const options = { retryWaits: '3s,3s' };
     const cutOff = await testService(t, { database: proxy.database, options, ports: { attempt: far.attempt } });
-    const store = await openAt(t, database, { as: 'command' });
-    const there = await cutOff.account('acme.test');
+    const store = await openStoreAt(t, database, { as: 'command' });
+    const there = await cutOff.createAccount('acme.test');
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
     const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
     const ids: string[] = [];
@@ -182,9 +189,9 @@ for (const { test, testService, database: newDatabase } of shared) {
       ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
     }
     const otherCalls = await createRecords(there.carillon, 'new_event', ['First']);
-    const [lost] = await nodesOn(store);
+    const [lost] = await registeredNodeIds(store);
     await eventually(
-      () => ownersOf(store),
+      () => leaseOwners(store),
       (owners) => ids.every((id) => owners.get(id) === lost),
     );
     // Start the second node only now, so that it cannot have claimed the hook queues before.
@@ -197,11 +204,11 @@ for (const { test, testService, database: newDatabase } of shared) {
     const fails = await startTarget(t, 500, 200);
     await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
     otherCalls.push(...(await createRecords(there.carillon, 'new_client', ['Second chance'])));
-    await fails.arrived(1);
+    await fails.waitForArrivals(1);
 
     proxy.reset();
     const cutAt = performance.now();
-    const inFlight = await pendingNow(store);
+    const inFlight = await pendingDeliveryIds(store);
     const load = startLoad(t, [owner.carillon], 1, 20);
     load.resume();
     const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
@@ -212,7 +219,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
     const deletedAt = await deleting;
     await load.stop();
-    await fails.arrived(2);
+    await fails.waitForArrivals(2);
     for (const path of ['/fails', ...paths]) {
       const begun = far.traceOf(path).begun;
       const [claimed = Number.POSITIVE_INFINITY] = near.traceOf(path).begun;
@@ -223,15 +230,15 @@ for (const { test, testService, database: newDatabase } of shared) {
     const tookMs = Math.max(...paths.slice(1).map((path) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
     assert.ok(tookMs < 15_000, `${tookMs} ms`);
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
 
-    proxy.mend();
+    proxy.resumeForwarding();
     const mendedAt = performance.now();
     const [, back] = await eventually(
-      () => nodesOn(store),
+      () => registeredNodeIds(store),
       (nodes) => nodes.length === 2,
       10_000,
     );
@@ -254,11 +261,11 @@ for (const { test, testService, database: newDatabase } of shared) {
       (id) => id !== undefined,
     );
     const backMs = performance.now() - mendedAt;
-    assert.equal((await ownersOf(store)).get(claimed ?? ''), back);
-    assert.equal(timesLogged(cutOff, 'node.evicted'), 1);
+    assert.equal((await leaseOwners(store)).get(claimed ?? ''), back);
+    assert.equal(countLogLines(cutOff, 'node.evicted'), 1);
 
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
     );
     const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
@@ -266,15 +273,15 @@ for (const { test, testService, database: newDatabase } of shared) {
     // Deliveries whose results the node could not store may be sent again.
     const crashes = [{ at: cutAt + LEASE_TTL_MS, pending: inFlight, fates: new Map() }];
     const history = { calls: [...otherCalls, ...load.calls] };
-    assert.deepEqual(await compareLedgers(database, history, target, { paths: paths.slice(1), crashes }), []);
+    assert.deepEqual(await checkHistory(database, history, target, { paths: paths.slice(1), crashes }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(
-      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${repeatedIn(target).length} delivered twice`,
+      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${duplicateDeliveryIds(target).length} delivered twice`,
     );
   });
 }
 
-for (const { test, serviceProcess, database: newDatabase } of shared) {
+for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   const HOOKS = 3;
   const hooksFor = async ({ carillon }: ServiceProcess, at: (path: string) => string) => {
     const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
@@ -301,7 +308,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
 
     const database = await newDatabase(t);
     const old = await serviceProcess(t, { CARILLON_DATABASE: database });
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const paths = await hooksFor(old, target.at);
     // With twelve writers, every connection of the older node has prepared its statements.
@@ -321,7 +328,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       (count) => count >= migratedAt + 50,
       10_000,
     );
-    load.through(old.carillon, newer.carillon);
+    load.redirectTo(old.carillon, newer.carillon);
     await eventually(
       () => load.acknowledged.size,
       (count) => count >= migratedAt + 150,
@@ -336,24 +343,24 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     assert.equal((await newer.carillon.events.get(some?.event_id ?? '')).event_name, 'Tock');
     await newer.carillon.events.update(some?.event_id ?? '', { event_name: some?.event_name ?? '' });
     assert.equal((await old.carillon.hooks.list()).data.length, HOOKS);
-    load.through(newer.carillon);
+    load.redirectTo(newer.carillon);
     assert.equal(await old.stop('SIGTERM'), 0);
     await load.stop();
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
     assert.deepEqual(load.failures, [], 'a request was not answered with 201');
-    assert.deepEqual(await compareLedgers(database, load, target, { paths }), []);
+    assert.deepEqual(await checkHistory(database, load, target, { paths }), []);
     assert.deepEqual(load.acknowledged, await storedEvents(store));
     t.diagnostic(`${load.acknowledged.size} events, ${migratedAt} of them before the migration`);
     assert.equal(await newer.stop('SIGTERM'), 0);
   });
 }
 
-for (const { test, serviceProcess, database: newDatabase } of shared) {
-  const TIMES = 8;
+for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
+  const ROUNDS = 8;
 
   test('C20 when all connections of a node are terminated under load, repeatedly, callers get 2xx or 503, the node recovers and nothing is lost', async (t) => {
     const database = await newDatabase(t);
@@ -361,7 +368,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const withName = (name: string) => `${database}?application_name=${name}`;
     const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
     await startSecondNode(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
-    const store = await openAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const connections = async () => {
@@ -374,7 +381,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     load.resume();
     let ended = 0;
     let inTransaction = 0;
-    for (let time = 0; time < TIMES; time += 1) {
+    for (let time = 0; time < ROUNDS; time += 1) {
       const before = load.acknowledged.size;
       await eventually(
         () => load.acknowledged.size,
@@ -390,7 +397,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       ).length;
     }
     await load.pause();
-    assert.ok(ended >= TIMES * 2 && inTransaction > 0, `${ended} connections ended, ${inTransaction} at work`);
+    assert.ok(ended >= ROUNDS * 2 && inTransaction > 0, `${ended} connections ended, ${inTransaction} at work`);
     const ready = await eventually(
       async () => (await fetch(`${node.baseUrl}/readyz`)).status,
       (status) => status === 200,
@@ -413,11 +420,11 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     );
     await load.stop();
     await eventually(
-      () => pendingNow(store),
+      () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
-    const faults = await compareLedgers(database, load, target, { paths: ['/'] });
+    const faults = await checkHistory(database, load, target, { paths: ['/'] });
     // A node that is cut off for a long time loses its leases, and its deliveries in flight are sent again.
     const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
       what === 'unexplained duplicate' ? 'again' : 'other',

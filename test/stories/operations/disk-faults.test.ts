@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillon, carillonJson, serve } from '../../kit/service/command.ts';
+import { carillonJson, runCarillon, serve } from '../../kit/service/command.ts';
 import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
 
 const fullDiskEvent = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
@@ -20,7 +20,7 @@ test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing ac
   const filler = new DatabaseSync(path, { timeout: 5_000 });
   t.after(() => filler.close());
   filler.exec('create table filler (bytes blob); insert into filler values (zeroblob(120000))');
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const target = await startTarget(t);
   const hook = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
   const create = () => carillon.call(owner, 'POST', '/v2/events', fullDiskEvent);
@@ -78,7 +78,7 @@ test('X6 every request is 503 while the disk fails, and a log line names the rea
   const path = join(temporaryFolder(t), 'carillon.db');
   const ports = { onFatal: () => undefined };
   const carillon = await startTestService(t, `sqlite:${path}`, { ports });
-  const owner = await carillon.account('acme.test');
+  const owner = await carillon.createAccount('acme.test');
   const disk = new DatabaseSync(path);
   disk.exec('pragma wal_checkpoint(truncate)');
   disk.close();
@@ -100,13 +100,13 @@ test('X6 every request is 503 while the disk fails, and a log line names the rea
 const event = JSON.stringify({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
 
 /** Starts a service in a child process. `create` returns a status, or undefined for a broken connection. */
-async function started(t: Parameters<typeof serve>[0]) {
+async function startServed(t: Parameters<typeof serve>[0]) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
   const served = await serve(t, [], { environment });
   const headers = {
-    domain: String(served.said('domain')),
-    key: String(served.said('key')),
+    domain: String(served.greetingField('domain')),
+    key: String(served.greetingField('key')),
     'content-type': 'application/json',
   };
   const create = async () => {
@@ -117,7 +117,7 @@ async function started(t: Parameters<typeof serve>[0]) {
 }
 
 test('C20 a service whose database is removed under load acknowledges nothing more, logs a fatal line with the reason, and exits with 1', async (t) => {
-  const { path, served, create } = await started(t);
+  const { path, served, create } = await startServed(t);
   assert.equal(await create(), 201);
   let removed = false;
   const late: (number | undefined)[] = [];
@@ -142,15 +142,15 @@ test('C20 a service whose database is removed under load acknowledges nothing mo
     [...new Set(late)].filter((status) => status !== 503 && status !== undefined),
     [],
   );
-  const fatal = served.logged().filter((line) => line.includes('"fatal"'));
+  const fatal = served.stderrLog().filter((line) => line.includes('"fatal"'));
   assert.equal(fatal.length, 1);
   assert.match(fatal[0] ?? '', /carillon\.db was removed/);
 });
 
 test('C20 a service whose database was replaced does not touch the new files when it exits', async (t) => {
-  const { path, served, create } = await started(t);
+  const { path, served, create } = await startServed(t);
   assert.equal(await create(), 201);
-  const other = await started(t);
+  const other = await startServed(t);
   assert.equal(await other.create(), 201);
   await other.served.kill();
   for (const end of ['-wal', '-shm', '']) renameSync(other.path + end, path + end);
@@ -166,7 +166,7 @@ test('X6 /readyz is 503 as soon as the files are found missing, even if it was 2
   const service = await startTestService(t, `sqlite:${path}`, {
     ports: { onFatal: (error) => void fatal.push(error) },
   });
-  const owner = await service.account('acme.test');
+  const owner = await service.createAccount('acme.test');
   const statusOf = async (address: string) => (await service.call(undefined, 'GET', address)).status;
   assert.equal(await statusOf('/readyz'), 200);
   renameSync(path, `${path}.elsewhere`);
@@ -177,25 +177,25 @@ test('X6 /readyz is 503 as soon as the files are found missing, even if it was 2
 });
 
 test('C20 a second service or a command that opens the database through a hard link is rejected in one line with exit code 1', async (t) => {
-  const { path, served, create } = await started(t);
+  const { path, served, create } = await startServed(t);
   assert.equal(await create(), 201);
   const link = `${path}.link`;
   linkSync(path, link);
   const commands = [
     ['serve', '--port', '0'],
-    ['keys', 'list', '--domain', String(served.said('domain'))],
+    ['keys', 'list', '--domain', String(served.greetingField('domain'))],
     ['backup', '--to', `${path}.backup`],
   ];
   for (const words of commands) {
-    const { code, stdout, faults } = await carillon([...words, '--database', `sqlite:${link}`]);
-    assert.deepEqual([code, stdout, faults.length], [1, '', 1], faults.join('\n'));
-    assert.match(faults[0] ?? '', /has 2 names \(hard links, carillon\.db among them\)/);
+    const { code, stdout, stderrLines } = await runCarillon([...words, '--database', `sqlite:${link}`]);
+    assert.deepEqual([code, stdout, stderrLines.length], [1, '', 1], stderrLines.join('\n'));
+    assert.match(stderrLines[0] ?? '', /has 2 names \(hard links, carillon\.db among them\)/);
   }
-  const findings = await carillon(['doctor', '--offline', '--json', '--database', `sqlite:${link}`]);
+  const findings = await runCarillon(['doctor', '--offline', '--json', '--database', `sqlite:${link}`]);
   assert.match(findings.stdout, /has 2 names/);
   assert.equal(await create(), 201, 'the first service still works');
   rmSync(link);
-  const keys = await carillonJson(['keys', 'list', '--domain', String(served.said('domain'))], {
+  const keys = await carillonJson(['keys', 'list', '--domain', String(served.greetingField('domain'))], {
     environment: { CARILLON_DATABASE: `sqlite:${path}` },
   });
   assert.equal(keys.length, 1);

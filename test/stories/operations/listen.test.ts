@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { carillon } from '../../kit/service/command.ts';
-import { localApp, startListening } from '../../kit/service/listening.ts';
+import { runCarillon } from '../../kit/service/command.ts';
+import { createLocalApp, startListening } from '../../kit/service/listening.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import { sqlite } from '../../kit/service/stores.ts';
@@ -23,7 +23,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
     CARILLON_KEY: key,
     XDG_STATE_HOME: temporaryFolder(t),
   };
-  const app = await localApp(t);
+  const app = await createLocalApp(t);
   const listen = () => startListening(t, ['--forward-to', app.url], environment);
   const { events } = service.carillon;
   const expected: string[] = [];
@@ -45,7 +45,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
 
   // Kill the listener while the application handles the second event: whether it was handled is unknown.
   await eventually(
-    () => listening.heard().length,
+    () => listening.printedLines().length,
     (count) => count === 1,
   );
   app.answer = 'hang';
@@ -61,25 +61,25 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
 
   // Kill the service, and restart it at the same address.
   await service.stop('SIGKILL');
-  await eventually(listening.said, (text) => text.includes('does not answer'));
+  await eventually(listening.stderrText, (text) => text.includes('does not answer'));
   const again = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: new URL(baseUrl).port });
   atEnd(t, () => again.process.kill('SIGKILL'));
   await create('fourth');
   await arrived(5);
-  assert.match(listening.said(), /answers again/);
+  assert.match(listening.stderrText(), /answers again/);
 
   // Stop the application, then let it fail, then let it work again.
   await app.stop();
   await create('fifth');
   await create('sixth');
-  await eventually(listening.said, (text) => text.includes('gave no answer: refused'));
+  await eventually(listening.stderrText, (text) => text.includes('gave no answer: refused'));
   app.answer = 401;
   await app.start();
-  await eventually(listening.said, (text) => text.includes('In production a 401 ends the hook'));
+  await eventually(listening.stderrText, (text) => text.includes('In production a 401 ends the hook'));
   const refused = app.received.length;
   app.answer = 200;
   await eventually(
-    () => listening.heard().length,
+    () => listening.printedLines().length,
     (count) => count === 5,
     15_000,
   );
@@ -91,7 +91,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
     'each one, in order, and nothing else',
   );
   assert.ok(refused >= 6);
-  const heard = listening.heard();
+  const heard = listening.printedLines();
   assert.deepEqual(
     heard.map(({ record }) => record.event_name),
     ['second', 'third', 'fourth', 'fifth', 'sixth'],
@@ -104,17 +104,17 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
   listening = await listen();
   await create('seventh');
   await eventually(
-    () => listening.heard().length,
+    () => listening.printedLines().length,
     (count) => count === 1,
   );
-  assert.equal(listening.heard()[0].record.event_name, 'seventh');
+  assert.equal(listening.printedLines()[0].record.event_name, 'seventh');
   assert.equal(await listening.end('SIGTERM'), 0);
 });
 
 test('X2 listen with an expired or unknown cursor reports what is missing and how to continue; it filters kinds and scope, and accepts any response', async (t) => {
   const service = await sqlite.testService(t);
-  const owner = await service.account('acme.test');
-  const member = await service.user(owner, 'member');
+  const owner = await service.createAccount('acme.test');
+  const member = await service.createUser(owner, 'member');
   const folder = temporaryFolder(t);
   const environment = {
     CARILLON_SERVICE: service.baseUrl,
@@ -122,7 +122,7 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
     CARILLON_KEY: owner.key,
     XDG_STATE_HOME: folder,
   };
-  const listen = (...args: string[]) => carillon(['listen', ...args], { environment });
+  const listen = (...args: string[]) => runCarillon(['listen', ...args], { environment });
   const { clients, events } = owner.carillon;
   await clients.create({ client_name: 'A client' });
   await events.create(event('An event'));
@@ -132,41 +132,41 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
   const tooOld = await listen('--after', '0');
   assert.equal(tooOld.code, 1);
   assert.match(
-    tooOld.faults[1] ?? '',
+    tooOld.stderrLines[1] ?? '',
     /^Cannot continue after cursor 0: what happened between it and cursor 2 \(20.* UTC\) is no longer stored and was missed/,
   );
-  assert.match(tooOld.faults[2] ?? '', /^Continue with --from-oldest.*--from-now\./);
+  assert.match(tooOld.stderrLines[2] ?? '', /^Continue with --from-oldest.*--from-now\./);
   const unknown = await listen('--after', '999');
-  assert.match(unknown.faults[1] ?? '', /restored from a backup or is a different one/);
+  assert.match(unknown.stderrLines[1] ?? '', /restored from a backup or is a different one/);
 
   // With --once-each any response is accepted. Redirects are not followed.
-  const app = await localApp(t);
+  const app = await createLocalApp(t);
   app.answer = 302;
   const file = join(folder, 'mine.json');
   const args = ['--from-oldest', '--scope', 'account', '--kinds', 'new_event', '--once-each', '--cursor-file', file];
   const listening = await startListening(t, [...args, '--forward-to', app.url], environment);
   await eventually(
-    () => listening.heard().length,
+    () => listening.printedLines().length,
     (count) => count === 2,
   );
   assert.deepEqual(
-    listening.heard().map(({ record, forwarded }) => [record.event_name, forwarded.status, forwarded.attempts]),
+    listening.printedLines().map(({ record, forwarded }) => [record.event_name, forwarded.status, forwarded.attempts]),
     [
       ['An event', 302, 1],
       ["A colleague's", 302, 1],
     ],
   );
   assert.equal(app.received.length, 2);
-  assert.match(listening.said(), /Redirects are not followed/);
+  assert.match(listening.stderrText(), /Redirects are not followed/);
   await eventually(
     () => JSON.parse(readFileSync(file, 'utf8')).cursor,
     (cursor) => cursor === '3',
   );
   await listening.end('SIGINT');
 
-  const otherListener = await carillon(['listen', '--cursor-file', file], {
+  const otherListener = await runCarillon(['listen', '--cursor-file', file], {
     environment: { ...environment, CARILLON_KEY: member.key },
   });
   const errorMessage = `${file} belongs to another listener (user_id ${owner.userId}): give another file.`;
-  assert.deepEqual(otherListener.faults, [errorMessage]);
+  assert.deepEqual(otherListener.stderrLines, [errorMessage]);
 });

@@ -8,19 +8,19 @@ import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import { hashApiKey, systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
-import { bytesOf, openAt } from '../../kit/database/database.ts';
+import { openStoreAt, readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillon, carillonJson, type Ended } from '../../kit/service/command.ts';
-import { type Answer, type TestService, temporaryFolder } from '../../kit/service/service.ts';
+import { type CommandResult, carillonJson, runCarillon } from '../../kit/service/command.ts';
+import { type ApiResponse, type TestService, temporaryFolder } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   test('C23 X6 ended hooks are counted by reason, from every cause', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
-    const member = await carillon.user(owner, 'member');
+    const owner = await carillon.createAccount('acme.test');
+    const member = await carillon.createUser(owner, 'member');
     const unsubscribes = await startTarget(t, 401);
     const fails = await startTarget(t, 500);
     const idle = await startTarget(t);
@@ -51,7 +51,7 @@ for (const { test, testService } of stores) {
 
   test('X6 the age of pending deliveries counts live hooks only; hook queues and nodes are counted', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500);
     const { hooks, clients } = owner.carillon;
     const metric = async (name: string) => {
@@ -79,12 +79,13 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService } of stores) {
-  type Line = Readonly<Record<string, unknown>>;
-  const linesOf = ({ logged }: TestService, event: string): Line[] => logged.filter((line) => line.event === event);
+  type LogLine = Readonly<Record<string, unknown>>;
+  const logLinesOf = ({ logged }: TestService, event: string): LogLine[] =>
+    logged.filter((line) => line.event === event);
 
   test('one log line per request: user, route, status, duration and source', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const responses = [
       await carillon.call(owner, 'GET', '/v2/events?limit=5'),
       await carillon.call(owner, 'GET', '/v2/events/123'),
@@ -93,7 +94,7 @@ for (const { test, testService } of stores) {
       await carillon.call(undefined, 'GET', '/healthz'),
     ];
     const lines = await eventually(
-      () => linesOf(carillon, 'request'),
+      () => logLinesOf(carillon, 'request'),
       (all) => all.length >= responses.length,
     );
     assert.deepEqual(
@@ -121,12 +122,12 @@ for (const { test, testService } of stores) {
 
   test('one log line per attempt: delivery, target, outcome and result', async (t) => {
     const carillon = await testService(t);
-    const owner = await carillon.account('acme.test');
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
     const { id } = await owner.carillon.hooks.create({ target_url: target.at('/path'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const lines = await eventually(
-      () => linesOf(carillon, 'delivery.attempted'),
+      () => logLinesOf(carillon, 'delivery.attempted'),
       (all) => all.length === 2,
     );
     const [notification] = target.received;
@@ -148,8 +149,11 @@ for (const { test, testService } of stores) {
   });
 
   /** Sends requests with all mistakes that a caller can make with a key and a target URL. */
-  async function provoke(carillon: TestService, t: TestContext): Promise<{ secrets: string[]; responses: Answer[] }> {
-    const owner = await carillon.account('acme.test');
+  async function makeMistakes(
+    carillon: TestService,
+    t: TestContext,
+  ): Promise<{ secrets: string[]; responses: ApiResponse[] }> {
+    const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 401);
     const secret = target.at('/canary-path-of-the-target?canary-query=1');
     const { id } = await owner.carillon.hooks.create({ target_url: secret, event: 'new_client' });
@@ -185,7 +189,7 @@ for (const { test, testService } of stores) {
 
   test('no key, secret or full target URL is in log lines, error responses or metrics; stored keys are hashed', async (t) => {
     const carillon = await testService(t);
-    const { secrets, responses } = await provoke(carillon, t);
+    const { secrets, responses } = await makeMistakes(carillon, t);
     const errors = responses.filter(({ status }) => status >= 400);
     assert.equal(errors.length, 11);
     const metrics = await carillon.call(undefined, 'GET', '/metrics');
@@ -198,7 +202,7 @@ for (const { test, testService } of stores) {
         assert.ok(!text.includes(secret), `${secret} is in ${text}`);
     }
     const [key = '', , issued = ''] = secrets;
-    const file = await bytesOf(carillon.database);
+    const file = await readAllBytes(carillon.database);
     for (const one of [key, issued]) {
       assert.ok(!file.includes(one.slice('carillon_'.length)));
       assert.ok(file.includes(hashApiKey(one)));
@@ -207,21 +211,21 @@ for (const { test, testService } of stores) {
 
   test('the options of a start are logged with masked secrets', async (t) => {
     const carillon = await testService(t, { options: { metricsToken: 'canary-canary-canary' } });
-    const [line] = linesOf(carillon, 'started');
-    assert.deepEqual((line?.options as Line | undefined)?.['metrics-token'], '(set)');
+    const [line] = logLinesOf(carillon, 'started');
+    assert.deepEqual((line?.options as LogLine | undefined)?.['metrics-token'], '(set)');
     assert.ok(!JSON.stringify(carillon.logged).includes('canary'));
   });
 }
 
 /** A text with every way to clear the screen, start a new line or column, add a link, or change the text direction. */
-const HOSTILE =
+const HOSTILE_TEXT =
   'x\u001b[2J\u001b]8;;http://evil.test\u0007\r\n7\towner@acme.test\tforged\u009b31m\u0085\u2028\u2029\u202e\u2066\u007fy';
 
 /** Characters that must not reach a terminal. Tabs and line feeds are allowed, because the commands write them. */
-const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+const UNSAFE_CHARACTER = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-function assertSafe({ stdout, faults }: Ended, what: string) {
-  for (const line of [stdout, ...faults]) assert.doesNotMatch(line, CONTROL, what);
+function assertSafeOutput({ stdout, stderrLines }: CommandResult, what: string) {
+  for (const line of [stdout, ...stderrLines]) assert.doesNotMatch(line, UNSAFE_CHARACTER, what);
 }
 
 for (const { test, database } of stores) {
@@ -229,35 +233,35 @@ for (const { test, database } of stores) {
     const environment = { CARILLON_DATABASE: await database(t) };
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
     await carillonJson(['accounts', 'create', ...owner], { environment });
-    const store = await openAt(t, environment.CARILLON_DATABASE, { as: 'command' });
+    const store = await openStoreAt(t, environment.CARILLON_DATABASE, { as: 'command' });
     await store.write(async (tx) => {
       const write = new AccountWrite(tx, 1, Date.now());
       const person = {
-        email: `${HOSTILE}@acme.test`,
-        first_name: HOSTILE,
-        last_name: HOSTILE,
+        email: `${HOSTILE_TEXT}@acme.test`,
+        first_name: HOSTILE_TEXT,
+        last_name: HOSTILE_TEXT,
         role: 'member',
       } as const;
       const { user_id: userId } = await insertUser(write, person);
-      const key = { userId, label: HOSTILE, permissions: permissionsOf('member'), expiresAt: null };
+      const key = { userId, label: HOSTILE_TEXT, permissions: permissionsOf('member'), expiresAt: null };
       await insertKey(write, key, systemRandom);
     });
-    const list = await carillon(['keys', 'list', '--domain', 'acme.test'], { environment });
-    assertSafe(list, 'keys list');
+    const list = await runCarillon(['keys', 'list', '--domain', 'acme.test'], { environment });
+    assertSafeOutput(list, 'keys list');
     const rows = list.stdout.trimEnd().split('\n');
     assert.deepEqual(
       rows.map((row) => row.split('\t').length),
       [5, 5],
     );
-    const audit = await carillon(['audit'], { environment });
-    assertSafe(audit, 'audit');
+    const audit = await runCarillon(['audit'], { environment });
+    assertSafeOutput(audit, 'audit');
     assert.ok(audit.stdout.includes('forged'));
     for (const row of audit.stdout.trimEnd().split('\n')) assert.equal(row.split('\t').length, 7, row);
     for (const words of [['keys', 'list', '--domain', 'acme.test'], ['audit']]) {
-      const json = await carillon([...words, '--json'], { environment });
-      assertSafe(json, words.join(' '));
+      const json = await runCarillon([...words, '--json'], { environment });
+      assertSafeOutput(json, words.join(' '));
       assert.ok(
-        JSON.stringify(JSON.parse(json.stdout)).includes(JSON.stringify(HOSTILE).slice(1, -1)),
+        JSON.stringify(JSON.parse(json.stdout)).includes(JSON.stringify(HOSTILE_TEXT).slice(1, -1)),
         'the same value',
       );
     }
@@ -265,35 +269,41 @@ for (const { test, database } of stores) {
 }
 
 /** Starts a service in which every text is hostile: in records, errors and headers. */
-async function hostileService(t: TestContext): Promise<string> {
+async function startHostileService(t: TestContext): Promise<string> {
   const record = {
     id: '7',
     event_id: '7',
-    event_name: HOSTILE,
-    user_id: HOSTILE,
-    email: HOSTILE,
-    role: HOSTILE,
-    target_url: HOSTILE,
-    state: HOSTILE,
+    event_name: HOSTILE_TEXT,
+    user_id: HOSTILE_TEXT,
+    email: HOSTILE_TEXT,
+    role: HOSTILE_TEXT,
+    target_url: HOSTILE_TEXT,
+    state: HOSTILE_TEXT,
     event: 'new_event',
-    attempts: [{ outcome: HOSTILE, response: HOSTILE }],
-    cursor: HOSTILE,
-    kind: HOSTILE,
-    resource_url: HOSTILE,
-    occurred_at: HOSTILE,
-    [HOSTILE]: HOSTILE,
+    attempts: [{ outcome: HOSTILE_TEXT, response: HOSTILE_TEXT }],
+    cursor: HOSTILE_TEXT,
+    kind: HOSTILE_TEXT,
+    resource_url: HOSTILE_TEXT,
+    occurred_at: HOSTILE_TEXT,
+    [HOSTILE_TEXT]: HOSTILE_TEXT,
   };
-  const report = { dropped: [{ count: 1, what: HOSTILE, message: HOSTILE, examples: [HOSTILE] }], time_zone: HOSTILE };
+  const report = {
+    dropped: [{ count: 1, what: HOSTILE_TEXT, message: HOSTILE_TEXT, examples: [HOSTILE_TEXT] }],
+    time_zone: HOSTILE_TEXT,
+  };
   const responses: Readonly<Record<string, [number, unknown]>> = {
-    notifications: [401, { code: 'unauthorized', message: HOSTILE }],
+    notifications: [401, { code: 'unauthorized', message: HOSTILE_TEXT }],
     user: [200, { data: record }],
     events: [200, { data: [record], paging: { offset: 0, limit: 1000, total_records: 1 } }],
     hooks: [200, { data: [record], paging: { offset: 0, limit: 1000, total_records: 1 } }],
     deliveries: [200, { data: record }],
     'events/import': [200, { data: report }],
-    clients: [400, { code: 'invalid_input', message: HOSTILE, errors: [{ field: HOSTILE, message: HOSTILE }] }],
-    contacts: [500, { code: 'internal', message: HOSTILE, title: HOSTILE, detail: HOSTILE }],
-    company: [409, { code: HOSTILE, message: HOSTILE }],
+    clients: [
+      400,
+      { code: 'invalid_input', message: HOSTILE_TEXT, errors: [{ field: HOSTILE_TEXT, message: HOSTILE_TEXT }] },
+    ],
+    contacts: [500, { code: 'internal', message: HOSTILE_TEXT, title: HOSTILE_TEXT, detail: HOSTILE_TEXT }],
+    company: [409, { code: HOSTILE_TEXT, message: HOSTILE_TEXT }],
   };
   const server = createServer(({ url = '' }, response) => {
     const [, path = ''] = /^\/v2\/((?:events\/import)|\w+)/.exec(url) ?? [];
@@ -313,7 +323,7 @@ plainTest(
   async (t) => {
     const folder = temporaryFolder(t);
     const environment = {
-      CARILLON_SERVICE: await hostileService(t),
+      CARILLON_SERVICE: await startHostileService(t),
       CARILLON_DOMAIN: 'acme.test',
       CARILLON_KEY: 'carillon_key',
       XDG_CONFIG_HOME: folder,
@@ -331,16 +341,16 @@ plainTest(
       ['import-calendar', ics],
       ['trigger', 'new_event'],
       ['listen', '--after', '1'],
-      ['events', 'show', HOSTILE],
-      [`--${HOSTILE}`],
+      ['events', 'show', HOSTILE_TEXT],
+      [`--${HOSTILE_TEXT}`],
     ];
     // Run the commands in small groups, because each command is a process.
     for (let first = 0; first < commands.length; first += 3) {
       const few = commands.slice(first, first + 3).map(async (words) => {
-        const ended = await carillon(words, { environment, input: '' });
-        assertSafe(ended, words.join(' '));
+        const ended = await runCarillon(words, { environment, input: '' });
+        assertSafeOutput(ended, words.join(' '));
         assert.ok(
-          [ended.stdout, ...ended.faults].join().includes('forged'),
+          [ended.stdout, ...ended.stderrLines].join().includes('forged'),
           `${words.join(' ')}: printed, and escaped`,
         );
       });

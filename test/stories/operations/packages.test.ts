@@ -15,22 +15,22 @@ import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inherited } from '../../kit/environment.ts';
+import { cleanEnvironment } from '../../kit/environment.ts';
 import { freePort } from '../../kit/network/port.ts';
-import { follow, isSent } from '../../kit/service/dockerfile.ts';
+import { buildDockerfile, isInBuildContext } from '../../kit/service/dockerfile.ts';
 import { type Json, temporaryFolder } from '../../kit/service/service.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
-const ignore = readFileSync(join(root, '.dockerignore'), 'utf8');
+const dockerignore = readFileSync(join(root, '.dockerignore'), 'utf8');
 
 /** The user id of the service if the test runs as root; an unprivileged user. */
-const NOBODY_UID = 65_534;
-const owner = process.getuid?.() === 0 ? NOBODY_UID : undefined;
+const UNPRIVILEGED_UID = 65_534;
+const serviceUid = process.getuid?.() === 0 ? UNPRIVILEGED_UID : undefined;
 
 /** The environment of the image. Its PATH has no binaries of this repository or of the npm that runs this test. */
 const environment = {
-  ...inherited,
+  ...cleanEnvironment,
   PATH: [join(process.execPath, '..'), ...(process.env.PATH ?? '').split(delimiter)]
     .filter((path) => !path.includes('node_modules/.bin'))
     .join(delimiter),
@@ -44,7 +44,13 @@ const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, en
 test('the steps of the Dockerfile make a service that runs as an unprivileged user, becomes ready, writes only to /data and stops on SIGTERM', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
-  const image = await follow(dockerfile, { context: root, ignore, folder, environment, owner });
+  const image = await buildDockerfile(dockerfile, {
+    context: root,
+    ignore: dockerignore,
+    folder,
+    environment,
+    owner: serviceUid,
+  });
   assert.equal(image.user, 'node');
   assert.equal(image.exposed, image.environment.CARILLON_PORT);
   for (const absent of ['node_modules/typescript', 'node_modules/.bin/node', 'test', 'src', 'console/src'])
@@ -55,7 +61,7 @@ test('the steps of the Dockerfile make a service that runs as an unprivileged us
   copyFileSync(process.execPath, node);
   chmodSync(node, 0o755);
   const before = filesBelow(join(image.root, 'app'));
-  const here = (word: string) => (word === 'node' ? node : word.replace(/^\/app/, join(image.root, 'app')));
+  const toImagePath = (word: string) => (word === 'node' ? node : word.replace(/^\/app/, join(image.root, 'app')));
   const port = await freePort();
   const options = {
     env: {
@@ -65,10 +71,10 @@ test('the steps of the Dockerfile make a service that runs as an unprivileged us
       CARILLON_BASE_URL: `http://127.0.0.1:${port}`,
     },
     cwd: join(image.root, image.workdir),
-    ...(owner === undefined ? {} : { uid: owner, gid: owner }),
+    ...(serviceUid === undefined ? {} : { uid: serviceUid, gid: serviceUid }),
   };
   const start = ([program = '', ...args]: readonly string[], stderr: 'inherit' | 'ignore') =>
-    spawn(here(program), args.map(here), { ...options, stdio: ['ignore', 'pipe', stderr] });
+    spawn(toImagePath(program), args.map(toImagePath), { ...options, stdio: ['ignore', 'pipe', stderr] });
 
   const check = start(image.healthcheck, 'inherit');
   assert.deepEqual(await once(check, 'exit'), [1, null], 'unhealthy while nothing runs');
@@ -91,14 +97,14 @@ test('the steps of the Dockerfile make a service that runs as an unprivileged us
 
 test('only files that the build needs are sent to the builder', () => {
   assert.equal(
-    ignore
+    dockerignore
       .split('\n')
       .filter((line) => line !== '' && !/^[#!]/.test(line))
       .join(),
     '*',
   );
   for (const path of ['data/carillon.db', '.git/config', 'deploy/.env', 'node_modules/pg/package.json', 'test/stories'])
-    assert.equal(isSent(ignore, path), false, path);
+    assert.equal(isInBuildContext(dockerignore, path), false, path);
 });
 
 const folder = temporaryFolder({ after });
@@ -106,7 +112,7 @@ const run = promisify(execFile);
 
 /** The environment of a new user. Its PATH has no binaries of this repository or of the npm that runs this test. */
 const npmEnvironment = {
-  ...inherited,
+  ...cleanEnvironment,
   PATH: (process.env.PATH ?? '')
     .split(delimiter)
     .filter((path) => !path.includes('node_modules'))
@@ -122,13 +128,13 @@ test('the package contains the program and its documents, and no tests', () => {
   for (const path of ['dist/main.js', 'console/dist/index.html', 'README.md', 'LICENSE', 'package.json'])
     assert.ok(paths.includes(path), path);
   assert.ok(paths.some((path) => /^dist\/migrations\/0001_\w+\.sql$/.test(path)));
-  const strange = paths.filter(
+  const unexpectedPaths = paths.filter(
     (path) =>
       !/^dist\/[\w/-]+(\.postgres)?\.(js|d\.ts|sql)$/.test(path) &&
       !/^console\/dist\/([\w.-]+\.(html|svg)|assets\/[\w-]+\.(js|css))$/.test(path) &&
       !/^(README|CHANGELOG|SECURITY)\.md$|^LICENSE$|^package\.json$/.test(path),
   );
-  assert.deepEqual(strange, []);
+  assert.deepEqual(unexpectedPaths, []);
   assert.deepEqual(
     paths.filter((path) => /test|corpus|bench|demo|sdk|packages/.test(path)),
     [],
@@ -147,20 +153,20 @@ test('no production dependency has an install script', () => {
 });
 
 test('without the tools that build the console, an install succeeds and packing fails', async (t) => {
-  const bare = temporaryFolder(t);
-  cpSync(join(root, 'console'), join(bare, 'console'), {
+  const bareFolder = temporaryFolder(t);
+  cpSync(join(root, 'console'), join(bareFolder, 'console'), {
     recursive: true,
     filter: (path) => !path.includes('dist'),
   });
-  const build = (...args: string[]) => run(process.execPath, ['console/build.ts', ...args], { cwd: bare });
+  const build = (...args: string[]) => run(process.execPath, ['console/build.ts', ...args], { cwd: bareFolder });
   const { stdout } = await build();
   assert.match(stdout, /^The console is not built: vite is not installed/);
-  assert.ok(!existsSync(join(bare, 'console/dist')));
+  assert.ok(!existsSync(join(bareFolder, 'console/dist')));
   await assert.rejects(build('--must'), { code: 1 });
 });
 
 /** Starts `npx carillon serve` in the folder, in its own process group, so that all its processes end together. */
-function serveThere() {
+function startInstalled() {
   const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
     cwd: folder,
     env: npmEnvironment,
@@ -181,7 +187,7 @@ test('installed from its tarball into an empty folder, the service starts with n
   assert.ok(existsSync(join(folder, 'node_modules/.bin/node')));
   assert.ok(!existsSync(join(folder, 'node_modules/typescript')));
 
-  const { child, end } = serveThere();
+  const { child, end } = startInstalled();
   const [greeting] = await once(child.stdout, 'data');
   const greetingValue = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
   const baseUrl = greetingValue('console').replace(/\/(#.*)?$/, '');

@@ -3,20 +3,20 @@ import type { ServerResponse } from 'node:http';
 import { after } from 'node:test';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import type { Person } from '../../kit/service/service.ts';
+import type { ApiUser } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after }, { options: { retryWaits: '20ms,20ms' } });
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-  const restore = (who: Person, id: string) => carillon.call(who, 'POST', `/v2/hooks/${id}/restore`);
+  const restore = (who: ApiUser, id: string) => carillon.call(who, 'POST', `/v2/hooks/${id}/restore`);
 
   let accounts = 0;
-  async function newOwner(): Promise<Person> {
+  async function newOwner(): Promise<ApiUser> {
     accounts += 1;
-    return carillon.account(`restoring${accounts}.test`);
+    return carillon.createAccount(`restoring${accounts}.test`);
   }
-  const ended = (who: Person, id: string) =>
+  const waitForEnd = (who: ApiUser, id: string) =>
     eventually(
       () => who.carillon.hooks.get(id),
       (hook) => hook.state === 'ended',
@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
 
   test('X1 a restored hook is live again with the same id and gets its undelivered and missed deliveries', async (t) => {
     const owner = await newOwner();
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, 200, (response) => void open.push(response));
     const create = (who = owner) => who.carillon.events.create(event);
@@ -36,14 +36,14 @@ for (const { test, testService } of stores) {
       ({ paging }) => paging.total_records === 1,
     );
     const undelivered = [await create()];
-    await target.arrived(2);
+    await target.waitForArrivals(2);
     open[0]?.writeHead(500).end();
-    await target.arrived(3);
+    await target.waitForArrivals(3);
     undelivered.push(await create());
     open[1]?.writeHead(500).end();
-    await target.arrived(4);
+    await target.waitForArrivals(4);
     open[2]?.writeHead(500).end();
-    await ended(owner, id);
+    await waitForEnd(owner, id);
     const before = target.received.length;
     assert.equal(before, 4, 'one delivered, three failures');
     const failedId = target.received[3]?.deliveryId;
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.events.update(delivered.event_id, { event_name: 'changed' });
     assert.equal(target.received.length, before);
 
-    target.answers(200);
+    target.setReplies(200);
     const response = await restore(owner, id);
     assert.equal(response.status, 200);
     const { state, failures, date_ended, ended_reason } = response.json.data;
@@ -61,7 +61,7 @@ for (const { test, testService } of stores) {
       { id: response.json.data.id, state, failures, date_ended, ended_reason },
       { id, state: 'live', failures: '0', date_ended: '0000-00-00 00:00:00', ended_reason: '' },
     );
-    const since = (await target.arrived(before + 4)).slice(before);
+    const since = (await target.waitForArrivals(before + 4)).slice(before);
     assert.deepEqual(
       since.map((one) => one.resourceUrl).sort(),
       [...undelivered, ...missed].map((one) => `${carillon.baseUrl}/v2/events/${one.event_id}`).sort(),
@@ -71,7 +71,7 @@ for (const { test, testService } of stores) {
       'what was undelivered keeps its id',
     );
     const later = await create();
-    await target.arrived(before + 5);
+    await target.waitForArrivals(before + 5);
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === 6,
@@ -85,14 +85,14 @@ for (const { test, testService } of stores) {
     const target = await startTarget(t, 401);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await owner.carillon.events.create(event);
-    assert.equal((await ended(owner, id)).ended_reason, 'answered_401');
+    assert.equal((await waitForEnd(owner, id)).ended_reason, 'answered_401');
     assert.equal((await restore(owner, id)).status, 200);
     assert.equal(
-      (await ended(owner, id)).ended_reason,
+      (await waitForEnd(owner, id)).ended_reason,
       'answered_401',
       'its undelivered delivery was answered with 401 again',
     );
-    target.answers(200);
+    target.setReplies(200);
     assert.equal((await restore(owner, id)).status, 200);
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
@@ -101,7 +101,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.delete(id);
     await owner.carillon.events.create(event);
     assert.equal((await restore(owner, id)).status, 200);
-    await target.arrived(4);
+    await target.waitForArrivals(4);
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === 2,
@@ -115,21 +115,21 @@ for (const { test, testService } of stores) {
     const target = await startTarget(t);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await owner.carillon.hooks.delete(id);
-    const taker = await other.carillon.hooks.create({ target_url: `${target.url}/#taken`, event: 'new_event' });
+    const otherHook = await other.carillon.hooks.create({ target_url: `${target.url}/#taken`, event: 'new_event' });
     const refused = await restore(owner, id);
     assert.deepEqual([refused.status, refused.json.code], [409, 'target_taken']);
     assert.equal((await owner.carillon.hooks.get(id)).state, 'ended');
     await owner.carillon.events.create(event);
-    await other.carillon.hooks.delete(taker.id);
+    await other.carillon.hooks.delete(otherHook.id);
     assert.equal((await restore(owner, id)).status, 200);
-    await target.arrived(1);
+    await target.waitForArrivals(1);
   });
 
   test('X1 404 for hooks that are not ended or not visible to the caller, for admins too', async () => {
     const owner = await newOwner();
-    const member = await carillon.user(owner, 'member');
+    const member = await carillon.createUser(owner, 'member');
     const otherOwner = await newOwner();
-    const make = (who: Person, path: string) =>
+    const make = (who: ApiUser, path: string) =>
       who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/restore/${path}`, event: 'new_event' });
     const live = await make(member, 'live');
     const over = await make(member, 'over');
@@ -169,7 +169,7 @@ for (const { test, testService } of stores) {
       const target = await startTarget(t, (response) => void open.push(response), 200);
       const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
       const { event_id } = await owner.carillon.events.create(event);
-      await target.arrived(1);
+      await target.waitForArrivals(1);
       await owner.carillon.hooks.delete(id);
       assert.equal((await restore(owner, id)).status, 200);
       const delivered = await eventually(
@@ -186,7 +186,7 @@ for (const { test, testService } of stores) {
       const { state, failures, last_outcome } = await owner.carillon.hooks.get(id);
       assert.deepEqual([state, failures, last_outcome], ['live', '0', '200']);
       await owner.carillon.events.create(event);
-      await target.arrived(3);
+      await target.waitForArrivals(3);
     }
   });
 }

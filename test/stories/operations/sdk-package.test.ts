@@ -7,21 +7,21 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
-import { pack } from '../../kit/service/packages.ts';
+import { packPackage } from '../../kit/service/packages.ts';
 import { type Json, temporaryFolder } from '../../kit/service/service.ts';
 import { sqlite } from '../../kit/service/stores.ts';
-import { tsc } from '../../toolbox.ts';
+import { tscPath } from '../../toolbox.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
 /** The SDK is packed, and installed into an empty folder without a registry. */
-const { tarball, paths } = await pack(join(root, 'packages/sdk'), folder);
-const place = join(folder, 'newcomer');
-mkdirSync(place);
-writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
-await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: place });
+const { tarball, paths } = await packPackage(join(root, 'packages/sdk'), folder);
+const installFolder = join(folder, 'newcomer');
+mkdirSync(installFolder);
+writeFileSync(join(installFolder, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: installFolder });
 
 /** Returns the oldest installed Node that the SDK supports; if there is none, the Node that runs this test. */
 function oldestNode(): string {
@@ -49,11 +49,11 @@ test('the SDK package contains its two entry points and nothing of the console, 
     paths.filter((path) => /test|console|overview|passphrase|sessions/.test(path)),
     [],
   );
-  assert.ok(!existsSync(join(place, 'node_modules/.bin')));
+  assert.ok(!existsSync(join(installFolder, 'node_modules/.bin')));
 });
 
 /** Joins the code blocks of docs/sdk.md to one program, with these values assigned in its first lines. */
-function page(values: Readonly<Record<string, string>>): string {
+function documentedProgram(values: Readonly<Record<string, string>>): string {
   const text = readFileSync(join(root, 'docs/sdk.md'), 'utf8');
   const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
   assert.ok(blocks.length > 5);
@@ -67,7 +67,7 @@ function page(values: Readonly<Record<string, string>>): string {
 }
 
 /** Compiles the folder as a user of the package would, with browser types only. */
-async function compile(options: Json): Promise<string> {
+async function compileAsUser(options: Json): Promise<string> {
   const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
   const compilerOptions = {
     target: 'es2022',
@@ -76,24 +76,24 @@ async function compile(options: Json): Promise<string> {
     ...strict,
     ...options,
   };
-  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
-  const { stdout } = await run(tsc, ['-p', place, '--pretty', 'false']).catch((error: Json) => error);
+  writeFileSync(join(installFolder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  const { stdout } = await run(tscPath, ['-p', installFolder, '--pretty', 'false']).catch((error: Json) => error);
   return stdout;
 }
 
 test('docs/sdk.md is one program: it compiles against the installed package and runs on the oldest installed Node', async (t) => {
   const service = await sqlite.testService(t);
-  const { domain, key } = await service.account('acme.test');
-  writeFileSync(join(place, 'page.ts'), page({ baseUrl: service.baseUrl, domain, key }));
+  const { domain, key } = await service.createAccount('acme.test');
+  writeFileSync(join(installFolder, 'page.ts'), documentedProgram({ baseUrl: service.baseUrl, domain, key }));
   writeFileSync(
-    join(place, 'receive.ts'),
+    join(installFolder, 'receive.ts'),
     "import * as kit from '@carillon/sdk/receive';\nexport default Object.keys(kit);\n",
   );
-  assert.equal(await compile({ module: 'preserve', moduleResolution: 'bundler', noEmit: true }), '');
-  assert.equal(await compile({ module: 'nodenext', moduleResolution: 'nodenext' }), '');
+  assert.equal(await compileAsUser({ module: 'preserve', moduleResolution: 'bundler', noEmit: true }), '');
+  assert.equal(await compileAsUser({ module: 'nodenext', moduleResolution: 'nodenext' }), '');
   const node = oldestNode();
   t.diagnostic(`on Node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`);
-  const { stdout, stderr } = await run(node, ['page.js'], { cwd: place });
+  const { stdout, stderr } = await run(node, ['page.js'], { cwd: installFolder });
   assert.equal(stderr, '');
   assert.deepEqual(stdout.trim().split('\n'), [
     'completed Pack of 1',
@@ -107,15 +107,17 @@ test('docs/sdk.md is one program: it compiles against the installed package and 
   const { stdout: kit } = await run(
     node,
     ['-e', "import('./receive.js').then(({ default: names }) => console.log(names.join()))"],
-    { cwd: place },
+    { cwd: installFolder },
   );
   assert.match(kit, /\bcreateReceiver\b/);
 });
 
 test('a switch over the error codes can be exhaustive, and an incomplete one does not compile', async () => {
-  const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/dist/index.js'));
-  const codes: string[] = [...serviceCodes, ...clientCodes];
-  const over = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
+  const { serviceErrorCodes, clientErrorCodes } = await import(
+    join(installFolder, 'node_modules/@carillon/sdk/dist/index.js')
+  );
+  const codes: string[] = [...serviceErrorCodes, ...clientErrorCodes];
+  const switchOver = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
 export function say(code: ProblemCode): string {
   switch (code) {
 ${some.map((code) => `    case '${code}':`).join('\n')}
@@ -123,17 +125,17 @@ ${some.map((code) => `    case '${code}':`).join('\n')}
   }
 }
 `;
-  writeFileSync(join(place, 'page.ts'), over(codes));
+  writeFileSync(join(installFolder, 'page.ts'), switchOver(codes));
   const options = { module: 'nodenext', moduleResolution: 'nodenext', noEmit: true };
-  assert.equal(await compile(options), '');
-  writeFileSync(join(place, 'page.ts'), over(codes.slice(1)));
-  assert.match(await compile(options), /page\.ts\(2,\d+\): error TS2366/);
+  assert.equal(await compileAsUser(options), '');
+  writeFileSync(join(installFolder, 'page.ts'), switchOver(codes.slice(1)));
+  assert.match(await compileAsUser(options), /page\.ts\(2,\d+\): error TS2366/);
 });
 
 test('the minified and gzipped SDK is as small as docs/sdk.md states', async (t) => {
   const [, documentedKb] =
     /less than (\d+) kB, minified\s+and\s+gzipped/.exec(readFileSync(join(root, 'docs/sdk.md'), 'utf8')) ?? [];
-  const input = join(place, 'node_modules/@carillon/sdk/dist/index.js');
+  const input = join(installFolder, 'node_modules/@carillon/sdk/dist/index.js');
   const built: Json = await build({
     configFile: false,
     logLevel: 'silent',

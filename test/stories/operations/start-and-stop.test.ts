@@ -9,8 +9,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { openingOf, rowsOf } from '../../kit/database/database.ts';
-import { inherited } from '../../kit/environment.ts';
+import { openOptionsOf, queryRows } from '../../kit/database/database.ts';
+import { cleanEnvironment } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
@@ -26,13 +26,13 @@ for (const { test, serviceProcess } of stores) {
     const { id } = await first.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
     const { event_id } = await first.carillon.events.create(event);
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     assert.equal(await first.stop('SIGKILL'), null);
 
     const second = await startProcess({ CARILLON_DATABASE: first.database, CARILLON_PORT: '0' });
     t.after(() => second.process.kill('SIGKILL'));
     assert.deepEqual([second.domain, second.key], [undefined, undefined], 'no account is made a second time');
-    const [before, after] = await target.arrived(2);
+    const [before, after] = await target.waitForArrivals(2);
     assert.equal(after?.deliveryId, before?.deliveryId);
     assert.equal(after?.resourceUrl, `${second.baseUrl}/v2/events/${event_id}`);
     const auth = apiKey({ domain: first.domain ?? '', key: first.key ?? '' });
@@ -62,15 +62,15 @@ for (const { test, serviceProcess } of stores) {
       await service.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
     }
     await service.carillon.events.create(event);
-    await target.arrived(3);
+    await target.waitForArrivals(3);
     const began = performance.now();
     assert.equal(await service.stop('SIGTERM'), 0);
     const tookMs = performance.now() - began;
     assert.ok(tookMs < 10_000, `${tookMs} ms`);
-    assert.equal((await rowsOf(service.database, 'select * from pending_deliveries')).length, 3);
-    assert.equal((await rowsOf(service.database, 'select * from attempts')).length, 0);
+    assert.equal((await queryRows(service.database, 'select * from pending_deliveries')).length, 3);
+    assert.equal((await queryRows(service.database, 'select * from attempts')).length, 0);
     assert.deepEqual(
-      (await rowsOf(service.database, 'select failures, date_ended from hooks')).map((row) => ({ ...row })),
+      (await queryRows(service.database, 'select failures, date_ended from hooks')).map((row) => ({ ...row })),
       Array(3).fill({ failures: 0, date_ended: null }),
     );
   });
@@ -99,7 +99,7 @@ for (const { test, serviceProcess } of stores) {
     const target = await startTarget(t, (response) => void openResponses.push(response));
     await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await service.carillon.events.create(event);
-    await target.arrived(1);
+    await target.waitForArrivals(1);
     const exited = service.stop('SIGTERM');
     const refuses = () =>
       fetch(service.baseUrl).then(
@@ -110,13 +110,13 @@ for (const { test, serviceProcess } of stores) {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) service.process.kill(signal);
     openResponses[0]?.end();
     assert.equal(await exited, 0);
-    const attempts = await rowsOf(service.database, 'select outcome from attempts');
+    const attempts = await queryRows(service.database, 'select outcome from attempts');
     assert.deepEqual(
       attempts.map((row) => row.outcome),
       ['200'],
     );
-    assert.equal((await rowsOf(service.database, 'select * from finalized_deliveries')).length, 1);
-    assert.equal((await rowsOf(service.database, 'select * from pending_deliveries')).length, 0);
+    assert.equal((await queryRows(service.database, 'select * from finalized_deliveries')).length, 1);
+    assert.equal((await queryRows(service.database, 'select * from pending_deliveries')).length, 0);
   });
 
   test('a signal during the start stops the service as soon as it has started: exit code 0, and the key was printed', async (t) => {
@@ -159,7 +159,7 @@ test('C20 npm start on SIGTERM leaves no process behind and releases the databas
     // npm gets its own process group, so that remaining processes can be ended with the test.
     detached: true,
     env: {
-      ...inherited,
+      ...cleanEnvironment,
       CARILLON_DATABASE: `sqlite:${path}`,
       CARILLON_PORT: '0',
       npm_config_update_notifier: 'false',
@@ -182,22 +182,22 @@ test('C20 npm start on SIGTERM leaves no process behind and releases the databas
   await exited;
   await assert.rejects(fetch(`${baseUrl}/healthz`), 'the port is closed');
   // The store can be opened only after all processes of the service have exited, because they hold the file lock.
-  const next = await openStore(openingOf(`sqlite:${path}`));
+  const next = await openStore(openOptionsOf(`sqlite:${path}`));
   assert.equal((await next.read.selectFrom('accounts').selectAll().execute()).length, 1);
   await next.close();
   assert.equal(isGroupAlive(npm.pid), false);
 });
 
 function isGroupAlive(pid: number | undefined): boolean {
-  return pid !== undefined && signalled(pid, 0);
+  return pid !== undefined && signalGroup(pid, 0);
 }
 
 function endGroup(pid: number | undefined): void {
-  if (pid !== undefined) signalled(pid, 'SIGKILL');
+  if (pid !== undefined) signalGroup(pid, 'SIGKILL');
 }
 
 /** Sends a signal to a process group, and returns whether the group has a process. */
-function signalled(pid: number, signal: 'SIGKILL' | 0): boolean {
+function signalGroup(pid: number, signal: 'SIGKILL' | 0): boolean {
   try {
     process.kill(-pid, signal);
     return true;

@@ -6,13 +6,13 @@ import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
-import { furnish } from '../../kit/api/furnished-account.ts';
-import { openAt } from '../../kit/database/database.ts';
+import { createOneOfEach } from '../../kit/api/furnished-account.ts';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillon, carillonJson } from '../../kit/service/command.ts';
+import { carillonJson, runCarillon } from '../../kit/service/command.ts';
 import { importKilled } from '../../kit/service/export-import.ts';
-import { load, releases } from '../../kit/service/packages.ts';
+import { loadRelease, releases } from '../../kit/service/packages.ts';
 import { isAccepted } from '../../kit/service/receiver.ts';
 import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -20,13 +20,13 @@ import { stores } from '../../kit/service/stores.ts';
 type Row = Readonly<Record<string, unknown>>;
 
 /** Columns that later versions dropped or changed, by table. All other columns must keep their values. */
-const CHANGED: Readonly<Record<string, readonly string[]>> = {
+const CHANGED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   hooks: ['lease_owner', 'leased_until'],
   ...{ tasks: ['recurring'], subtasks: ['recurring'] },
 };
 
 /** New names of the tables and columns that later versions renamed. */
-const RENAMED: Readonly<Record<string, string>> = {
+const NEW_NAMES: Readonly<Record<string, string>> = {
   owed: 'pending_deliveries',
   settled: 'finalized_deliveries',
   asks: 'manual_attempts',
@@ -35,9 +35,9 @@ const RENAMED: Readonly<Record<string, string>> = {
   ask_id: 'manual_attempt_id',
   noun: 'resource_type',
 };
-const currentName = (name: unknown) => RENAMED[String(name)] ?? String(name);
+const currentName = (name: unknown) => NEW_NAMES[String(name)] ?? String(name);
 
-function everyRow(path: string): Map<string, Row[]> {
+function readEveryRow(path: string): Map<string, Row[]> {
   const database = new DatabaseSync(path, { readOnly: true });
   const tables = database.prepare("select name from sqlite_master where type = 'table' order by name").all();
   const rows = tables.map(({ name }) => [String(name), database.prepare(`select * from ${name}`).all()] as const);
@@ -48,8 +48,8 @@ function everyRow(path: string): Map<string, Row[]> {
 /**
  * Returns a clock that starts an hour after the service of the release stopped: no row has expired, all waits are over.
  */
-function hourAfter(path: string): Clock {
-  const last = Number(everyRow(path).get('attempts')?.at(-1)?.attempted_at);
+function clockHourAfter(path: string): Clock {
+  const last = Number(readEveryRow(path).get('attempts')?.at(-1)?.attempted_at);
   const startedAt = systemClock.monotonic();
   return { ...systemClock, now: () => Math.round(last + 3_600_000 + systemClock.monotonic() - startedAt) };
 }
@@ -60,15 +60,15 @@ test('there is a stored database of a release', () => {
 
 for (const release of releases) {
   test(`a database of ${release.version} is migrated with every row, and a copy of the original is kept`, async (t) => {
-    const path = load(t, release);
-    const before = everyRow(path);
-    const store = await openAt(t, `sqlite:${path}`);
+    const path = loadRelease(t, release);
+    const before = readEveryRow(path);
+    const store = await openStoreAt(t, `sqlite:${path}`);
     await store.probe();
     await store.close();
-    const after = everyRow(path);
+    const after = readEveryRow(path);
     for (const [table, rows] of before) {
       if (table === 'migrations' || table === 'sqlite_sequence') continue;
-      const columns = Object.keys(rows[0] ?? {}).filter((column) => !CHANGED[table]?.includes(column));
+      const columns = Object.keys(rows[0] ?? {}).filter((column) => !CHANGED_COLUMNS[table]?.includes(column));
       const valuesOf = (all: readonly Row[] = [], names: readonly string[]) =>
         all.map((row) => names.map((name) => row[name]));
       assert.deepEqual(
@@ -84,14 +84,14 @@ for (const release of releases) {
     const [kept, ...more] = readdirSync(dirname(path)).filter((file) => file.startsWith(`${basename(path)}.before-`));
     assert.deepEqual(more, []);
     assert.match(kept ?? '', /^carillon\.db\.before-0002-\d{8}T\d{6}$/);
-    assert.deepEqual(everyRow(join(dirname(path), kept ?? '')), before);
+    assert.deepEqual(readEveryRow(join(dirname(path), kept ?? '')), before);
   });
 
   test(`C20 a service continues with a database of ${release.version}: keys work, pending deliveries are sent, ended hooks can be restored`, async (t) => {
     const target = await startTarget(t);
-    const path = load(t, release, target.url);
-    const before = everyRow(path);
-    const service = await startTestService(t, `sqlite:${path}`, { ports: { clock: hourAfter(path) } });
+    const path = loadRelease(t, release, target.url);
+    const before = readEveryRow(path);
+    const service = await startTestService(t, `sqlite:${path}`, { ports: { clock: clockHourAfter(path) } });
     const { baseUrl } = service;
     const as = (name: string, domain = 'acme.test') =>
       new Carillon({ baseUrl, auth: apiKey({ domain, key: release.keys[name] ?? '' }) });
@@ -177,7 +177,7 @@ for (const from of stores) {
             ? { kind: 'failed', cause: 'refused', ms: 1 }
             : { kind: 'local_error', code: 'no_route', ms: 1 };
         const source = await from.testService(t, { options, ports: { attempt } });
-        const owner = await source.account('acme.test');
+        const owner = await source.createAccount('acme.test');
         const { hooks, events, clients, deliveries } = owner.carillon;
         const { id: sick } = await hooks.create({ target_url: target.at('/sick'), event: 'new_client' });
         const { id: well } = await hooks.create({ target_url: target.at('/well'), event: 'new_event' });
@@ -201,7 +201,7 @@ for (const from of stores) {
         assert.deepEqual(await carillonJson(['import', '--database', into, '--from', path]), moved);
 
         const destination = await to.testService(t, { options, database: into });
-        const delivered = await target.arrived(4);
+        const delivered = await target.waitForArrivals(4);
         assert.deepEqual(delivered.map(({ deliveryId }) => deliveryId).sort(), [...pending].sort());
         assert.deepEqual([...new Set(delivered.map((one) => one.path))], ['/well']);
         assert.ok(delivered.every((one) => isAccepted(secret, one)));
@@ -219,7 +219,7 @@ for (const from of stores) {
           after.json.data.map(({ resource_url }: { resource_url: string }) => resource_url),
           [`${destination.baseUrl}/v2/events/${made.json.data.event_id}`],
         );
-        assert.equal((await target.arrived(5)).length, 5);
+        assert.equal((await target.waitForArrivals(5)).length, 5);
       },
     );
   }
@@ -231,7 +231,7 @@ for (const { test, database, testService } of stores) {
     const source = await testService(t);
     const target = await startTarget(t);
     let hooks = 0;
-    await furnish(await source.account('acme.test'), source, () => {
+    await createOneOfEach(await source.createAccount('acme.test'), source, () => {
       hooks += 1;
       return target.at(`/${hooks}`);
     });
@@ -250,8 +250,8 @@ for (const { test, database, testService } of stores) {
       ['export', '--to', '-'],
       ['import', '--from', path],
     ]) {
-      const ended = await carillon([...args, '--database', into]);
-      assert.deepEqual([ended.code, ended.stdout, ended.faults], [1, '', [expectedError]], args.join(' '));
+      const ended = await runCarillon([...args, '--database', into]);
+      assert.deepEqual([ended.code, ended.stdout, ended.stderrLines], [1, '', [expectedError]], args.join(' '));
     }
     assert.equal(target.received.length, arrivedBefore);
     const { sha256 } = await carillonJson(['import', '--database', into, '--from', path, '--resume']);
@@ -263,7 +263,7 @@ for (const { test, database, testService } of stores) {
   test('while a service runs, accounts can be exported, but not imported or removed', async (t) => {
     const folder = temporaryFolder(t);
     const running = await testService(t);
-    const owner = await running.account('acme.test');
+    const owner = await running.createAccount('acme.test');
     await owner.carillon.events.create(event);
     const path = join(folder, 'acme.jsonl');
     const moved = await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', path]);
@@ -273,13 +273,13 @@ for (const { test, database, testService } of stores) {
       ['import', '--undo'],
       ['accounts', 'delete', '--domain', 'acme.test', '--exported', path],
     ]) {
-      const ended = await carillon([...args, '--database', running.database]);
-      assert.deepEqual([ended.code, ended.stdout, ended.faults.length], [1, '', 1], args.join(' '));
+      const ended = await runCarillon([...args, '--database', running.database]);
+      assert.deepEqual([ended.code, ended.stdout, ended.stderrLines.length], [1, '', 1], args.join(' '));
     }
     await owner.carillon.events.create(event);
     await running.stop();
 
-    const late = await carillon([
+    const late = await runCarillon([
       'accounts',
       'delete',
       '--database',
@@ -290,7 +290,7 @@ for (const { test, database, testService } of stores) {
       path,
     ]);
     assert.equal(late.code, 1);
-    assert.match(late.faults.join('\n'), /^positions: .*\nevents: 2 rows in the database, 1 in the file\.\n/m);
+    assert.match(late.stderrLines.join('\n'), /^positions: .*\nevents: 2 rows in the database, 1 in the file\.\n/m);
     const again = join(folder, 'again.jsonl');
     await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', again]);
     const deletion = [
@@ -308,8 +308,8 @@ for (const { test, database, testService } of stores) {
     const there = await testService(t, { database: running.database });
     assert.equal((await there.call(owner, 'GET', '/v2/events')).status, 401);
     await there.stop();
-    const back = await carillon(['import', '--database', running.database, '--from', again]);
-    assert.deepEqual([back.code, back.faults], [0, []]);
+    const back = await runCarillon(['import', '--database', running.database, '--from', again]);
+    assert.deepEqual([back.code, back.stderrLines], [0, []]);
     const whole = await testService(t, { database: running.database });
     assert.equal((await whole.call(owner, 'GET', '/v2/events')).json.data.length, 2);
   });

@@ -1,16 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
-import { currentUser } from '../../app/session.ts';
+import { currentSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
+import { displayNameOf } from '../../app/user-name.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
-import { Empty, Page } from '../../components/page.tsx';
-import { counted } from '../../delivery/delivery-text.ts';
-import { Filters, filtersFromQuery, Legend } from './filters.tsx';
-import { type FeedFilters, LiveFeed, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type Phase } from './live-updates.ts';
-import { Row } from './row.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
+import { formatCount } from '../../delivery/delivery-text.ts';
+import { FilterControls, filtersFromQuery, Legend } from './filters.tsx';
+import { type FeedFilters, type FeedPhase, LiveFeed, MAX_LIVE_ENTRIES, MAX_SHOWN_ENTRIES } from './live-updates.ts';
+import { FeedRow } from './row.tsx';
 import './activity.css';
 
 /**
@@ -20,12 +20,12 @@ import './activity.css';
 const HOLD_BELOW_PX = 160;
 
 /** Returns user names by id; empty for members, who see only their own activity. */
-function useNames(isAccount: boolean): ReadonlyMap<string, string> {
+function useUserNames(isAccount: boolean): ReadonlyMap<string, string> {
   const { data } = useQuery(
     async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
     [isAccount],
   );
-  return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, nameOf(user)])), [data]);
+  return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, displayNameOf(user)])), [data]);
 }
 
 /** Screen with a live view of the feed. */
@@ -35,7 +35,7 @@ export default function ActivityFeed() {
   const live = useMemo(() => new LiveFeed(filters), [key]);
   const list = useRef<HTMLUListElement>(null);
   const [isPaused, setPaused] = useState(false);
-  const isScrolled = useScrolled(list);
+  const isScrolled = useIsScrolled(list);
   live.isPaused = () => isPaused;
   live.isHeld = () => isPaused || isScrolled;
   live.inView = () => cursorsInView(list.current);
@@ -43,26 +43,26 @@ export default function ActivityFeed() {
     live.start();
     return () => live.stop();
   }, [live]);
-  const names = useNames(filters.scope === 'account');
+  const names = useUserNames(filters.scope === 'account');
   const entries = live.entries.value;
   const { value: phase } = live.phase;
   const { value: fault } = live.fault;
-  const show = () => {
+  const showHeldEntries = () => {
     setPaused(false);
     live.release();
-    toTop(list.current);
+    scrollToTop(list.current);
   };
-  const isFresh = phase === 'live' && entries.length === 0;
+  const isEmptyFeed = phase === 'live' && entries.length === 0;
   return (
     <Page
       title="Activity"
       lead="Everything that happens, who was told, and whether they came for it."
-      calls={callsFor(filters)}
+      calls={apiCallsFor(filters)}
       actions={
         filters.before === undefined ? (
           <>
             <span class="row" role="status">
-              {isPaused ? <Badge>paused</Badge> : <State phase={phase} />}
+              {isPaused ? <Badge>paused</Badge> : <ConnectionState phase={phase} />}
             </span>
             <Button
               icon={isPaused ? 'play' : 'pause'}
@@ -81,23 +81,23 @@ export default function ActivityFeed() {
         )
       }
     >
-      <Filters wanted={filters} />
+      <FilterControls wanted={filters} />
       {fault !== undefined && (
         <Note tone="warn">
           {fault} {phase === 'refused' && <ShowAll />}
         </Note>
       )}
-      <HeldBackEntries live={live} isHeld={isPaused || isScrolled} onShow={show} />
+      <HeldBackEntries live={live} isHeld={isPaused || isScrolled} onShow={showHeldEntries} />
       {phase === 'loading' && <LoadingSkeleton />}
-      {isFresh && <EmptyFeed wanted={filters} />}
+      {isEmptyFeed && <EmptyFeed wanted={filters} />}
       {entries.length > 0 && (
         <>
           <ul class="card lines happenings" ref={list} aria-label="What happened, newest first">
             {entries.map((entry) => (
-              <Row key={entry.cursor} entry={entry} by={byOf(entry.user_id, names)} />
+              <FeedRow key={entry.cursor} entry={entry} by={otherUserName(entry.user_id, names)} />
             ))}
           </ul>
-          <Older live={live} />
+          <OlderEntries live={live} />
           <Legend />
         </>
       )}
@@ -105,27 +105,27 @@ export default function ActivityFeed() {
   );
 }
 
-function byOf(userId: string, names: ReadonlyMap<string, string>): string | undefined {
-  return userId === currentUser().user.user_id ? undefined : names.get(userId);
+function otherUserName(userId: string, names: ReadonlyMap<string, string>): string | undefined {
+  return userId === currentSession().user.user_id ? undefined : names.get(userId);
 }
 
-function State({ phase }: { readonly phase: Phase }) {
+function ConnectionState({ phase }: { readonly phase: FeedPhase }) {
   if (phase === 'refused') return null;
   if (phase === 'live') return <Badge tone="good">live</Badge>;
   return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
 }
 
 /** Returns the scroll container of an element. */
-const scroller = (element: Element | null) => element?.closest('main') ?? document.querySelector('main');
+const scrollContainerOf = (element: Element | null) => element?.closest('main') ?? document.querySelector('main');
 
-function toTop(element: Element | null): void {
-  scroller(element)?.scrollTo({ top: 0 });
+function scrollToTop(element: Element | null): void {
+  scrollContainerOf(element)?.scrollTo({ top: 0 });
 }
 
-function useScrolled(list: { readonly current: Element | null }): boolean {
+function useIsScrolled(list: { readonly current: Element | null }): boolean {
   const [isScrolled, setScrolled] = useState(false);
   useEffect(() => {
-    const main = scroller(list.current);
+    const main = scrollContainerOf(list.current);
     const update = () => setScrolled((main?.scrollTop ?? 0) > HOLD_BELOW_PX);
     main?.addEventListener('scroll', update, { passive: true });
     return () => main?.removeEventListener('scroll', update);
@@ -153,24 +153,24 @@ function HeldBackEntries({
   readonly isHeld: boolean;
   readonly onShow: () => void;
 }) {
-  const count = live.waiting.value;
+  const count = live.heldCount.value;
   if (!isHeld || count === 0) return null;
   return (
     <div class="held">
       <Button variant="primary" onClick={onShow}>
-        {counted(count, 'new one')} · show
+        {formatCount(count, 'new one')} · show
       </Button>
     </div>
   );
 }
 
 /** End of the list: loads older entries when it is scrolled into view, or by a button. */
-function Older({ live }: { readonly live: LiveFeed }) {
+function OlderEntries({ live }: { readonly live: LiveFeed }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const { current } = end;
     if (current === null) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.loadOlder());
     observer.observe(current);
     return () => observer.disconnect();
   }, [live]);
@@ -181,13 +181,13 @@ function Older({ live }: { readonly live: LiveFeed }) {
       <span>
         {live.isEnd.value
           ? 'That is the beginning; what happened is kept for 90 days.'
-          : `${counted(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_KEPT_ENTRIES}.`}
+          : `${formatCount(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_LIVE_ENTRIES}.`}
       </span>
       {!live.isEnd.value &&
         (isFull ? (
           <Button onClick={() => setQuery({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
         ) : (
-          <Button disabled={live.isFetchingOlder.value} onClick={() => void live.older()}>
+          <Button disabled={live.isFetchingOlder.value} onClick={() => void live.loadOlder()}>
             {live.isFetchingOlder.value ? 'Fetching…' : 'Older'}
           </Button>
         ))}
@@ -204,24 +204,24 @@ function ShowAll() {
 function EmptyFeed({ wanted }: { readonly wanted: FeedFilters }) {
   if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
     return (
-      <Empty icon="activity" title="Nothing like that has happened">
+      <EmptyState icon="activity" title="Nothing like that has happened">
         <p>What happens from now on shows here at once.</p>
         <ShowAll />
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <Empty icon="activity" title="Nothing has happened yet">
+    <EmptyState icon="activity" title="Nothing has happened yet">
       <p>
         Create an event, and it stands here before you are back: who is told of it, what they answer, and whether they
         come for it.
       </p>
       <ButtonLink href={hrefTo('calendar')}>Open the calendar</ButtonLink>
-    </Empty>
+    </EmptyState>
   );
 }
 
-function callsFor({ kind, hookId, scope, before }: FeedFilters) {
+function apiCallsFor({ kind, hookId, scope, before }: FeedFilters) {
   const isAccount = scope === 'account';
   const search = new URLSearchParams({
     ...(before !== undefined && { after: before }),

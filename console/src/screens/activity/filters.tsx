@@ -1,19 +1,19 @@
-import { type FeedKind, feedResourceTypes, kinds } from '../../../../packages/sdk/src/api-types.ts';
+import { type FeedKind, feedResourceTypes, hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { Badge } from '../../components/badge.tsx';
 import { RadioGroup, Select } from '../../components/field.tsx';
-import { NEVER_READ } from '../../delivery/delivery-badges.tsx';
+import { NEVER_READ_TEXT } from '../../delivery/delivery-badges.tsx';
 import { hostOf, kindTitle } from '../../delivery/delivery-text.ts';
 import type { FeedFilters } from './live-updates.ts';
 
 const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
   ...new Set<FeedKind>([
-    ...kinds,
-    ...verbs.flatMap((verb) => feedResourceTypes.map((noun) => `${verb}_${noun}` as const)),
+    ...hookKinds,
+    ...verbs.flatMap((verb) => feedResourceTypes.map((resourceType) => `${verb}_${resourceType}` as const)),
   ]),
 ];
 
@@ -29,14 +29,14 @@ export function filtersFromQuery(query: URLSearchParams): FeedFilters {
 }
 
 /** Filter controls of the feed: kind and hook; for admins also everybody's activity or only their own. */
-export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
+export function FilterControls({ wanted }: { readonly wanted: FeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hooks = (data?.data ?? []).map((hook) => ({
     value: hook.id,
     text: `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
   }));
   const isUnlistedHook = wanted.hookId !== undefined && !hooks.some(({ value }) => value === wanted.hookId);
-  const set = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
+  const setFilters = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
   return (
     <search class="row">
       <Select<string>
@@ -44,7 +44,7 @@ export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
         hideLabel
         value={wanted.kind ?? ''}
         options={[{ value: '', text: 'Every kind' }, ...feedKinds.map((value) => ({ value, text: kindTitle(value) }))]}
-        onChange={(kind) => set({ kind })}
+        onChange={(kind) => setFilters({ kind })}
       />
       <Select<string>
         label="Hook"
@@ -55,7 +55,7 @@ export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
           ...(isUnlistedHook ? [{ value: wanted.hookId ?? '', text: `Hook ${wanted.hookId}` }] : []),
           ...hooks,
         ]}
-        onChange={(hook) => set({ hook })}
+        onChange={(hook) => setFilters({ hook })}
       />
       {isAdmin() && (
         <RadioGroup
@@ -65,7 +65,7 @@ export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
             { value: 'account', text: 'Everybody' },
             { value: 'own', text: 'You' },
           ]}
-          onChange={(scope) => set({ scope: scope === 'own' ? 'own' : undefined })}
+          onChange={(scope) => setFilters({ scope: scope === 'own' ? 'own' : undefined })}
         />
       )}
     </search>
@@ -93,7 +93,7 @@ export function Legend() {
         <dt>
           <span class="mark unread">told, never read</span>
         </dt>
-        <dd>{NEVER_READ}</dd>
+        <dd>{NEVER_READ_TEXT}</dd>
         <dt>
           <Badge tone="warn">failing</Badge>
         </dt>

@@ -4,10 +4,10 @@ import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
 import { errorMessage } from '../../app/use-query.ts';
-import { cursorAfter, type Entry, entryOf, merged, pollUrgency } from './feed-store.ts';
+import { type ActivityEntry, cursorAfter, mergeDeliveries, pollUrgency, toFeedEntry } from './feed-store.ts';
 
 /** Maximum number of displayed entries after new entries were added; older entries are dropped. */
-export const MAX_KEPT_ENTRIES = 300;
+export const MAX_LIVE_ENTRIES = 300;
 /** Maximum number of displayed entries after older entries were loaded by scrolling. */
 export const MAX_SHOWN_ENTRIES = 600;
 
@@ -32,10 +32,10 @@ export type FeedFilters = {
   readonly before?: string;
 };
 
-export type Phase = 'loading' | 'live' | 'lost' | 'refused';
+export type FeedPhase = 'loading' | 'live' | 'lost' | 'refused';
 
 /** Whether a retry is pointless: the hook does not exist, is not visible to the user, or a filter is invalid. */
-function isFinal(error: unknown): boolean {
+function isPermanentError(error: unknown): boolean {
   return error instanceof CarillonError && ['not_found', 'not_permitted', 'invalid_input'].includes(error.code);
 }
 
@@ -44,10 +44,10 @@ function isFinal(error: unknown): boolean {
  * deliveries of entries in view until they are final. Memory and request rate are bounded.
  */
 export class LiveFeed {
-  readonly entries = signal<readonly Entry[]>([]);
+  readonly entries = signal<readonly ActivityEntry[]>([]);
   /** Number of new entries that are held back. */
-  readonly waiting = signal(0);
-  readonly phase = signal<Phase>('loading');
+  readonly heldCount = signal(0);
+  readonly phase = signal<FeedPhase>('loading');
   readonly fault = signal<string | undefined>(undefined);
   readonly isEnd = signal(false);
   readonly isFetchingOlder = signal(false);
@@ -59,7 +59,7 @@ export class LiveFeed {
   inView: () => ReadonlySet<string> = () => new Set();
 
   readonly #filters: FeedFilters;
-  #arrived: Entry[] = [];
+  #bufferedEntries: ActivityEntry[] = [];
   /**
    * Whether more entries have arrived than are kept. The displayed entries are then not adjacent to the new entries
    * and will be dropped.
@@ -82,41 +82,41 @@ export class LiveFeed {
   }
 
   start(): void {
-    document.addEventListener('visibilitychange', this.#onVisibility);
+    document.addEventListener('visibilitychange', this.#onVisibilityChange);
     this.#timer = setInterval(() => this.#tick(), RENDER_INTERVAL_MS);
-    this.#open(true);
+    this.#reconnect(true);
   }
 
   stop(): void {
-    document.removeEventListener('visibilitychange', this.#onVisibility);
+    document.removeEventListener('visibilitychange', this.#onVisibilityChange);
     clearInterval(this.#timer);
     this.#abortController?.abort();
   }
 
   /** Shows the entries that were held back. */
   release(): void {
-    if (this.#arrived.length === 0) return;
-    const arrived = this.#arrived.toReversed();
-    const below = this.#hasGap ? [] : this.entries.value;
-    const all = [...arrived, ...below];
-    if (all.length > MAX_KEPT_ENTRIES) {
-      this.#olderCursor = all[MAX_KEPT_ENTRIES - 1]?.cursor;
+    if (this.#bufferedEntries.length === 0) return;
+    const arrived = this.#bufferedEntries.toReversed();
+    const olderEntries = this.#hasGap ? [] : this.entries.value;
+    const all = [...arrived, ...olderEntries];
+    if (all.length > MAX_LIVE_ENTRIES) {
+      this.#olderCursor = all[MAX_LIVE_ENTRIES - 1]?.cursor;
       this.isEnd.value = false;
     }
-    this.entries.value = all.slice(0, MAX_KEPT_ENTRIES);
-    this.#arrived = [];
+    this.entries.value = all.slice(0, MAX_LIVE_ENTRIES);
+    this.#bufferedEntries = [];
     this.#hasGap = false;
-    this.waiting.value = 0;
+    this.heldCount.value = 0;
   }
 
   /** Loads the next page of older entries. */
-  async older(): Promise<void> {
+  async loadOlder(): Promise<void> {
     if (this.isFetchingOlder.value || this.isEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES) return;
     this.isFetchingOlder.value = true;
     try {
-      const known = this.entries.value.at(-1)?.cursor;
+      const lastCursor = this.entries.value.at(-1)?.cursor;
       await this.#fetchOlder(this.#abortController?.signal);
-      if (this.entries.value.at(-1)?.cursor === known && !this.isEnd.value)
+      if (this.entries.value.at(-1)?.cursor === lastCursor && !this.isEnd.value)
         await this.#fetchOlder(this.#abortController?.signal);
     } catch (error) {
       if (!this.#abortController?.signal.aborted) this.fault.value = errorMessage(error);
@@ -137,24 +137,24 @@ export class LiveFeed {
     return { scope, kind, hook_id: hookId };
   }
 
-  readonly #onVisibility = () => {
+  readonly #onVisibilityChange = () => {
     if (document.hidden) this.#abortController?.abort();
     // When the tab becomes visible again, continue at the cursor if entries are held back, otherwise reload.
-    else this.#open(!this.isHeld());
+    else this.#reconnect(!this.isHeld());
   };
 
-  #open(mustReload: boolean): void {
+  #reconnect(mustReload: boolean): void {
     this.#abortController?.abort();
     this.#abortController = new AbortController();
-    void this.#run(mustReload, this.#abortController.signal);
+    void this.#runConnection(mustReload, this.#abortController.signal);
   }
 
-  async #run(mustReload: boolean, signal: AbortSignal): Promise<void> {
-    let toLoad = mustReload;
+  async #runConnection(mustReload: boolean, signal: AbortSignal): Promise<void> {
+    let mustLoad = mustReload;
     while (!signal.aborted) {
       try {
-        if (toLoad) await this.#load(signal);
-        toLoad = false;
+        if (mustLoad) await this.#loadNewest(signal);
+        mustLoad = false;
         this.phase.value = 'live';
         this.fault.value = undefined;
         if (this.#filters.before !== undefined) return;
@@ -162,24 +162,24 @@ export class LiveFeed {
       } catch (error) {
         if (signal.aborted) return;
         this.fault.value = errorMessage(error);
-        if (isFinal(error)) {
+        if (isPermanentError(error)) {
           this.phase.value = 'refused';
           return;
         }
-        toLoad ||= error instanceof CarillonError && error.code === 'cursor_gone';
+        mustLoad ||= error instanceof CarillonError && error.code === 'cursor_gone';
         this.phase.value = 'lost';
         await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY_MS));
       }
     }
   }
 
-  async #load(signal: AbortSignal): Promise<void> {
+  async #loadNewest(signal: AbortSignal): Promise<void> {
     const { before } = this.#filters;
     const list = () => client.activity.list({ ...this.#query(), before, limit: PAGE_SIZE }, { signal });
     let { data, next } = await list();
     let last: string | undefined;
     if (data.length === 0) {
-      last = await this.#lastOfAll(signal);
+      last = await this.#newestCursorInScope(signal);
       // List again: an entry that was created between the two requests is not in the first list, and the feed would
       // be followed only after it.
       ({ data, next } = await list());
@@ -187,9 +187,9 @@ export class LiveFeed {
     this.entries.value = data;
     this.#olderCursor = next;
     this.isEnd.value = next === '';
-    this.#arrived = [];
+    this.#bufferedEntries = [];
     this.#hasGap = false;
-    this.waiting.value = 0;
+    this.heldCount.value = 0;
     this.#newestCursor = data[0]?.cursor ?? last;
   }
 
@@ -197,7 +197,7 @@ export class LiveFeed {
    * Returns the newest cursor without the filters for kind and hook. When no entry matches the filters, the feed is
    * followed from this cursor instead of being scanned from its beginning.
    */
-  async #lastOfAll(signal: AbortSignal): Promise<string | undefined> {
+  async #newestCursorInScope(signal: AbortSignal): Promise<string | undefined> {
     const { scope } = this.#filters;
     return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
   }
@@ -206,16 +206,16 @@ export class LiveFeed {
     const { kind, hookId, scope } = this.#filters;
     for await (const one of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
       this.#newestCursor = one.cursor;
-      if (hookId === undefined) this.#arrive(entryOf(one));
+      if (hookId === undefined) this.#bufferEntry(toFeedEntry(one));
       else this.#mustLoadNew = true;
     }
   }
 
-  #arrive(entry: Entry): void {
-    this.#arrived.push(entry);
-    this.waiting.value += 1;
-    if (this.#arrived.length <= 2 * MAX_KEPT_ENTRIES) return;
-    this.#arrived = this.#arrived.slice(-MAX_KEPT_ENTRIES);
+  #bufferEntry(entry: ActivityEntry): void {
+    this.#bufferedEntries.push(entry);
+    this.heldCount.value += 1;
+    if (this.#bufferedEntries.length <= 2 * MAX_LIVE_ENTRIES) return;
+    this.#bufferedEntries = this.#bufferedEntries.slice(-MAX_LIVE_ENTRIES);
     this.#hasGap = true;
   }
 
@@ -239,7 +239,7 @@ export class LiveFeed {
     const isSlowPollDue = now - this.#polledAt >= SLOW_POLL_INTERVAL_MS;
     const entries = this.entries.value;
     const inView = this.inView();
-    const isDue = (entry: Entry) => {
+    const isDue = (entry: ActivityEntry) => {
       if (!inView.has(entry.cursor)) return false;
       const urgency = pollUrgency(entry, now);
       return urgency === 'soon' || (isSlowPollDue && urgency === 'later');
@@ -260,18 +260,18 @@ export class LiveFeed {
     try {
       const signal = this.#abortController?.signal;
       const { data } = await client.activity.list({ ...this.#query(), ...range }, { signal });
-      this.entries.value = merged(this.entries.value, data);
-      if (isNewest) this.#arriveAll(data);
+      this.entries.value = mergeDeliveries(this.entries.value, data);
+      if (isNewest) this.#bufferNewEntries(data);
       this.fault.value = undefined;
     } catch (error) {
       if (this.#abortController?.signal.aborted !== true) this.fault.value = errorMessage(error);
     }
   }
 
-  #arriveAll(found: readonly Occurrence[]): void {
-    const top = Number(this.#arrived.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
-    const fresh = found.filter(({ cursor }) => Number(cursor) > top);
-    this.#hasGap ||= fresh.length === PAGE_SIZE && top > 0;
-    for (const one of fresh.toReversed()) this.#arrive(one);
+  #bufferNewEntries(found: readonly Occurrence[]): void {
+    const top = Number(this.#bufferedEntries.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
+    const newEntries = found.filter(({ cursor }) => Number(cursor) > top);
+    this.#hasGap ||= newEntries.length === PAGE_SIZE && top > 0;
+    for (const one of newEntries.toReversed()) this.#bufferEntry(one);
   }
 }

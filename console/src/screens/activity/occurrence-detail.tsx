@@ -1,15 +1,21 @@
 import type { ComponentChildren } from 'preact';
 import type { DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
-import { kinds } from '../../../../packages/sdk/src/api-types.ts';
+import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, type RecordProps } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { LoadingSkeleton, Note, type Tone } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { ClockTime, durationText, parseTimestamp } from '../../components/timestamp.tsx';
-import { NEVER_READ, Notification, readStatusOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
-import { counted, kindTitle, outcomeAdvice, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
+import { ClockTime, formatDuration, parseTimestamp } from '../../components/timestamp.tsx';
+import {
+  capitalize,
+  NEVER_READ_TEXT,
+  readStatusOf,
+  TargetUrl,
+  WebhookRequest,
+} from '../../delivery/delivery-badges.tsx';
+import { describeOutcome, formatCount, kindTitle, outcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
 import './activity.css';
 import { cursorAfter, pollUrgency } from './feed-store.ts';
 
@@ -23,7 +29,7 @@ const SLOW_POLL_INTERVAL_MS = 5_000;
 const QUEUED_AFTER_MS = 20_000;
 
 /** Maximum number of deliveries whose attempts are loaded; an occurrence may have thousands of deliveries. */
-const MAX_HOOKS = 20;
+const MAX_SHOWN_DELIVERIES = 20;
 
 type OccurrenceWithAttempts = {
   readonly occurrence: Occurrence;
@@ -32,29 +38,29 @@ type OccurrenceWithAttempts = {
 
 const isCursor = (text: string) => /^\d{1,15}$/.test(text);
 
-async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWithAttempts | undefined> {
+async function loadOccurrence(cursor: string, signal: AbortSignal): Promise<OccurrenceWithAttempts | undefined> {
   if (!isCursor(cursor)) return undefined;
   const scope = isAdmin() ? 'account' : 'own';
   const { data } = await client.activity.list({ before: cursorAfter(cursor), limit: 1, scope }, { signal });
   const occurrence = data.find((one) => one.cursor === cursor);
   if (occurrence === undefined) return undefined;
   const details = await Promise.all(
-    occurrence.deliveries.slice(0, MAX_HOOKS).map(({ id }) => client.deliveries.get(id, { signal })),
+    occurrence.deliveries.slice(0, MAX_SHOWN_DELIVERIES).map(({ id }) => client.deliveries.get(id, { signal })),
   );
   return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
 }
 
 /** Page with the timeline of one occurrence: commit, attempts, delivery and read receipt. */
-export default function OneOccurrence({ id: cursor }: RecordProps) {
-  const { data, fault, isLoading, reload } = useQuery((signal) => load(cursor, signal), [cursor]);
+export default function OccurrencePage({ id: cursor }: RecordProps) {
+  const { data, fault, isLoading, reload } = useQuery((signal) => loadOccurrence(cursor, signal), [cursor]);
   const urgency = data === undefined ? 'never' : pollUrgency(data.occurrence, Date.now());
   usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
-  const path = data === undefined ? '' : pathOf(data.occurrence.resource_url);
+  const path = data === undefined ? '' : recordPathOf(data.occurrence.resource_url);
   return (
     <Page
       title={data === undefined ? 'One occurrence' : `${kindTitle(data.occurrence.kind)} ${path}`}
       lead={<a href={hrefTo('activity')}>All activity</a>}
-      calls={callsFor(cursor, data)}
+      calls={apiCallsFor(cursor, data)}
     >
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       {data === undefined && isLoading && <LoadingSkeleton />}
@@ -64,15 +70,15 @@ export default function OneOccurrence({ id: cursor }: RecordProps) {
           <a href={hrefTo('activity')}>See what happens now</a>.
         </Note>
       )}
-      {data !== undefined && <TimeLine {...data} />}
+      {data !== undefined && <OccurrenceTimeline {...data} />}
     </Page>
   );
 }
 
-function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
+function apiCallsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
   if (!isCursor(cursor)) return [];
   const after = Math.max(0, Number(cursor) - 1);
-  const path = data === undefined ? undefined : pathOf(data.occurrence.resource_url);
+  const path = data === undefined ? undefined : recordPathOf(data.occurrence.resource_url);
   const [resource = '', id = ''] = (path ?? '').split('/').slice(1);
   return [
     {
@@ -103,32 +109,38 @@ function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
   ] as const;
 }
 
-function TimeLine({ occurrence, details }: OccurrenceWithAttempts) {
+function OccurrenceTimeline({ occurrence, details }: OccurrenceWithAttempts) {
   const { deliveries } = occurrence;
-  const isForHooks = kinds.some((one) => one === occurrence.kind);
-  const beyond = deliveries.length - MAX_HOOKS;
+  const isHookKind = hookKinds.some((one) => one === occurrence.kind);
+  const hiddenCount = deliveries.length - MAX_SHOWN_DELIVERIES;
   return (
     <>
       <ol class="card padded time-line">
-        <Step tone="good" title="Committed" at={occurrence.occurred_at}>
+        <TimelineStep tone="good" title="Committed" at={occurrence.occurred_at}>
           The record and this occurrence were written in one transaction, at place {occurrence.cursor} of the feed.
-        </Step>
+        </TimelineStep>
         {deliveries.length === 0 ? (
-          <Step tone="plain" title="Pending to no hook">
-            {isForHooks
+          <TimelineStep tone="plain" title="Pending to no hook">
+            {isHookKind
               ? 'Whoever did this had no live hook of this kind at that moment. It stays in the feed.'
               : 'No hook can name this kind. It is in the feed, for those who keep a copy.'}
-          </Step>
+          </TimelineStep>
         ) : (
-          <Step tone="good" title={`Pending to ${counted(deliveries.length, 'hook')}`} at={deliveries[0]?.created_at}>
+          <TimelineStep
+            tone="good"
+            title={`Pending to ${formatCount(deliveries.length, 'hook')}`}
+            at={deliveries[0]?.created_at}
+          >
             Written down with the record: told through any crash, or seen here as undelivered.
-          </Step>
+          </TimelineStep>
         )}
       </ol>
-      {deliveries.slice(0, MAX_HOOKS).map((delivery) => (
+      {deliveries.slice(0, MAX_SHOWN_DELIVERIES).map((delivery) => (
         <DeliveryTimeline key={delivery.id} delivery={delivery} detail={details.get(delivery.id)} />
       ))}
-      {beyond > 0 && <p class="soft">{counted(beyond, 'more hook')} are told by the list of deliveries.</p>}
+      {hiddenCount > 0 && (
+        <p class="soft">{formatCount(hiddenCount, 'more hook')} are told by the list of deliveries.</p>
+      )}
     </>
   );
 }
@@ -146,26 +158,26 @@ function DeliveryTimeline({
         <h2>
           <a href={hrefTo('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
         </h2>
-        {delivery.target_url !== '' && <Target url={delivery.target_url} />}
+        {delivery.target_url !== '' && <TargetUrl url={delivery.target_url} />}
       </div>
       <ol class="time-line">
         {detail?.attempts.map((one, index) => (
-          <Step
+          <TimelineStep
             key={index}
             tone={one.outcome === '200' ? 'good' : one.counted === '1' ? 'bad' : 'plain'}
-            title={`${sentence(outcomeWords(one.outcome))} after ${durationText(Number(one.milliseconds))}`}
+            title={`${capitalize(describeOutcome(one.outcome))} after ${formatDuration(Number(one.milliseconds))}`}
             at={one.attempted_at}
           >
-            {sentence(one.reason)}.{' '}
+            {capitalize(one.reason)}.{' '}
             {one.outcome !== '200' && index === detail.attempts.length - 1 && outcomeAdvice(one.outcome)}
-          </Step>
+          </TimelineStep>
         ))}
-        <Last delivery={delivery} />
+        <CurrentStateStep delivery={delivery} />
       </ol>
       {detail !== undefined && (
         <details>
           <summary>The notification as it went out, and what fetches its record</summary>
-          <Notification delivery={detail} target={delivery.target_url} />
+          <WebhookRequest delivery={detail} target={delivery.target_url} />
         </details>
       )}
     </section>
@@ -173,57 +185,57 @@ function DeliveryTimeline({
 }
 
 /** Last step of the timeline: the current state of a delivery. */
-function Last({ delivery }: { readonly delivery: HookDelivery }) {
+function CurrentStateStep({ delivery }: { readonly delivery: HookDelivery }) {
   if (delivery.state === 'pending') {
     const isWaiting =
       delivery.attempts === '0' && Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
     if (isWaiting) {
       return (
-        <Step tone="info" title="Waits its turn">
+        <TimelineStep tone="info" title="Waits its turn">
           Something before it is pending for <a href={hrefTo('hooks', delivery.hook_id)}>this hook</a>, which is
           failing. Once that is answered with 200, this is sent at once.
-        </Step>
+        </TimelineStep>
       );
     }
     return (
-      <Step tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
+      <TimelineStep tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
         It stays pending until it is answered with 200, or its hook ends.
-      </Step>
+      </TimelineStep>
     );
   }
   if (delivery.state === 'undelivered') {
     return (
-      <Step tone="bad" title="Undelivered" at={delivery.date_finalized}>
+      <TimelineStep tone="bad" title="Undelivered" at={delivery.date_finalized}>
         Its hook ended first. <a href={hrefTo('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
-      </Step>
+      </TimelineStep>
     );
   }
   if (readStatusOf(delivery) === 'never read') {
     return (
-      <Step tone="warn" title="Told, never read">
-        {NEVER_READ}
-      </Step>
+      <TimelineStep tone="warn" title="Told, never read">
+        {NEVER_READ_TEXT}
+      </TimelineStep>
     );
   }
   if (readStatusOf(delivery) === 'not delivered') return null;
-  const since =
+  const fetchDelayMs =
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (
-    <Step tone="good" title="Fetched" at={delivery.fetched_at}>
-      {since < 1_000 ? 'Within a second of' : `${durationText(since)} after`} becoming pending, by a key of the hook’s
-      user.
-    </Step>
+    <TimelineStep tone="good" title="Fetched" at={delivery.fetched_at}>
+      {fetchDelayMs < 1_000 ? 'Within a second of' : `${formatDuration(fetchDelayMs)} after`} becoming pending, by a key
+      of the hook’s user.
+    </TimelineStep>
   );
 }
 
-type StepProps = {
+type TimelineStepProps = {
   readonly tone: Tone;
   readonly title: string;
   readonly at?: string;
   readonly children: ComponentChildren;
 };
 
-function Step({ tone, title, at, children }: StepProps) {
+function TimelineStep({ tone, title, at, children }: TimelineStepProps) {
   return (
     <li class={`step ${tone}`}>
       <strong>{title}</strong>

@@ -1,18 +1,25 @@
 import { Component } from 'preact';
 import type { HookDelivery } from '../../../../packages/sdk/src/activity.ts';
-import { kinds } from '../../../../packages/sdk/src/api-types.ts';
+import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { hrefTo } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
-import { ClockTime, durationText } from '../../components/timestamp.tsx';
+import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
 import { ReadReceipt, readStatusOf } from '../../delivery/delivery-badges.tsx';
-import { counted, hostOf, kindTitle, outcomeWords, partsOf, pathOf } from '../../delivery/delivery-text.ts';
-import type { Entry } from './feed-store.ts';
+import {
+  describeOutcome,
+  formatCount,
+  hostOf,
+  kindTitle,
+  recordPathOf,
+  splitKind,
+} from '../../delivery/delivery-text.ts';
+import type { ActivityEntry } from './feed-store.ts';
 
-type RowProps = { readonly entry: Entry; readonly by: string | undefined };
+type FeedRowProps = { readonly entry: ActivityEntry; readonly by: string | undefined };
 
 /** Row of one occurrence. The page shows hundreds of rows, so a row is rendered only when its entry has changed. */
-export class Row extends Component<RowProps> {
-  override shouldComponentUpdate({ entry, by }: RowProps): boolean {
+export class FeedRow extends Component<FeedRowProps> {
+  override shouldComponentUpdate({ entry, by }: FeedRowProps): boolean {
     return entry !== this.props.entry || by !== this.props.by;
   }
 
@@ -23,16 +30,16 @@ export class Row extends Component<RowProps> {
         <span class="when small soft">
           <ClockTime at={entry.occurred_at} />
         </span>
-        <span class={`kind-dot ${partsOf(entry.kind).verb}`} aria-hidden="true" />
+        <span class={`kind-dot ${splitKind(entry.kind).verb}`} aria-hidden="true" />
         <span class="what">
           <a class="title" href={hrefTo('activity', entry.cursor)}>
             {kindTitle(entry.kind)}
           </a>{' '}
-          <code class="soft">{pathOf(entry.resource_url)}</code>
+          <code class="soft">{recordPathOf(entry.resource_url)}</code>
           {by !== undefined && <span class="small soft"> by {by}</span>}
         </span>
         <span class="came">
-          <Outcome entry={entry} />
+          <DeliveryOutcomes entry={entry} />
         </span>
       </li>
     );
@@ -40,34 +47,34 @@ export class Row extends Component<RowProps> {
 }
 
 /** Maximum number of deliveries that are shown individually; if there are more, they are summarized. */
-const MAX_SINGLE = 3;
+const MAX_SINGLE_DELIVERIES = 3;
 
 /** Badge with the state of one delivery. */
 export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: HookDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = delivery;
-  if (state === 'delivered') return <Badge tone="good">delivered in {durationText(Number(milliseconds))}</Badge>;
+  if (state === 'delivered') return <Badge tone="good">delivered in {formatDuration(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
   if (attempts === '0') return <Badge tone="info">pending</Badge>;
-  return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
+  return <Badge tone="warn">failing: {describeOutcome(last_outcome)}</Badge>;
 }
 
 /** Shows the states of all deliveries of an occurrence. */
-export function Outcome({ entry }: { readonly entry: Entry }) {
+export function DeliveryOutcomes({ entry }: { readonly entry: ActivityEntry }) {
   const { deliveries, kind } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;
   if (deliveries.length === 0) {
-    const isForHooks = kinds.some((one) => one === kind);
-    return <span class="small soft">{isForHooks ? 'pending for no hook' : 'in the feed alone'}</span>;
+    const isHookKind = hookKinds.some((one) => one === kind);
+    return <span class="small soft">{isHookKind ? 'pending for no hook' : 'in the feed alone'}</span>;
   }
-  if (deliveries.length > MAX_SINGLE) return <Summary deliveries={deliveries} />;
+  if (deliveries.length > MAX_SINGLE_DELIVERIES) return <DeliverySummary deliveries={deliveries} />;
   return (
     <>
-      {deliveries.map((told) => (
-        <span key={told.id} class="row told">
-          <DeliveryOutcomeBadge delivery={told} />
-          <ReadReceipt told={told} />
-          <a class="small soft cut" href={hrefTo('hooks', told.hook_id)}>
-            {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}
+      {deliveries.map((delivery) => (
+        <span key={delivery.id} class="row told">
+          <DeliveryOutcomeBadge delivery={delivery} />
+          <ReadReceipt delivery={delivery} />
+          <a class="small soft cut" href={hrefTo('hooks', delivery.hook_id)}>
+            {delivery.target_url === '' ? `hook ${delivery.hook_id}` : hostOf(delivery.target_url)}
           </a>
         </span>
       ))}
@@ -75,13 +82,13 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
   );
 }
 
-function Summary({ deliveries }: { readonly deliveries: readonly HookDelivery[] }) {
-  const count = (is: (told: HookDelivery) => boolean) => deliveries.filter(is).length;
+function DeliverySummary({ deliveries }: { readonly deliveries: readonly HookDelivery[] }) {
+  const count = (is: (delivery: HookDelivery) => boolean) => deliveries.filter(is).length;
   const delivered = count(({ state }) => state === 'delivered');
   const pending = count(({ state }) => state === 'pending');
   const lost = deliveries.length - delivered - pending;
-  const read = count((told) => readStatusOf(told) === 'read');
-  const unread = count((told) => readStatusOf(told) === 'never read');
+  const read = count((delivery) => readStatusOf(delivery) === 'read');
+  const unread = count((delivery) => readStatusOf(delivery) === 'never read');
   return (
     <span class="row told sum">
       {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
@@ -89,7 +96,7 @@ function Summary({ deliveries }: { readonly deliveries: readonly HookDelivery[] 
       {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}
       {read > 0 && <span class="mark read">{read} read</span>}
       {unread > 0 && <span class="mark unread">{unread} never read</span>}
-      <span class="small soft">{counted(deliveries.length, 'hook')}</span>
+      <span class="small soft">{formatCount(deliveries.length, 'hook')}</span>
     </span>
   );
 }

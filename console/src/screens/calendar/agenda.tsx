@@ -2,40 +2,40 @@ import { useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { Button } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
-import { type Entry, isOn } from './entries.ts';
+import { type CalendarEntry, isEntryOnDay } from './entries.ts';
 import { entryLabel } from './event-calendar-adapter.ts';
-import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
-import { type Day, type Days, everyDay } from './time-math.ts';
+import { formatEventTimes, formatLongDay, formatShortDay, formatWeekday } from './locale.ts';
+import { type Day, type DayRange, listDays } from './time-math.ts';
 import './agenda.css';
 
 /** Number of rows that are rendered at first, and that the button below the list adds. */
 const BATCH_SIZE = 300;
 
-type Props = {
-  readonly days: Days;
-  readonly entries: readonly Entry[];
-  readonly onOpen: (entry: Entry) => void;
-  readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
+type AgendaProps = {
+  readonly days: DayRange;
+  readonly entries: readonly CalendarEntry[];
+  readonly onOpen: (entry: CalendarEntry) => void;
+  readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
 };
 
 /** List view of the calendar: the days of a month that have entries. */
-export function Agenda({ days, entries, onOpen, onKey }: Props) {
-  const [max, setMax] = useState(BATCH_SIZE);
-  const byDay = everyDay(days)
-    .map((day) => ({ day, on: entriesOn(entries, day, days) }))
+export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
+  const [maxRows, setMaxRows] = useState(BATCH_SIZE);
+  const byDay = listDays(days)
+    .map((day) => ({ day, on: entriesToList(entries, day, days) }))
     .filter(({ on }) => on.length > 0);
-  let left = max;
+  let rowsLeft = maxRows;
   const shown = byDay.flatMap(({ day, on }) => {
-    const some = on.slice(0, Math.max(left, 0));
-    left -= on.length;
+    const some = on.slice(0, Math.max(rowsLeft, 0));
+    rowsLeft -= on.length;
     return some.length === 0 ? [] : [{ day, some }];
   });
   return (
     <div class="agenda">
       {shown.map(({ day, some }) => (
         <section key={day} class={day === today() ? 'today' : ''}>
-          <h2 aria-label={longDay(day)}>
-            <span class="weekday">{weekdayName(day)}</span>
+          <h2 aria-label={formatLongDay(day)}>
+            <span class="weekday">{formatWeekday(day)}</span>
             <span class="date number">{Number(day.slice(8))}</span>
           </h2>
           <ul>
@@ -47,9 +47,11 @@ export function Agenda({ days, entries, onOpen, onKey }: Props) {
           </ul>
         </section>
       ))}
-      {left < 0 && (
+      {rowsLeft < 0 && (
         <p class="after">
-          <Button onClick={() => setMax(max + BATCH_SIZE)}>{`Show ${Math.min(BATCH_SIZE, -left)} more`}</Button>
+          <Button
+            onClick={() => setMaxRows(maxRows + BATCH_SIZE)}
+          >{`Show ${Math.min(BATCH_SIZE, -rowsLeft)} more`}</Button>
         </p>
       )}
     </div>
@@ -57,7 +59,7 @@ export function Agenda({ days, entries, onOpen, onKey }: Props) {
 }
 
 /** Row of one entry in a list; it supports the same keyboard shortcuts as an entry in the grid. */
-export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKey'> & { entry: Entry }) {
+export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' | 'onKey'> & { entry: CalendarEntry }) {
   const { task, title, projectName, colour } = entry;
   return (
     <button
@@ -69,7 +71,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       onKeyDown={(pressed) => onKey(pressed, entry)}
     >
       {task === undefined ? <span class="tag" /> : <Icon name="task" />}
-      <span class="time number">{whenOf(entry)}</span>
+      <span class="time number">{timeColumnText(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
       <span class="hidden-text">{entryLabel(entry)}</span>
@@ -81,16 +83,16 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
  * Returns the entries to list on a day. An entry that lasts several days is listed on its first visible day, and
  * again on the current day.
  */
-function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonly Entry[] {
+function entriesToList(entries: readonly CalendarEntry[], day: Day, { from }: DayRange): readonly CalendarEntry[] {
   return entries.filter((entry) => {
     const first = entry.days.from < from ? from : entry.days.from;
-    return first === day || (day === today() && isOn(entry, day));
+    return first === day || (day === today() && isEntryOnDay(entry, day));
   });
 }
 
 /** Returns the text of the time column: the times of an entry, or the last day of an entry of several days. */
-function whenOf({ days, event }: Entry): string {
+function timeColumnText({ days, event }: CalendarEntry): string {
   if (event === undefined) return 'due';
-  if (days.from !== days.to) return `until ${shortDay(days.to)}`;
-  return timesName(event) || 'all day';
+  if (days.from !== days.to) return `until ${formatShortDay(days.to)}`;
+  return formatEventTimes(event) || 'all day';
 }

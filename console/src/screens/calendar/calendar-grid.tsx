@@ -1,23 +1,23 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Entry } from './entries.ts';
+import type { CalendarEntry } from './entries.ts';
 import { CalendarGrid, type GridCallbacks, type GridState } from './event-calendar-adapter.ts';
 import { type Day, plusDays, plusMonths } from './time-math.ts';
 
-type Props = GridState & {
+type CalendarBoardProps = GridState & {
   readonly callbacks: GridCallbacks;
   /**
    * Called when the cursor moves to a day. `isPage` (Page Up, Page Down): show the month of that day, even if the day
    * is already visible.
    */
   readonly onCursor: (day: Day, isPage?: boolean) => void;
-  readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
+  readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
   /** Whether a dialog is open; when it closes, the selected days are cleared. */
   readonly isChoosing: boolean;
 };
 
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
-export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state }: Props) {
-  const target = useRef<HTMLDivElement>(null);
+export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state }: CalendarBoardProps) {
+  const container = useRef<HTMLDivElement>(null);
   const grid = useRef<CalendarGrid>(undefined);
   const latest = useRef(callbacks);
   latest.current = callbacks;
@@ -25,11 +25,11 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
   const cursor = useRef(state.cursor);
   cursor.current = state.cursor;
   useLayoutEffect(() => {
-    if (target.current === null) return;
-    const created = new CalendarGrid(target.current, state, () => latest.current);
+    if (container.current === null) return;
+    const created = new CalendarGrid(container.current, state, () => latest.current);
     grid.current = created;
     const observer = new ResizeObserver(() => created.resize());
-    observer.observe(target.current);
+    observer.observe(container.current);
     return () => {
       observer.disconnect();
       created.close();
@@ -40,7 +40,7 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
     if (!isChoosing) grid.current?.unselect();
   }, [isChoosing]);
 
-  const onDay = (event: KeyboardEvent) => {
+  const handleDayKey = (event: KeyboardEvent) => {
     const next = dayAfterKey(event.key, cursor.current);
     if (next !== undefined) {
       event.preventDefault();
@@ -52,11 +52,11 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
     const first = grid.current?.entriesOn(cursor.current)[0];
-    if (first === undefined) callbacks.pickOn(wholeDay(cursor.current));
+    if (first === undefined) callbacks.onSlotClicked(wholeDaySpan(cursor.current));
     // If the entry is hidden because the day has too many entries, open the dialog of the day.
     else if (grid.current?.focusEntry(first.id) !== true) callbacks.openDay(cursor.current);
   };
-  const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
+  const handleEntryKey = (event: KeyboardEvent, article: HTMLElement) => {
     if (event.key === 'Escape') return grid.current?.focusDay(cursor.current);
     const entry = grid.current?.entryOf(article);
     const isPlain = !event.shiftKey && !event.altKey;
@@ -65,27 +65,29 @@ export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state
       event.preventDefault();
       const ids = [...(grid.current?.entriesOn(cursor.current) ?? []).map(({ id }) => id), `m${cursor.current}`];
       const at = ids.indexOf(article.dataset.id ?? '');
-      const others = step > 0 ? ids.slice(at + 1) : ids.slice(0, Math.max(at, 0)).reverse();
-      others.some((id) => grid.current?.focusEntry(id));
-    } else if (isPlain && /^Arrow(Left|Right)$/.test(event.key)) onDay(event);
+      const nextIds = step > 0 ? ids.slice(at + 1) : ids.slice(0, Math.max(at, 0)).reverse();
+      nextIds.some((id) => grid.current?.focusEntry(id));
+    } else if (isPlain && /^Arrow(Left|Right)$/.test(event.key)) handleDayKey(event);
     else if (entry !== undefined) onKey(event, entry);
   };
-  const keyDown = (event: KeyboardEvent) => {
+  const handleKeyDown = (event: KeyboardEvent) => {
     if (!(event.target instanceof HTMLElement) || event.ctrlKey || event.metaKey) return;
     const article = event.target.closest<HTMLElement>('.ec-event');
-    if (article !== null) onEntry(event, article);
-    else if (event.target.matches('.ec-day')) onDay(event);
+    if (article !== null) handleEntryKey(event, article);
+    else if (event.target.matches('.ec-day')) handleDayKey(event);
   };
-  const focusIn = (event: FocusEvent) => {
+  const handleFocusIn = (event: FocusEvent) => {
     const { day } = event.target instanceof HTMLElement ? event.target.dataset : {};
     if (day === undefined || day === cursor.current) return;
     cursor.current = day;
     onCursor(day);
   };
-  return <div class={`board ${state.view}`} ref={target} onKeyDownCapture={keyDown} onFocusIn={focusIn} />;
+  return (
+    <div class={`board ${state.view}`} ref={container} onKeyDownCapture={handleKeyDown} onFocusIn={handleFocusIn} />
+  );
 }
 
-const wholeDay = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
+const wholeDaySpan = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
 
 /** Returns the day that a navigation key moves to; undefined for any other key. */
 function dayAfterKey(key: string, from: Day): Day | undefined {

@@ -1,52 +1,52 @@
 import type { CalendarEvent, Project, Task } from '../../../../packages/sdk/src/resources.ts';
-import { colourOf } from '../../components/badge.tsx';
-import { type GridEntry, inOrder } from './layout.ts';
+import { sanitizeColor } from '../../components/badge.tsx';
+import { compareEntries, type LayoutEntry } from './layout.ts';
 import type { RangeData } from './range-cache.ts';
-import { at, type Day, dayOf, daysOf, plusDays, timeSpanOf } from './time-math.ts';
+import { type Day, dayOf, daysOf, plusDays, timeSpanOf, toTimestamp } from './time-math.ts';
 
 /** An entry of the calendar: an event, or the due date of a task. */
-export type Entry = GridEntry & {
+export type CalendarEntry = LayoutEntry & {
   /** Color of the entry's project; undefined without a project. */
   readonly colour: string | undefined;
   readonly projectName: string;
 } & ({ readonly event: CalendarEvent; readonly task?: never } | { readonly task: Task; readonly event?: never });
 
-export type Projects = ReadonlyMap<string, Project>;
+export type ProjectsById = ReadonlyMap<string, Project>;
 
 /** The golden angle: as a step between hues, it gives consecutive ids clearly different colors. */
-const GOLDEN_DEGREES = 137.508;
+const GOLDEN_ANGLE_DEGREES = 137.508;
 
 /** Returns the color of a project: the color that is set for it, or a color derived from its id. */
-export function colourOfProject(projectId: string, projects: Projects): string | undefined {
+export function projectColor(projectId: string, projects: ProjectsById): string | undefined {
   if (projectId === '0') return undefined;
   const own = projects.get(projectId)?.color ?? '';
   return (
-    (own === '' ? undefined : colourOf(own)) ??
-    `oklch(0.64 0.15 ${((Number(projectId) * GOLDEN_DEGREES) % 360).toFixed(1)})`
+    (own === '' ? undefined : sanitizeColor(own)) ??
+    `oklch(0.64 0.15 ${((Number(projectId) * GOLDEN_ANGLE_DEGREES) % 360).toFixed(1)})`
   );
 }
 
-export const projectNameOf = (projectId: string, projects: Projects) =>
+export const projectNameOf = (projectId: string, projects: ProjectsById) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
 /** Filters of calendar entries: project ids (empty means all), and a case-insensitive substring of the name. */
 export type EntryFilter = { readonly projectIds: readonly string[]; readonly text: string };
 
-export function entriesOf(
+export function buildEntries(
   { events, tasks }: RangeData,
-  projects: Projects,
+  projects: ProjectsById,
   { projectIds, text }: EntryFilter,
-): readonly Entry[] {
+): readonly CalendarEntry[] {
   const searchText = text.trim().toLowerCase();
   const isMatch = (projectId: string, name: string) =>
     (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
   const ofProject = (projectId: string) => ({
-    colour: colourOfProject(projectId, projects),
+    colour: projectColor(projectId, projects),
     projectName: projectNameOf(projectId, projects),
   });
   const eventEntries = events
     .filter((event) => isMatch(event.project_id, event.event_name))
-    .map((event): Entry => {
+    .map((event): CalendarEntry => {
       const times = timeSpanOf(event);
       const days = daysOf(times);
       return {
@@ -60,13 +60,13 @@ export function entriesOf(
     });
   const taskEntries = tasks
     .filter((task) => isMatch(task.project_id, task.task_name))
-    .map((task): Entry => {
+    .map((task): CalendarEntry => {
       const day = dayOf(task.due_date);
-      const times = { start: at(day), end: at(plusDays(day, 1)), isAllDay: true };
+      const times = { start: toTimestamp(day), end: toTimestamp(plusDays(day, 1)), isAllDay: true };
       const days = { from: day, to: day };
       return { id: `t${task.task_id}`, title: task.task_name, task, days, ...times, ...ofProject(task.project_id) };
     });
-  return [...eventEntries, ...taskEntries].sort(inOrder);
+  return [...eventEntries, ...taskEntries].sort(compareEntries);
 }
 
-export const isOn = ({ days }: Entry, day: Day) => days.from <= day && days.to >= day;
+export const isEntryOnDay = ({ days }: CalendarEntry, day: Day) => days.from <= day && days.to >= day;

@@ -1,39 +1,48 @@
 import {
-  type Content,
   create,
-  type Delta,
+  type DragDelta,
   destroy,
-  type Grid,
+  type EventCalendar,
+  type EventContent,
   type RenderedEvent,
 } from '@event-calendar/build/dist/event-calendar.min.js';
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
-import { type Entry, isOn } from './entries.ts';
+import { type CalendarEntry, isEntryOnDay } from './entries.ts';
 import { fitRows } from './layout.ts';
-import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
-import { at, type Day, type Days, dayOf, daysFrom, everyDay, plusSeconds, type TimeSpan } from './time-math.ts';
+import { dateLocale, firstDay, formatEventSpan, formatLongDay, formatTimeOfTimestamp, viewTitle } from './locale.ts';
+import {
+  type Day,
+  type DayRange,
+  dayOf,
+  daysBetween,
+  listDays,
+  plusSeconds,
+  type TimeSpan,
+  toTimestamp,
+} from './time-math.ts';
 
 export type GridView = 'month' | 'week' | 'day';
 
 /** Callbacks for user actions in the grid, by pointer or keyboard. */
 export type GridCallbacks = {
-  open(entry: Entry): void;
+  open(entry: CalendarEntry): void;
   /** Opens the dialog with all entries of a day. */
   openDay(day: Day): void;
-  createOn(drawn: TimeSpan): void;
+  onRangeSelected(drawn: TimeSpan): void;
   /** Called after a click or tap on a day or time slot. */
-  pickOn(drawn: TimeSpan): void;
-  move(entry: Entry, seconds: number): void;
-  resize(entry: Entry, seconds: { readonly start: number; readonly end: number }): void;
+  onSlotClicked(drawn: TimeSpan): void;
+  move(entry: CalendarEntry, seconds: number): void;
+  resize(entry: CalendarEntry, seconds: { readonly start: number; readonly end: number }): void;
 };
 
 /** The state that the grid renders. */
 export type GridState = {
   readonly view: GridView;
-  readonly days: Days;
+  readonly days: DayRange;
   /** A day of the displayed period. */
   readonly day: Day;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly CalendarEntry[];
   /** The day with the keyboard focus. */
   readonly cursor: Day;
 };
@@ -45,19 +54,19 @@ const GAP_PX = 2;
 const ALL_DAY_ROWS = 5;
 
 /** Maximum duration of an entry that shows its name and time on one line. */
-const SHORT_S = 30 * 60;
+const MAX_ONE_LINE_S = 30 * 60;
 
 /** Rounds up to whole days, because the library reports the resize of an all-day entry in snap steps. */
-const wholeDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
+const roundUpToDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
 
-const secondsOf = ({ days, seconds }: Delta) => days * 86_400 + seconds;
+const deltaSeconds = ({ days, seconds }: DragDelta) => days * 86_400 + seconds;
 
 /** Converts an API timestamp to the ISO timestamp that the library expects. */
-const toGrid = (text: string) => text.replace(' ', 'T');
+const toIsoTimestamp = (text: string) => text.replace(' ', 'T');
 /** Converts an ISO timestamp of the library to an API timestamp. */
-const fromGrid = (text: string) => text.slice(0, 19).replace('T', ' ');
+const fromIsoTimestamp = (text: string) => text.slice(0, 19).replace('T', ' ');
 
-function element(tag: string, className: string, text = ''): HTMLElement {
+function createElement(tag: string, className: string, text = ''): HTMLElement {
   const created = document.createElement(tag);
   created.className = className;
   created.textContent = text;
@@ -65,7 +74,7 @@ function element(tag: string, className: string, text = ''): HTMLElement {
 }
 
 /** Creates the icon of a task: a checkbox, which is checked when the task is completed. */
-function taskSign(isDone: boolean): Element {
+function createTaskIcon(isDone: boolean): Element {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 16 16');
   svg.setAttribute('class', 'icon');
@@ -76,8 +85,8 @@ function taskSign(isDone: boolean): Element {
 }
 
 /** Returns the text of an entry for screen readers: type, time and project. */
-export function entryLabel({ task, event, start, projectName }: Entry): string {
-  const when = event === undefined ? `due ${longDay(dayOf(start))}` : spanName(event);
+export function entryLabel({ task, event, start, projectName }: CalendarEntry): string {
+  const when = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
   const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
   return `${kind}, ${when}${projectName === '' ? '' : `, ${projectName}`}`;
 }
@@ -90,22 +99,22 @@ export function entryLabel({ task, event, start, projectName }: Entry): string {
 export class CalendarGrid {
   readonly #target: HTMLElement;
   readonly #callbacks: () => GridCallbacks;
-  readonly #grid: Grid;
-  readonly #entries = new Map<string, Entry>();
+  readonly #grid: EventCalendar;
+  readonly #entries = new Map<string, CalendarEntry>();
   #state: GridState;
   #renderedKey = '';
-  #renderedEntries: readonly Entry[] | undefined;
+  #renderedEntries: readonly CalendarEntry[] | undefined;
   #wantsFocus = false;
 
-  constructor(target: HTMLElement, state: GridState, wishes: () => GridCallbacks) {
+  constructor(target: HTMLElement, state: GridState, callbacks: () => GridCallbacks) {
     this.#target = target;
-    this.#callbacks = wishes;
+    this.#callbacks = callbacks;
     this.#state = state;
     this.#grid = create(target, {
       view: VIEWS[state.view],
       date: state.day,
       firstDay,
-      locale: language,
+      locale: dateLocale,
       height: '100%',
       headerToolbar: { start: '', center: '', end: '' },
       editable: true,
@@ -120,47 +129,53 @@ export class CalendarGrid {
       slotEventOverlap: false,
       longPressDelay: 350,
       // Pass an element, because the library inserts a string as HTML.
-      allDayContent: { domNodes: [element('span', '', 'All day')] },
+      allDayContent: { domNodes: [createElement('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
       eventContent: ({ event, timeText }) => this.#contentOf(event, timeText),
-      eventDidMount: ({ event, el }) => this.#nameEntry(event, el),
+      eventDidMount: ({ event, el }) => this.#labelEntry(event, el),
       eventClick: ({ event }) => this.#open(event),
-      eventDrop: ({ event, delta }) => this.#onEntry(event, (entry) => this.#callbacks().move(entry, secondsOf(delta))),
+      eventDrop: ({ event, delta }) =>
+        this.#withEntry(event, (entry) => this.#callbacks().move(entry, deltaSeconds(delta))),
       eventResize: ({ event, startDelta, endDelta }) => {
-        this.#onEntry(event, (entry) => {
-          const [start, end] = [secondsOf(startDelta), secondsOf(endDelta)];
+        this.#withEntry(event, (entry) => {
+          const [start, end] = [deltaSeconds(startDelta), deltaSeconds(endDelta)];
           this.#callbacks().resize(
             entry,
-            entry.isAllDay ? { start: wholeDays(start), end: wholeDays(end) } : { start, end },
+            entry.isAllDay ? { start: roundUpToDays(start), end: roundUpToDays(end) } : { start, end },
           );
         });
       },
-      dateClick: ({ dateStr, allDay }) => this.#callbacks().pickOn(clickedRange(fromGrid(dateStr), allDay)),
+      dateClick: ({ dateStr, allDay }) =>
+        this.#callbacks().onSlotClicked(spanFromClick(fromIsoTimestamp(dateStr), allDay)),
       select: ({ startStr, endStr, allDay }) => {
-        this.#callbacks().createOn({ start: fromGrid(startStr), end: fromGrid(endStr), isAllDay: allDay });
+        this.#callbacks().onRangeSelected({
+          start: fromIsoTimestamp(startStr),
+          end: fromIsoTimestamp(endStr),
+          isAllDay: allDay,
+        });
       },
     });
   }
 
   /** Renders a new state; unchanged parts are not rendered again. */
-  show(scene: GridState): void {
+  show(nextState: GridState): void {
     const before = this.#state;
-    this.#state = scene;
-    const { view, day, days, entries } = scene;
+    this.#state = nextState;
+    const { view, day, days, entries } = nextState;
     const period = `${view} ${days.from}`;
     if (!this.#renderedKey.startsWith(`${period} `)) {
       if (before.view !== view) this.#grid.setOption('view', VIEWS[view]);
       this.#grid.setOption('date', day);
     }
-    const rows = this.#rows();
+    const rows = this.#fittingRows();
     const renderKey = `${period} ${rows}`;
     if (renderKey !== this.#renderedKey || entries !== this.#renderedEntries) {
       this.#renderedKey = renderKey;
       this.#renderedEntries = entries;
       this.#render(rows);
     }
-    this.#nameDays();
+    this.#labelDays();
   }
 
   /** Computes again how many rows fit, after the size has changed. */
@@ -177,7 +192,7 @@ export class CalendarGrid {
   focusDay(day = this.#state.cursor): void {
     this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
     this.#wantsFocus = true;
-    this.#nameDays();
+    this.#labelDays();
   }
 
   /** Focuses an entry; returns whether it is rendered. */
@@ -187,11 +202,11 @@ export class CalendarGrid {
     return found !== null;
   }
 
-  entriesOn(day: Day): readonly Entry[] {
-    return this.#state.entries.filter((entry) => isOn(entry, day));
+  entriesOn(day: Day): readonly CalendarEntry[] {
+    return this.#state.entries.filter((entry) => isEntryOnDay(entry, day));
   }
 
-  entryOf(target: EventTarget | null): Entry | undefined {
+  entryOf(target: EventTarget | null): CalendarEntry | undefined {
     const article = target instanceof Element ? target.closest<HTMLElement>('.ec-event') : null;
     return this.#entries.get(article?.dataset.id ?? '');
   }
@@ -200,10 +215,10 @@ export class CalendarGrid {
     void destroy(this.#grid);
   }
 
-  #rows(): number {
+  #fittingRows(): number {
     const { view, days } = this.#state;
     if (view !== 'month') return ALL_DAY_ROWS;
-    const weeks = (daysFrom(days.from, days.to) + 1) / 7;
+    const weeks = (daysBetween(days.from, days.to) + 1) / 7;
     // The sizes are defined in calendar-grid.css.
     const style = getComputedStyle(this.#target);
     const px = (name: string) => Number.parseFloat(style.getPropertyValue(name));
@@ -220,8 +235,8 @@ export class CalendarGrid {
     const { shown, more } = fitRows(limited, days, rows);
     this.#entries.clear();
     for (const entry of entries) this.#entries.set(entry.id, entry);
-    const events = [...shown, ...timed].map((entry) => this.#eventOf(entry));
-    this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#moreOn(day, count))]);
+    const events = [...shown, ...timed].map((entry) => this.#toGridEvent(entry));
+    this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#createMoreEntry(day, count))]);
     if (focused === undefined) return;
     // Restore the focus after the library has rendered the entries, but before the next key event.
     queueMicrotask(() => {
@@ -229,58 +244,73 @@ export class CalendarGrid {
     });
   }
 
-  #eventOf({ id, title, start, end, isAllDay, days, colour, task }: Entry) {
-    const lasts = isAllDay || days.from !== days.to;
-    const isShort = plusSeconds(start, SHORT_S) >= end;
+  #toGridEvent({ id, title, start, end, isAllDay, days, colour, task }: CalendarEntry) {
+    const isLasting = isAllDay || days.from !== days.to;
+    const isShort = plusSeconds(start, MAX_ONE_LINE_S) >= end;
     const classNames = [
-      lasts ? 'lasting' : 'brief',
+      isLasting ? 'lasting' : 'brief',
       ...(isShort ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
     // The month view has no hours, so the end of a timed event cannot be resized there.
-    const hasEnds = task === undefined && (isAllDay || this.#state.view !== 'month');
-    const fixed = { durationEditable: hasEnds, ...(task !== undefined && { startEditable: false }) };
+    const isResizable = task === undefined && (isAllDay || this.#state.view !== 'month');
+    const fixed = { durationEditable: isResizable, ...(task !== undefined && { startEditable: false }) };
     const styles = colour === undefined ? [] : [`--colour: ${colour}`];
-    return { id, title, start: toGrid(start), end: toGrid(end), allDay: isAllDay, classNames, styles, ...fixed };
+    return {
+      id,
+      title,
+      start: toIsoTimestamp(start),
+      end: toIsoTimestamp(end),
+      allDay: isAllDay,
+      classNames,
+      styles,
+      ...fixed,
+    };
   }
 
   /**
    * Returns the "3 more" entry for the last row of a day. In the month view its time is 23:59:58, so that the library
    * sorts it last.
    */
-  #moreOn(day: Day, count: number) {
+  #createMoreEntry(day: Day, count: number) {
     const isMonth = this.#state.view === 'month';
     const moment = isMonth ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
     const fixed = { allDay: !isMonth, startEditable: false, durationEditable: false };
     return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...moment, ...fixed };
   }
 
-  #onEntry({ id }: RenderedEvent, action: (entry: Entry) => void): void {
+  #withEntry({ id }: RenderedEvent, action: (entry: CalendarEntry) => void): void {
     const entry = this.#entries.get(id);
     if (entry !== undefined) action(entry);
   }
 
   #open(seen: RenderedEvent): void {
     if (seen.id.startsWith('m')) this.#callbacks().openDay(seen.id.slice(1));
-    else this.#onEntry(seen, (entry) => this.#callbacks().open(entry));
+    else this.#withEntry(seen, (entry) => this.#callbacks().open(entry));
   }
 
-  #contentOf({ id, title: text }: RenderedEvent, timeText: string): Content | undefined {
+  #contentOf({ id, title: text }: RenderedEvent, timeText: string): EventContent | undefined {
     if (id.startsWith('m'))
       return {
-        domNodes: [element('span', 'title', text), element('span', 'hidden-text', ` on ${longDay(id.slice(1))}`)],
+        domNodes: [
+          createElement('span', 'title', text),
+          createElement('span', 'hidden-text', ` on ${formatLongDay(id.slice(1))}`),
+        ],
       };
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
-    const parts = [element('span', 'title', entry.title), element('span', 'hidden-text', entryLabel(entry))];
-    if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), ...parts] };
+    const parts = [
+      createElement('span', 'title', entry.title),
+      createElement('span', 'hidden-text', entryLabel(entry)),
+    ];
+    if (entry.task !== undefined) return { domNodes: [createTaskIcon(entry.task.completed === '1'), ...parts] };
     if (entry.isAllDay) return { domNodes: parts };
     const isMonth = this.#state.view === 'month';
-    const time = element('time', 'time', isMonth ? startName(entry.start) : timeText);
+    const time = createElement('time', 'time', isMonth ? formatTimeOfTimestamp(entry.start) : timeText);
     return { domNodes: isMonth ? [time, ...parts] : [...parts, time] };
   }
 
-  #nameEntry({ id }: RenderedEvent, element: HTMLElement): void {
+  #labelEntry({ id }: RenderedEvent, element: HTMLElement): void {
     if (id.startsWith('{')) return;
     element.dataset.id = id;
     // Roving tabindex: arrow keys move the focus from a day to its entries; Tab skips the entries.
@@ -288,12 +318,12 @@ export class CalendarGrid {
   }
 
   /** Sets accessible names and tabindex of the days in the next frame, after the library has rendered. */
-  #nameDays(): void {
+  #labelDays(): void {
     requestAnimationFrame(() => {
       const { view, day, days, cursor } = this.#state;
       const root = this.#target.firstElementChild;
       root?.setAttribute('role', 'group');
-      root?.setAttribute('aria-label', periodName(view, day, days));
+      root?.setAttribute('aria-label', viewTitle(view, day, days));
       // The library sets the roles of rows and cells, but not of a table. Override these roles: each day has its own
       // accessible name.
       for (const one of this.#target.querySelectorAll(
@@ -305,29 +335,29 @@ export class CalendarGrid {
       for (const one of this.#target.querySelectorAll(heads)) one.setAttribute('aria-hidden', 'true');
       // Do not steal the focus if the user has moved it elsewhere in the meantime.
       const mayFocus = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
-      const named = everyDay(days);
+      const named = listDays(days);
       this.#target.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
         const own = named[index];
         if (own === undefined) return;
         cell.dataset.day = own;
         cell.setAttribute('role', 'button');
         cell.tabIndex = own === cursor ? 0 : -1;
-        cell.setAttribute('aria-label', this.#dayName(own));
+        cell.setAttribute('aria-label', this.#dayLabel(own));
         if (own === cursor && this.#wantsFocus && mayFocus) cell.focus();
       });
       this.#wantsFocus = false;
     });
   }
 
-  #dayName(day: Day): string {
+  #dayLabel(day: Day): string {
     const count = this.entriesOn(day).length;
-    if (count === 0) return `${longDay(day)}, nothing`;
-    return `${longDay(day)}, ${count} ${count === 1 ? 'entry' : 'entries'}`;
+    if (count === 0) return `${formatLongDay(day)}, nothing`;
+    return `${formatLongDay(day)}, ${count} ${count === 1 ? 'entry' : 'entries'}`;
   }
 }
 
 /** Returns the time span of an event that a click creates: one hour, or the whole day. */
-function clickedRange(start: string, isAllDay: boolean): TimeSpan {
-  const end = isAllDay ? at(dayOf(plusSeconds(at(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
+function spanFromClick(start: string, isAllDay: boolean): TimeSpan {
+  const end = isAllDay ? toTimestamp(dayOf(plusSeconds(toTimestamp(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
   return { start, end, isAllDay };
 }

@@ -7,19 +7,32 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../components/field.tsx';
 import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
-import { daysName } from './locale.ts';
-import { MAX_REPEATS, offsets, type RepeatRule, repeatDates, rhythms } from './repeat.ts';
-import { datedFrom, daysFrom, type FormDates, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
+import { formatDays } from './locale.ts';
+import { dayOffsets, MAX_REPEATS, type RepeatRule, repeatDates, repeatRules } from './repeat.ts';
+import {
+  daysBetween,
+  type FormDates,
+  formToEventDates,
+  isDay,
+  moveDates,
+  plusDays,
+  plusMonths,
+  toFormDates,
+} from './time-math.ts';
 
 /** Values of the event form; `event` is set when an existing event is edited. */
-export type Draft = FormDates & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };
-
-export const draftOf = (event: CalendarEvent): Draft => {
-  return { ...filledFrom(event), name: event.event_name, projectId: event.project_id, event };
+export type EventDraft = FormDates & {
+  readonly name: string;
+  readonly projectId: string;
+  readonly event?: CalendarEvent;
 };
 
-type Props = {
-  readonly draft: Draft;
+export const toEventDraft = (event: CalendarEvent): EventDraft => {
+  return { ...toFormDates(event), name: event.event_name, projectId: event.project_id, event };
+};
+
+type EventDialogProps = {
+  readonly draft: EventDraft;
   readonly projects: readonly Project[];
   readonly onClose: () => void;
   /** Called with the first day of the created or changed event. */
@@ -29,7 +42,7 @@ type Props = {
 const DAY_S = 86_400;
 
 /** Dialog that creates, edits, repeats, duplicates and deletes an event. */
-export function EventDialog({ draft, projects, onClose, onDone }: Props) {
+export function EventDialog({ draft, projects, onClose, onDone }: EventDialogProps) {
   const [values, setValues] = useState(draft);
   const [rhythm, setRhythm] = useState<RepeatRule | ''>('');
   const [until, setUntil] = useState(plusMonths(draft.startDay, 3));
@@ -38,7 +51,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [controller] = useState(() => new AbortController());
   // The event that the edit is based on: as it was opened, or its current version after an edit conflict.
   const [event, setEvent] = useState(draft.event);
-  const set = (change: Partial<Draft>) => setValues({ ...values, ...change });
+  const set = (change: Partial<EventDraft>) => setValues({ ...values, ...change });
   const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeatDates(values.startDay, rhythm, until);
   const invalidField = invalidFieldOf(values) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
   const close = () => {
@@ -50,10 +63,10 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
     if (invalidField !== undefined) return setFault({ text: '', fields: {} });
     setCreatedCount(0);
     try {
-      if (event !== undefined) await save(event, values);
+      if (event !== undefined) await saveChanges(event, values);
       else if (days.length > 1)
-        await createEvents(seriesOf(values, days), { onDone: setCreatedCount, signal: controller.signal });
-      else await createEvent(inputOf(values));
+        await createEvents(seriesInputs(values, days), { onDone: setCreatedCount, signal: controller.signal });
+      else await createEvent(toEventInput(values));
       onClose();
       onDone(values.startDay);
     } catch (error) {
@@ -66,7 +79,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
       setCreatedCount(undefined);
     }
   };
-  const closeAnd = (action: (event: CalendarEvent) => Promise<void>) => () => {
+  const closeThen = (action: (event: CalendarEvent) => Promise<void>) => () => {
     close();
     if (event !== undefined) void action(event);
   };
@@ -86,7 +99,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
             fault?.fields.event_name ?? (fault !== undefined && invalidField === 'name' ? 'Give it a name.' : undefined)
           }
         />
-        <When
+        <WhenFields
           values={values}
           invalidField={fault === undefined ? undefined : invalidField}
           fields={fault?.fields ?? {}}
@@ -99,7 +112,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
           onChange={(projectId) => set({ projectId })}
         />
         {event === undefined && (
-          <Repeat rhythm={rhythm} until={until} days={days} setRhythm={setRhythm} setUntil={setUntil} />
+          <RepeatFields rhythm={rhythm} until={until} days={days} setRhythm={setRhythm} setUntil={setUntil} />
         )}
         {createdCount !== undefined && days.length > 1 && (
           <div class="row">
@@ -115,10 +128,10 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
         <div class="ends">
           {event !== undefined && (
             <span class="row grow">
-              <Button variant="quiet" icon="trash" onClick={closeAnd(deleteEvent)}>
+              <Button variant="quiet" icon="trash" onClick={closeThen(deleteEvent)}>
                 Delete
               </Button>
-              <Button variant="quiet" icon="copy" onClick={closeAnd(duplicateEvent)}>
+              <Button variant="quiet" icon="copy" onClick={closeThen(duplicateEvent)}>
                 Duplicate
               </Button>
             </span>
@@ -133,19 +146,19 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   );
 }
 
-type WhenProps = {
-  readonly values: Draft;
+type WhenFieldsProps = {
+  readonly values: EventDraft;
   readonly invalidField: string | undefined;
   readonly fields: Readonly<Record<string, string>>;
-  readonly set: (change: Partial<Draft>) => void;
+  readonly set: (change: Partial<EventDraft>) => void;
 };
 
 /** Fields for start and end of an event. When the start day changes, the end moves by as many days. */
-function When({ values, invalidField, fields, set }: WhenProps) {
+function WhenFields({ values, invalidField, fields, set }: WhenFieldsProps) {
   const isAllDay = values.startTime === '' && values.dueTime === '';
-  const begin = (startDay: string) => {
+  const setStartDay = (startDay: string) => {
     if (!isDay(startDay) || !isDay(values.dueDay)) return set({ startDay });
-    set({ startDay, dueDay: plusDays(values.dueDay, daysFrom(values.startDay, startDay)) });
+    set({ startDay, dueDay: plusDays(values.dueDay, daysBetween(values.startDay, startDay)) });
   };
   return (
     <>
@@ -155,7 +168,7 @@ function When({ values, invalidField, fields, set }: WhenProps) {
             label="From"
             type="date"
             value={values.startDay}
-            onInput={begin}
+            onInput={setStartDay}
             fault={fields.start_date ?? (invalidField === 'start' ? 'Give the first day.' : undefined)}
           />
           {!isAllDay && (
@@ -189,7 +202,7 @@ function When({ values, invalidField, fields, set }: WhenProps) {
   );
 }
 
-type RepeatProps = {
+type RepeatFieldsProps = {
   readonly rhythm: RepeatRule | '';
   readonly until: string;
   readonly days: readonly string[];
@@ -197,10 +210,10 @@ type RepeatProps = {
   readonly setUntil: (until: string) => void;
 };
 
-function Repeat({ rhythm, until, days, setRhythm, setUntil }: RepeatProps) {
+function RepeatFields({ rhythm, until, days, setRhythm, setUntil }: RepeatFieldsProps) {
   const options = [
     { value: '' as const, text: 'Does not repeat' },
-    ...Object.entries(rhythms).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
+    ...Object.entries(repeatRules).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
   ];
   const isTooMany = days.length > MAX_REPEATS;
   const last = days.at(-1) ?? '';
@@ -214,7 +227,7 @@ function Repeat({ rhythm, until, days, setRhythm, setUntil }: RepeatProps) {
           value={until}
           onInput={setUntil}
           fault={isTooMany ? `That is more than ${MAX_REPEATS} events. Choose an earlier day.` : undefined}
-          hint={`Makes ${days.length} ${days.length === 1 ? 'event' : 'events'}, the last on ${daysName({ from: last, to: last }, '')}.`}
+          hint={`Makes ${days.length} ${days.length === 1 ? 'event' : 'events'}, the last on ${formatDays({ from: last, to: last }, '')}.`}
         />
       )}
     </div>
@@ -232,7 +245,13 @@ function projectOptions(projects: readonly Project[], chosen: string) {
 }
 
 /** Returns the first invalid field of a draft; undefined if all fields are valid. */
-function invalidFieldOf({ name, startDay, dueDay, startTime, dueTime }: Draft): 'name' | 'start' | 'due' | undefined {
+function invalidFieldOf({
+  name,
+  startDay,
+  dueDay,
+  startTime,
+  dueTime,
+}: EventDraft): 'name' | 'start' | 'due' | undefined {
   if (name.trim() === '') return 'name';
   if (!isDay(startDay)) return 'start';
   if (!isDay(dueDay) || dueDay < startDay) return 'due';
@@ -240,21 +259,21 @@ function invalidFieldOf({ name, startDay, dueDay, startTime, dueTime }: Draft): 
   return isBefore ? 'due' : undefined;
 }
 
-function inputOf(draft: Draft): EventInput {
-  return { event_name: draft.name.trim(), ...datedFrom(draft), project_id: draft.projectId };
+function toEventInput(draft: EventDraft): EventInput {
+  return { event_name: draft.name.trim(), ...formToEventDates(draft), project_id: draft.projectId };
 }
 
 /** Returns the inputs for a repeated event, one per day. */
-function seriesOf(draft: Draft, days: readonly string[]): readonly EventInput[] {
-  const input = inputOf(draft);
-  return offsets(days).map((count) => ({ ...input, ...moved(datedFrom(draft), count * DAY_S) }));
+function seriesInputs(draft: EventDraft, days: readonly string[]): readonly EventInput[] {
+  const input = toEventInput(draft);
+  return dayOffsets(days).map((count) => ({ ...input, ...moveDates(formToEventDates(draft), count * DAY_S) }));
 }
 
 /** Sends only the changed fields, so that concurrent edits of other fields are kept. */
-async function save(event: CalendarEvent, draft: Draft): Promise<void> {
-  const before = draftOf(event);
-  const input = inputOf(draft);
-  const hasChanged = (...names: readonly (keyof Draft)[]) => names.some((name) => before[name] !== draft[name]);
+async function saveChanges(event: CalendarEvent, draft: EventDraft): Promise<void> {
+  const before = toEventDraft(event);
+  const input = toEventInput(draft);
+  const hasChanged = (...names: readonly (keyof EventDraft)[]) => names.some((name) => before[name] !== draft[name]);
   const hasToggledAllDay = (before.startTime === '') !== (draft.startTime === '');
   const changes = {
     ...(hasChanged('name') && { event_name: input.event_name }),

@@ -2,16 +2,16 @@ import { useMemo } from 'preact/hooks';
 import { setQuery } from '../../app/router.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { Icon } from '../../components/icon.tsx';
-import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
+import { type ProjectsById, projectColor, projectNameOf } from './entries.ts';
 import type { RangeData } from './range-cache.ts';
 
-const MAX_CHIPS = 8;
+const MAX_PROJECT_CHIPS = 8;
 
-export const SEARCH = 'calendar-search';
+export const SEARCH_INPUT_ID = 'calendar-search';
 
-type Props = {
+type FilterControlsProps = {
   readonly data: RangeData | undefined;
-  readonly projects: Projects;
+  readonly projects: ProjectsById;
   readonly chosen: readonly string[];
   readonly text: string;
   readonly hasTasks: boolean;
@@ -21,7 +21,7 @@ type Props = {
  * Filter controls of the calendar. Their values are stored in the query of the route. The project chips are also the
  * color legend.
  */
-export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
+export function FilterControls({ data, projects, chosen, text, hasTasks }: FilterControlsProps) {
   const ids = useMemo(() => projectsToShow(data, chosen), [data, chosen.join()]);
   const toggle = (id: string) => {
     const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
@@ -32,7 +32,7 @@ export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
       <label class="search">
         <Icon name="search" />
         <input
-          id={SEARCH}
+          id={SEARCH_INPUT_ID}
           class="input"
           type="search"
           aria-label="Search by name"
@@ -57,7 +57,7 @@ export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
       </button>
       {ids.length > 0 && <span class="divider" />}
       {ids.map((id) => {
-        const colour = colourOfProject(id, projects);
+        const colour = projectColor(id, projects);
         return (
           <button key={id} type="button" class="chip" aria-pressed={chosen.includes(id)} onClick={() => toggle(id)}>
             <span class="dot" style={{ '--dot': colour ?? 'var(--accent)' }} />
@@ -82,13 +82,13 @@ function projectsToShow(held: RangeData | undefined, chosen: readonly string[]):
     counts.set(project_id, (counts.get(project_id) ?? 0) + 1);
   }
   const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
-  const displayed = new Set([...byCount.slice(0, MAX_CHIPS), ...chosen]);
+  const displayed = new Set([...byCount.slice(0, MAX_PROJECT_CHIPS), ...chosen]);
   // Show no legend for a single color.
   if (displayed.size === 1 && displayed.has('0') && chosen.length === 0) return [];
   return [...displayed].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
 }
 
-const KEYS: readonly (readonly [keys: string, action: string])[] = [
+const SHORTCUTS: readonly (readonly [keys: string, action: string])[] = [
   ['← → ↑ ↓', 'Go from day to day'],
   ['Enter', 'Go to what is on the day; on an empty day, make an event; on an event, open it'],
   ['↑ ↓', 'On an event: go to the others of its day'],
@@ -108,11 +108,11 @@ const KEYS: readonly (readonly [keys: string, action: string])[] = [
 ];
 
 /** Dialog that lists the keyboard shortcuts. */
-export function Help({ onClose }: { readonly onClose: () => void }) {
+export function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys of the calendar" onClose={onClose}>
       <dl class="keys">
-        {KEYS.map(([keys, action]) => (
+        {SHORTCUTS.map(([keys, action]) => (
           <div key={action}>
             <dt>
               {keys.split(' ').map((key) => (

@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import type { ImportReport } from '../../../../packages/sdk/src/calendars.ts';
+import type { CalendarImportReport } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useSubmission } from '../../app/use-query.ts';
@@ -7,47 +7,52 @@ import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, RadioGroup, Select } from '../../components/field.tsx';
-import { windows } from './calendar-actions.ts';
-import { ownZone } from './locale.ts';
+import { eventCache } from './calendar-actions.ts';
+import { browserTimeZone } from './locale.ts';
 import { Subscribe } from './subscribe.tsx';
 
-const MODES = [
+const MODE_OPTIONS = [
   { value: 'subscribe', text: 'Subscribe' },
   { value: 'import', text: 'Import .ics' },
 ] as const;
 
-type ExchangeProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
+type ExchangeDialogProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
 
 /** Dialog for subscribing to the calendar from another program, and for importing .ics files. */
-export default function Exchange({ projects, onClose }: ExchangeProps) {
-  const [mode, setMode] = useState<(typeof MODES)[number]['value']>('subscribe');
+export default function ExchangeDialog({ projects, onClose }: ExchangeDialogProps) {
+  const [mode, setMode] = useState<(typeof MODE_OPTIONS)[number]['value']>('subscribe');
   const [isSecretShown, setSecretShown] = useState(false);
   return (
     <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>
-      <RadioGroup label="Which way" value={mode} options={MODES} onChange={setMode} />
+      <RadioGroup label="Which way" value={mode} options={MODE_OPTIONS} onChange={setMode} />
       {mode === 'subscribe' ? (
         <Subscribe projects={projects} onSecret={setSecretShown} />
       ) : (
-        <ImportFile projects={projects} />
+        <ImportForm projects={projects} />
       )}
     </Dialog>
   );
 }
 
 /** Form that imports an .ics file and shows the result. */
-function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
+function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
   const id = useId();
   const [file, setFile] = useState<File>();
   const [projectId, setProjectId] = useState('0');
   const [isSilent, setIsSilent] = useState(false);
-  const [report, setReport] = useState<ImportReport>();
+  const [report, setReport] = useState<CalendarImportReport>();
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     setReport(undefined);
-    const ics = file === undefined ? '' : await textOf(file);
+    const ics = file === undefined ? '' : await readUtf8(file);
     setReport(
-      await client.events.import({ ics, project_id: projectId, default_time_zone: ownZone(), silent: isSilent }),
+      await client.events.import({
+        ics,
+        project_id: projectId,
+        default_time_zone: browserTimeZone(),
+        silent: isSilent,
+      }),
     );
-    await windows.reload();
+    await eventCache.reload();
   });
   const error = fault ?? faults.ics ?? faults.project_id;
   return (
@@ -78,7 +83,7 @@ function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
       </div>
       <Checkbox label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
       {isBusy && <Progress label="Bringing the file in" />}
-      {report !== undefined && <Report report={report} />}
+      {report !== undefined && <ImportResult report={report} />}
       <div class="ends">
         <Button variant="primary" type="submit" disabled={isBusy || file === undefined}>
           {isBusy ? 'Importing…' : 'Import'}
@@ -89,7 +94,7 @@ function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
 }
 
 /** Reads a file as UTF-8. Throws for any other encoding, so that no garbled text is imported. */
-async function textOf(file: File): Promise<string> {
+async function readUtf8(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -98,7 +103,7 @@ async function textOf(file: File): Promise<string> {
   }
 }
 
-function Report({ report }: { readonly report: ImportReport }) {
+function ImportResult({ report }: { readonly report: CalendarImportReport }) {
   const { created, changed, unchanged, deleted, dropped } = report;
   return (
     <div role="status">

@@ -1,95 +1,98 @@
 import {
+  type ApiTimestamp,
   type Day,
-  type Days,
+  type DayRange,
   dayNumber,
   dayOf,
   type EventDates,
-  isOpen,
-  lastDay,
-  type TimeText,
+  isOpenEnded,
+  lastDayOf,
   timeSpanOf,
 } from './time-math.ts';
 
 // The console is in English. Date formats and the first day of the week follow the settings of the browser.
 
 /** Locale for date formats: the first English locale of the browser. */
-export const language = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
+export const dateLocale = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
 
 /** Whether the locale writes the month first, so that `4/5` means April 5. */
-export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(language);
+export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(dateLocale);
 
 type WeekInfo = { readonly firstDay: number };
 
-function firstDayOf(name: string): number {
+function firstDayOfWeek(name: string): number {
   const locale = new Intl.Locale(name) as Intl.Locale & { getWeekInfo?(): WeekInfo; readonly weekInfo?: WeekInfo };
   return ((locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1) % 7;
 }
 
 /** First day of the week in the browser's locale; 0 is Sunday. */
-export const firstDay = firstDayOf(navigator.language);
+export const firstDay = firstDayOfWeek(navigator.language);
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function dateFormatFor(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const name = JSON.stringify(options);
-  const known = formats.get(name) ?? new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' });
-  formats.set(name, known);
-  return known;
+  const dateFormat = formats.get(name) ?? new Intl.DateTimeFormat(dateLocale, { ...options, timeZone: 'UTC' });
+  formats.set(name, dateFormat);
+  return dateFormat;
 }
 
 /**
  * Returns a day as a `Date` at midnight UTC. Formatting also uses UTC, so daylight saving time cannot shift the day.
  */
-const dateOf = (day: Day) => new Date(dayNumber(day) * 86_400_000);
+const toUtcDate = (day: Day) => new Date(dayNumber(day) * 86_400_000);
 
-const DAY = { day: 'numeric', month: 'short' } as const;
-const LONG = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
+const SHORT_DAY_FORMAT = { day: 'numeric', month: 'short' } as const;
+const LONG_DAY_FORMAT = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
 
-export const monthName = (day: Day) => format({ month: 'long', year: 'numeric' }).format(dateOf(day));
-export const longDay = (day: Day) => format(LONG).format(dateOf(day));
-export const shortDay = (day: Day) => format(DAY).format(dateOf(day));
-export const weekdayName = (day: Day) => format({ weekday: 'short' }).format(dateOf(day));
+export const formatMonth = (day: Day) => dateFormatFor({ month: 'long', year: 'numeric' }).format(toUtcDate(day));
+export const formatLongDay = (day: Day) => dateFormatFor(LONG_DAY_FORMAT).format(toUtcDate(day));
+export const formatShortDay = (day: Day) => dateFormatFor(SHORT_DAY_FORMAT).format(toUtcDate(day));
+export const formatWeekday = (day: Day) => dateFormatFor({ weekday: 'short' }).format(toUtcDate(day));
 
 /** Formats a range of days; the year is included only when it is not `thisYear`. */
-export function daysName({ from, to }: Days, thisYear: string): string {
+export function formatDays({ from, to }: DayRange, thisYear: string): string {
   const isOtherYear = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
-  const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...DAY, year: 'numeric' } : DAY;
-  if (from !== to) return format(options).formatRange(dateOf(from), dateOf(to));
-  return format({ ...options, weekday: 'short' }).format(dateOf(from));
+  const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...SHORT_DAY_FORMAT, year: 'numeric' } : SHORT_DAY_FORMAT;
+  if (from !== to) return dateFormatFor(options).formatRange(toUtcDate(from), toUtcDate(to));
+  return dateFormatFor({ ...options, weekday: 'short' }).format(toUtcDate(from));
 }
 
 /** Returns the title of a view: its month, week or day. */
-export function periodName(view: 'month' | 'week' | 'day' | 'list', day: Day, days: Days): string {
-  if (view === 'day') return longDay(day);
-  if (view !== 'week') return monthName(day);
-  return format({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(dateOf(days.from), dateOf(days.to));
+export function viewTitle(view: 'month' | 'week' | 'day' | 'list', day: Day, days: DayRange): string {
+  if (view === 'day') return formatLongDay(day);
+  if (view !== 'week') return formatMonth(day);
+  return dateFormatFor({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(
+    toUtcDate(days.from),
+    toUtcDate(days.to),
+  );
 }
 
 /** Formats a time of day, `HH:MM` or longer. */
-export function timeName(clock: string): string {
+export function formatTime(clock: string): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
-  return format({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
+  return dateFormatFor({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
 }
 
 /** Formats start and end time of an event; empty for an all-day event. */
-export function timesName(event: EventDates): string {
+export function formatEventTimes(event: EventDates): string {
   const { start, end, isAllDay } = timeSpanOf(event);
   if (isAllDay) return '';
-  const first = timeName(start.slice(11));
-  return isOpen(event) ? first : `${first} – ${timeName(end.slice(11))}`;
+  const first = formatTime(start.slice(11));
+  return isOpenEnded(event) ? first : `${first} – ${formatTime(end.slice(11))}`;
 }
 
 /** Formats the days and times of an event, for screen readers. */
-export function spanName(event: EventDates): string {
-  const first = longDay(dayOf(event.start_date));
-  const last = lastDay(event);
-  const times = timesName(event);
-  const days = last === dayOf(event.start_date) ? first : `${first} to ${longDay(last)}`;
+export function formatEventSpan(event: EventDates): string {
+  const first = formatLongDay(dayOf(event.start_date));
+  const last = lastDayOf(event);
+  const times = formatEventTimes(event);
+  const days = last === dayOf(event.start_date) ? first : `${first} to ${formatLongDay(last)}`;
   return times === '' ? `${days}, all day` : `${days}, ${times}`;
 }
 
 /** Formats the time of an API timestamp. */
-export const startName = (text: TimeText) => timeName(text.slice(11));
+export const formatTimeOfTimestamp = (text: ApiTimestamp) => formatTime(text.slice(11));
 
 /** Returns the IANA time zone of the browser. */
-export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const browserTimeZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,44 +1,49 @@
 import { useId, useState } from 'preact/hooks';
 import type { EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
 import { today } from '../../app/calendar-dates.ts';
-import { attempt } from '../../app/use-query.ts';
+import { runWithToast } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { createEvent } from './calendar-actions.ts';
-import { colourOfProject, type Projects } from './entries.ts';
-import { daysName, isMonthFirst, timeName } from './locale.ts';
+import { type ProjectsById, projectColor } from './entries.ts';
+import { formatDays, formatTime, isMonthFirst } from './locale.ts';
 import { type ParsedLine, parseQuickAdd } from './quick-add.ts';
-import { type Day, datedFrom } from './time-math.ts';
+import { type Day, formToEventDates } from './time-math.ts';
 
-type Props = {
-  readonly projects: Projects;
+type QuickLineProps = {
+  readonly projects: ProjectsById;
   /** Day of the event if the line contains no day. */
   readonly cursor: Day;
   readonly onDone: (day: Day) => void;
 };
 
-export const QUICK_LINE = 'quick-line';
+export const QUICK_LINE_INPUT_ID = 'quick-line';
 
 /** Converts a parsed line to the input of an event; undefined while the name is missing. */
-export function inputFrom({ name, days, times, project }: ParsedLine<Project>, cursor: Day): EventInput | undefined {
+export function toEventInput({ name, days, times, project }: ParsedLine<Project>, cursor: Day): EventInput | undefined {
   if (name === '') return undefined;
   const { start, due } = days ?? { start: cursor, due: cursor };
-  const dates = datedFrom({ startDay: start, dueDay: due, startTime: times?.start ?? '', dueTime: times?.due ?? '' });
+  const dates = formToEventDates({
+    startDay: start,
+    dueDay: due,
+    startTime: times?.start ?? '',
+    dueTime: times?.due ?? '',
+  });
   return { event_name: name, ...dates, project_id: project?.project_id ?? '0' };
 }
 
 /** Quick-add form: one line of text creates an event. While the user types, chips show the parsed values. */
-export function QuickLine({ projects, cursor, onDone }: Props) {
+export function QuickLine({ projects, cursor, onDone }: QuickLineProps) {
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const id = useId();
   const parsed = parseQuickAdd(text, { today: today(), projects: [...projects.values()], isMonthFirst });
-  const input = inputFrom(parsed, cursor);
+  const input = toEventInput(parsed, cursor);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (input === undefined || isBusy) return;
     setBusy(true);
-    const isDone = await attempt(() => createEvent(input));
+    const isDone = await runWithToast(() => createEvent(input));
     setBusy(false);
     if (!isDone) return;
     setText('');
@@ -48,7 +53,7 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
     <form class="quick" onSubmit={submit}>
       <Icon name="plus" />
       <input
-        id={QUICK_LINE}
+        id={QUICK_LINE_INPUT_ID}
         class="input"
         aria-label="Add an event in one line"
         aria-describedby={text === '' ? undefined : id}
@@ -67,7 +72,7 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
         <kbd class="key">q</kbd>
       ) : (
         <div class="understood" id={id}>
-          <Chips parsed={parsed} cursor={cursor} projects={projects} />
+          <ParsedChips parsed={parsed} cursor={cursor} projects={projects} />
           <Button variant="primary" type="submit" disabled={input === undefined || isBusy}>
             Add
           </Button>
@@ -77,17 +82,17 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
   );
 }
 
-function Chips({
+function ParsedChips({
   parsed: { name, days, times, project },
   cursor,
   projects,
 }: {
   parsed: ParsedLine<Project>;
   cursor: Day;
-  projects: Projects;
+  projects: ProjectsById;
 }) {
   const { start, due } = days ?? { start: cursor, due: cursor };
-  const colour = project === undefined ? undefined : colourOfProject(project.project_id, projects);
+  const colour = project === undefined ? undefined : projectColor(project.project_id, projects);
   return (
     <>
       <span class={`chip ${name === '' ? 'missing' : ''}`} data-of="name">
@@ -96,11 +101,11 @@ function Chips({
       </span>
       <span class={`chip ${days === undefined ? 'guessed' : ''}`} data-of="days">
         <Icon name="calendar" />
-        {daysName({ from: start, to: due }, today().slice(0, 4))}
+        {formatDays({ from: start, to: due }, today().slice(0, 4))}
       </span>
       <span class={`chip ${times === undefined ? 'guessed' : ''}`} data-of="times">
         <Icon name="clock" />
-        {times === undefined ? 'all day' : `${timeName(times.start)} – ${timeName(times.due)}`}
+        {times === undefined ? 'all day' : `${formatTime(times.start)} – ${formatTime(times.due)}`}
       </span>
       {project !== undefined && (
         <span class="chip" data-of="project">

@@ -1,7 +1,7 @@
-import { type Day, daysFrom, plusDays, plusMonths } from './time-math.ts';
+import { type Day, daysBetween, plusDays, plusMonths } from './time-math.ts';
 
 /** Repetition rules. `step` returns the day that is `count` repetitions after the first day. */
-export const rhythms = {
+export const repeatRules = {
   daily: { text: 'Every day', step: (day: Day, count: number) => plusDays(day, count) },
   weekly: { text: 'Every week', step: (day: Day, count: number) => plusDays(day, 7 * count) },
   fortnightly: { text: 'Every 2 weeks', step: (day: Day, count: number) => plusDays(day, 14 * count) },
@@ -9,7 +9,7 @@ export const rhythms = {
   monthly: { text: 'Every month', step: (day: Day, count: number) => plusMonths(day, count) },
 } as const;
 
-export type RepeatRule = keyof typeof rhythms;
+export type RepeatRule = keyof typeof repeatRules;
 
 /** Maximum number of events in a series. */
 export const MAX_REPEATS = 200;
@@ -18,7 +18,7 @@ export const MAX_REPEATS = 200;
 export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonly Day[] {
   const days: Day[] = [];
   while (days.length <= MAX_REPEATS) {
-    const day = rhythms[rhythm].step(first, days.length);
+    const day = repeatRules[rhythm].step(first, days.length);
     if (day > until || (days.length > 0 && day === days.at(-1))) break;
     days.push(day);
   }
@@ -26,4 +26,5 @@ export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonl
 }
 
 /** Returns the distance of each day from the first day, in days. */
-export const offsets = (days: readonly Day[]): readonly number[] => days.map((day) => daysFrom(days[0] ?? day, day));
+export const dayOffsets = (days: readonly Day[]): readonly number[] =>
+  days.map((day) => daysBetween(days[0] ?? day, day));

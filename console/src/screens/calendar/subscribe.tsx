@@ -2,21 +2,21 @@ import { useState } from 'preact/hooks';
 import type { Calendar, CreatedCalendar } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { currentUser } from '../../app/session.ts';
-import { all, attempt, useQuery, useSubmission } from '../../app/use-query.ts';
-import { Code } from '../../components/api-call.tsx';
+import { currentSession } from '../../app/session.ts';
+import { collectAll, runWithToast, useQuery, useSubmission } from '../../app/use-query.ts';
+import { CodeBlock } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { ownZone } from './locale.ts';
+import { browserTimeZone } from './locale.ts';
 
-type Projects = { readonly projects: readonly Project[] };
+type ProjectsProp = { readonly projects: readonly Project[] };
 
 /** Creates, lists and revokes subscription URLs for other calendar programs. A new URL is shown once. */
-export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
-  const user_id = currentUser().user.user_id;
-  const calendars = useQuery((signal) => all(client.calendars.each({ user_id }, { signal })), []);
+export function Subscribe({ projects, onSecret }: ProjectsProp & { readonly onSecret: (isShown: boolean) => void }) {
+  const user_id = currentSession().user.user_id;
+  const calendars = useQuery((signal) => collectAll(client.calendars.each({ user_id }, { signal })), []);
   const [created, setCreated] = useState<CreatedCalendar>();
   const show = (calendar: CreatedCalendar | undefined) => {
     setCreated(calendar);
@@ -24,7 +24,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
   };
   const existing = calendars.data ?? [];
   const revoke = async ({ id }: Calendar) => {
-    await attempt(() => client.calendars.revoke(id));
+    await runWithToast(() => client.calendars.revoke(id));
     if (created?.id === id) show(undefined);
     calendars.reload();
   };
@@ -35,7 +35,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
         themselves.
       </p>
       {created === undefined ? (
-        <MakeForm
+        <CreateCalendarForm
           projects={projects}
           onCreated={(calendar) => {
             show(calendar);
@@ -47,7 +47,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
           <Note tone="warn">
             Copy it now. It is shown this once, and whoever has it reads the calendar without signing in.
           </Note>
-          <Code label="The address" text={created.url} />
+          <CodeBlock label="The address" text={created.url} />
           <Button onClick={() => show(undefined)}>I have copied it</Button>
         </div>
       )}
@@ -57,7 +57,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
           {existing.map((calendar) => (
             <li key={calendar.id} class="row spread">
               <span>
-                {calendar.label || 'Without a name'} <span class="small soft">{scopeOf(calendar, projects)}</span>
+                {calendar.label || 'Without a name'} <span class="small soft">{scopeText(calendar, projects)}</span>
                 <br />
                 <span class="small soft">
                   Last asked for: <Timestamp at={calendar.last_fetched} />
@@ -74,29 +74,40 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
   );
 }
 
-function scopeOf({ scope, project_id }: Calendar, projects: readonly Project[]): string {
+function scopeText({ scope, project_id }: Calendar, projects: readonly Project[]): string {
   if (scope !== 'project') return scope === 'own' ? 'what concerns you' : 'everything';
   return projects.find((project) => project.project_id === project_id)?.project_name ?? 'a project';
 }
 
-function MakeForm({ projects, onCreated }: Projects & { readonly onCreated: (calendar: CreatedCalendar) => void }) {
+function CreateCalendarForm({
+  projects,
+  onCreated,
+}: ProjectsProp & { readonly onCreated: (calendar: CreatedCalendar) => void }) {
   const [label, setLabel] = useState('');
-  const [what, setWhat] = useState('own');
+  const [chosenScope, setChosenScope] = useState('own');
   const options = [
     { value: 'own', text: 'What concerns me' },
     { value: 'account', text: 'Everything' },
     ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
   ];
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    const isProject = what !== 'own' && what !== 'account';
-    const scope = isProject ? ({ scope: 'project', project_id: what } as const) : ({ scope: what } as const);
-    onCreated(await client.calendars.create({ label, time_zone: ownZone(), ...scope }));
+    const isProject = chosenScope !== 'own' && chosenScope !== 'account';
+    const scope = isProject
+      ? ({ scope: 'project', project_id: chosenScope } as const)
+      : ({ scope: chosenScope } as const);
+    onCreated(await client.calendars.create({ label, time_zone: browserTimeZone(), ...scope }));
   });
   return (
     <form class="stack" onSubmit={submit}>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       <div class="pair">
-        <Select label="What it shows" value={what} options={options} onChange={setWhat} fault={faults.project_id} />
+        <Select
+          label="What it shows"
+          value={chosenScope}
+          options={options}
+          onChange={setChosenScope}
+          fault={faults.project_id}
+        />
         <TextField
           label="What it is for"
           placeholder="My telephone"

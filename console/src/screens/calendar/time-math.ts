@@ -5,24 +5,24 @@
 export type Day = string;
 
 /** An API timestamp, `YYYY-MM-DD HH:MM:SS`; the time 00:00:00 means that no time is set. */
-export type TimeText = string;
+export type ApiTimestamp = string;
 
 /** A range of days, both ends inclusive. */
-export type Days = { readonly from: Day; readonly to: Day };
+export type DayRange = { readonly from: Day; readonly to: Day };
 
 /** Start and due date of an event, as stored by the API. */
-export type EventDates = { readonly start_date: TimeText; readonly due_date: TimeText };
+export type EventDates = { readonly start_date: ApiTimestamp; readonly due_date: ApiTimestamp };
 
 /** The time span in which an event is displayed; `end` is exclusive. */
-export type TimeSpan = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
+export type TimeSpan = { readonly start: ApiTimestamp; readonly end: ApiTimestamp; readonly isAllDay: boolean };
 
 /** Returns the first and last day of a time span. */
-export const daysOf = ({ start, end }: TimeSpan): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
+export const daysOf = ({ start, end }: TimeSpan): DayRange => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
 
 /** Day number of 0001-01-01. */
-const FIRST_DAY = -719_162;
+const FIRST_DAY_NUMBER = -719_162;
 /** Day number of 9999-12-31. */
-const LAST_DAY = 2_932_896;
+const LAST_DAY_NUMBER = 2_932_896;
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
@@ -30,13 +30,13 @@ const MIDNIGHT = '00:00:00';
 /** Stored as the end time instead of midnight, because 00:00:00 means that no time is set. */
 const LAST_SECOND = '23:59:59';
 
-export const dayOf = (text: TimeText): Day => text.slice(0, 10);
-export const clockOf = (text: TimeText): string => text.slice(11);
-export const at = (day: Day, clock = MIDNIGHT): TimeText => `${day} ${clock}`;
-const isTimed = (text: TimeText) => clockOf(text) !== MIDNIGHT;
+export const dayOf = (text: ApiTimestamp): Day => text.slice(0, 10);
+export const timeOf = (text: ApiTimestamp): string => text.slice(11);
+export const toTimestamp = (day: Day, clock = MIDNIGHT): ApiTimestamp => `${day} ${clock}`;
+const isTimed = (text: ApiTimestamp) => timeOf(text) !== MIDNIGHT;
 
 /** Memoizes a function: to render a month, a few hundred days are converted thousands of times. */
-function memoized<K, V>(compute: (key: K) => V): (key: K) => V {
+function memoize<K, V>(compute: (key: K) => V): (key: K) => V {
   const cache = new Map<K, V>();
   return (key) => {
     const found = cache.get(key);
@@ -49,19 +49,19 @@ function memoized<K, V>(compute: (key: K) => V): (key: K) => V {
 }
 
 /** Returns the number of days since 1970-01-01. */
-export const dayNumber = memoized((day: Day): number => {
+export const dayNumber = memoize((day: Day): number => {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
 });
 
 /** Inverse of `dayNumber`: returns the day of a number, clamped to the years 1 to 9999. */
-export const dayAt = memoized((number: number): Day => {
-  const bounded = Math.min(Math.max(number, FIRST_DAY), LAST_DAY);
+export const dayFromNumber = memoize((number: number): Day => {
+  const bounded = Math.min(Math.max(number, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
   return new Date(bounded * DAY_S * 1_000).toISOString().slice(0, 10);
 });
 
-export const plusDays = (day: Day, count: number): Day => dayAt(dayNumber(day) + count);
-export const daysFrom = (from: Day, to: Day): number => dayNumber(to) - dayNumber(from);
+export const plusDays = (day: Day, count: number): Day => dayFromNumber(dayNumber(day) + count);
+export const daysBetween = (from: Day, to: Day): number => dayNumber(to) - dayNumber(from);
 
 /** Returns the weekday of a day; 0 is Sunday. */
 export const weekdayOf = (day: Day): number => (((dayNumber(day) + 4) % 7) + 7) % 7;
@@ -83,19 +83,19 @@ export function plusMonths(day: Day, count: number): Day {
 }
 
 /** Returns the first day of the week that contains a day; for `firstDay`, 0 is Sunday. */
-export const weekOf = (day: Day, firstDay: number): Day => plusDays(day, -((weekdayOf(day) - firstDay + 7) % 7));
+export const weekStartOf = (day: Day, firstDay: number): Day => plusDays(day, -((weekdayOf(day) - firstDay + 7) % 7));
 
 /** Returns the range of days that a view shows for a given day. */
-export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, firstDay: number): Days {
+export function visibleDays(view: 'month' | 'week' | 'day' | 'list', day: Day, firstDay: number): DayRange {
   if (view === 'day') return { from: day, to: day };
   if (view === 'week') {
-    const from = weekOf(day, firstDay);
+    const from = weekStartOf(day, firstDay);
     return { from, to: plusDays(from, 6) };
   }
   const first = `${day.slice(0, 7)}-01`;
   const last = plusDays(plusMonths(first, 1), -1);
   if (view === 'list') return { from: first, to: last };
-  return { from: weekOf(first, firstDay), to: plusDays(weekOf(last, firstDay), 6) };
+  return { from: weekStartOf(first, firstDay), to: plusDays(weekStartOf(last, firstDay), 6) };
 }
 
 /** Returns the day after `count` clicks on Next; a negative `count` means clicks on Previous. */
@@ -104,22 +104,22 @@ export function stepDate(view: 'month' | 'week' | 'day' | 'list', day: Day, coun
   return view === 'week' ? plusDays(day, 7 * count) : plusMonths(day, count);
 }
 
-export function everyDay({ from, to }: Days): readonly Day[] {
-  return Array.from({ length: daysFrom(from, to) + 1 }, (_, index) => plusDays(from, index));
+export function listDays({ from, to }: DayRange): readonly Day[] {
+  return Array.from({ length: daysBetween(from, to) + 1 }, (_, index) => plusDays(from, index));
 }
 
 /** Adds seconds to a timestamp, without daylight saving time. */
-export function plusSeconds(text: TimeText, count: number): TimeText {
-  const [hours = 0, minutes = 0, seconds = 0] = clockOf(text).split(':').map(Number);
+export function plusSeconds(text: ApiTimestamp, count: number): ApiTimestamp {
+  const [hours = 0, minutes = 0, seconds = 0] = timeOf(text).split(':').map(Number);
   const total = hours * HOUR_S + minutes * 60 + seconds + count;
   const days = Math.floor(total / DAY_S);
   const rest = total - days * DAY_S;
   const clock = `${twoDigits(Math.floor(rest / HOUR_S))}:${twoDigits(Math.floor(rest / 60) % 60)}:${twoDigits(rest % 60)}`;
-  return at(plusDays(dayOf(text), days), clock);
+  return toTimestamp(plusDays(dayOf(text), days), clock);
 }
 
 /** Whether an event has a start time but no end time: it is due on the same day, without a time. */
-export const isOpen = ({ start_date, due_date }: EventDates) =>
+export const isOpenEnded = ({ start_date, due_date }: EventDates) =>
   isTimed(start_date) && !isTimed(due_date) && dayOf(start_date) === dayOf(due_date);
 
 /**
@@ -128,43 +128,46 @@ export const isOpen = ({ start_date, due_date }: EventDates) =>
  */
 export function timeSpanOf(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
-  if (isOpen(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
+  if (isOpenEnded(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
   if (!isTimed(due_date)) {
-    return { start: at(dayOf(start_date)), end: at(plusDays(dayOf(due_date), 1)), isAllDay: true };
+    return { start: toTimestamp(dayOf(start_date)), end: toTimestamp(plusDays(dayOf(due_date), 1)), isAllDay: true };
   }
-  const end = clockOf(due_date) === LAST_SECOND ? plusSeconds(due_date, 1) : due_date;
+  const end = timeOf(due_date) === LAST_SECOND ? plusSeconds(due_date, 1) : due_date;
   return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
 }
 
 /** Inverse of `timeSpanOf`: converts a time span to start and due date. */
-export function dated({ start, end, isAllDay }: TimeSpan): EventDates {
-  if (isAllDay) return { start_date: at(dayOf(start)), due_date: at(plusDays(dayOf(end), -1)) };
+export function toEventDates({ start, end, isAllDay }: TimeSpan): EventDates {
+  if (isAllDay) return { start_date: toTimestamp(dayOf(start)), due_date: toTimestamp(plusDays(dayOf(end), -1)) };
   return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };
 }
 
 /** Returns the last day of an event. */
-export const lastDay = (event: EventDates): Day => daysOf(timeSpanOf(event)).to;
+export const lastDayOf = (event: EventDates): Day => daysOf(timeSpanOf(event)).to;
 
 /** Moves an event by a number of seconds. A move by whole days keeps the times exactly as stored. */
-export function moved(event: EventDates, seconds: number): EventDates {
+export function moveDates(event: EventDates, seconds: number): EventDates {
   const { start_date, due_date } = event;
   if (seconds % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, seconds), due_date: plusSeconds(due_date, seconds) };
   }
   const { start, end } = timeSpanOf(event);
   const to = { start: plusSeconds(start, seconds), end: plusSeconds(end, seconds), isAllDay: false };
-  if (!isOpen(event) || !isTimed(to.start)) return dated(to);
-  return { start_date: to.start, due_date: at(dayOf(to.start)) };
+  if (!isOpenEnded(event) || !isTimed(to.start)) return toEventDates(to);
+  return { start_date: to.start, due_date: toTimestamp(dayOf(to.start)) };
 }
 
 /** Moves the start and the end of an event, each by its own number of seconds. */
-export function resized(event: EventDates, { start: startS, end: endS }: { start: number; end: number }): EventDates {
+export function resizeDates(
+  event: EventDates,
+  { start: startS, end: endS }: { start: number; end: number },
+): EventDates {
   const { start_date, due_date } = event;
   if (startS % DAY_S === 0 && endS % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, startS), due_date: plusSeconds(due_date, endS) };
   }
   const { start, end, isAllDay } = timeSpanOf(event);
-  return dated({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
+  return toEventDates({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
 }
 
 /** Days and times in the event form. Times are `HH:MM`, empty for an all-day event. */
@@ -175,13 +178,13 @@ export type FormDates = {
   readonly dueTime: string;
 };
 
-export function filledFrom(event: EventDates): FormDates {
+export function toFormDates(event: EventDates): FormDates {
   const timed = isTimed(event.start_date) || isTimed(event.due_date);
   return {
     startDay: dayOf(event.start_date),
     dueDay: dayOf(event.due_date),
-    startTime: timed ? clockOf(event.start_date).slice(0, 5) : '',
-    dueTime: isTimed(event.due_date) ? clockOf(event.due_date).slice(0, 5) : '',
+    startTime: timed ? timeOf(event.start_date).slice(0, 5) : '',
+    dueTime: isTimed(event.due_date) ? timeOf(event.due_date).slice(0, 5) : '',
   };
 }
 
@@ -189,16 +192,16 @@ export function filledFrom(event: EventDates): FormDates {
  * Converts form values to start and due date. An end at 00:00 is stored as 23:59:59 of the previous day, or of the
  * same day if the event has only one day.
  */
-export function datedFrom({ startDay, dueDay, startTime, dueTime }: FormDates): EventDates {
-  const start_date = at(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
-  if (dueTime === '') return { start_date, due_date: at(dueDay) };
-  if (dueTime !== '00:00') return { start_date, due_date: at(dueDay, `${dueTime}:00`) };
-  return { start_date, due_date: at(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND) };
+export function formToEventDates({ startDay, dueDay, startTime, dueTime }: FormDates): EventDates {
+  const start_date = toTimestamp(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
+  if (dueTime === '') return { start_date, due_date: toTimestamp(dueDay) };
+  if (dueTime !== '00:00') return { start_date, due_date: toTimestamp(dueDay, `${dueTime}:00`) };
+  return { start_date, due_date: toTimestamp(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND) };
 }
 
 /** Converts a day to `YYYYMMDD`, the format of list filters. */
-export const filterDay = (day: Day): string => day.replaceAll('-', '');
+export const compactDay = (day: Day): string => day.replaceAll('-', '');
 
 /** Whether a text is a day `YYYY-MM-DD` that exists in the calendar. */
 export const isDay = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayAt(dayNumber(text)) === text;
+  /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayFromNumber(dayNumber(text)) === text;

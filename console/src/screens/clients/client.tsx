@@ -1,18 +1,18 @@
 import type { Client } from '../../../../packages/sdk/src/resources.ts';
-import { showSpan } from '../../app/calendar-dates.ts';
+import { formatDayRange } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
-import { wholePage } from '../../app/full-page-navigation.ts';
+import { listFullPage } from '../../app/full-page-navigation.ts';
 import { fieldError } from '../../app/optimistic-update.ts';
 import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
-import { Badge, Dot, LoadingSkeleton, Note } from '../../components/badge.tsx';
+import { Badge, ColorDot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { AddLine } from '../../components/inline-edit.tsx';
+import { QuickAddField } from '../../components/inline-edit.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
 import { ContactList } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList, InlineField } from '../../records/editable-fields.tsx';
-import { projects, stateOf } from '../../records/project-fields.tsx';
+import { projectStateOf, projects } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { PAGE_SIZE, useRecords } from '../../records/records.ts';
 import { clientFields, clients } from './client-fields.tsx';
@@ -34,8 +34,8 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
   });
   const { client_id, client_name } = record;
   const shared = { kept: clients, record, onChange };
-  const { name, state, email, tel, mobile, fax, website, address, ...more } = clientFields;
-  const { postcode, city, region, country, background, notes } = more;
+  const { name, state, email, tel, mobile, fax, website, address, ...otherFields } = clientFields;
+  const { postcode, city, region, country, background, notes } = otherFields;
   return (
     <Page
       title={client_name}
@@ -93,7 +93,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
 function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }) {
   const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
   const { rows, paging, fault, append } = useRecords(
-    (signal) => wholePage(client.projects, filters, signal),
+    (signal) => listFullPage(client.projects, filters, signal),
     [filters],
     projects.idOf,
   );
@@ -105,12 +105,12 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
       <ul class="plan-lines">
         {rows?.map((project) => (
           <li key={project.project_id}>
-            <Dot color={project.color} />
+            <ColorDot color={project.color} />
             <a class="grow" href={hrefTo('projects', project.project_id)}>
               {project.project_name}
             </a>
-            <span class="small soft">{showSpan(project.start_date, project.due_date)}</span>
-            {stateOf(project) !== 'open' && <Badge>{stateOf(project)}</Badge>}
+            <span class="small soft">{formatDayRange(project.start_date, project.due_date)}</span>
+            {projectStateOf(project) !== 'open' && <Badge>{projectStateOf(project)}</Badge>}
           </li>
         ))}
       </ul>
@@ -119,7 +119,7 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
           <a href={`${hrefTo('projects')}?view=all&client=${client_id}`}>All {paging.total_records} projects</a>
         </p>
       )}
-      <AddLine
+      <QuickAddField
         label="Add a project for them"
         explain={(error) => fieldError(error, 'Name')}
         onAdd={async (project_name) => append(await client.projects.create({ project_name, client_id }))}

@@ -1,19 +1,19 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { wholePage } from '../../app/full-page-navigation.ts';
+import { listFullPage } from '../../app/full-page-navigation.ts';
 import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
 import { TextField } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
-import { Empty, Page } from '../../components/page.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
-import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
+import { FilterSelect, optionFromQuery, RecordList, toQueryString } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import { clientFields, clients } from './client-fields.tsx';
 import '../../records/records.css';
 
-const orders = [
+const orderOptions = [
   { value: '', text: 'By name' },
   { value: 'latest', text: 'Newest first' },
 ] as const;
@@ -27,7 +27,7 @@ function readFilters(): ClientFilters {
   const text = query.get('name') ?? '';
   return {
     ...(text !== '' && { client_name: text }),
-    order: chosen('order', orders) || 'clientname',
+    order: optionFromQuery('order', orderOptions) || 'clientname',
     limit: PAGE_SIZE,
     offset: pageOffset(),
   };
@@ -35,7 +35,7 @@ function readFilters(): ClientFilters {
 
 export default function Clients() {
   const filters = readFilters();
-  const records = useRecords((signal) => wholePage(client.clients, filters, signal), [filters], clients.idOf);
+  const records = useRecords((signal) => listFullPage(client.clients, filters, signal), [filters], clients.idOf);
   const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });
   return (
     <Page
@@ -45,7 +45,7 @@ export default function Clients() {
         {
           description: 'List these clients',
           method: 'GET',
-          path: `/clients?${queryOf(filters)}`,
+          path: `/clients?${toQueryString(filters)}`,
           sdk: `clients.list(${JSON.stringify(filters)})`,
         },
         {
@@ -58,22 +58,22 @@ export default function Clients() {
       ]}
     >
       <div class="row filters">
-        <Search />
-        <FilterSelect name="order" label="Order" options={orders} />
+        <ClientSearch />
+        <FilterSelect name="order" label="Order" options={orderOptions} />
       </div>
       <RecordList
         records={records}
         words={['client', 'clients']}
         columns={['Client', 'Email', 'Telephone', 'State']}
         empty={
-          <Empty
+          <EmptyState
             icon="archive"
             title={
               filters.client_name === undefined ? 'No clients yet' : `No client is called “${filters.client_name}”`
             }
           >
             <p>A client is whom projects are for. Write a name below; how to reach them can follow.</p>
-          </Empty>
+          </EmptyState>
         }
         row={(row) => (
           <ClientRow key={row.client_id} row={row} onChange={records.put} onDelete={() => deleting.begin(row)} />
@@ -85,7 +85,7 @@ export default function Clients() {
   );
 }
 
-function Search() {
+function ClientSearch() {
   const [text, setText] = useState(currentRoute.value.query.get('name') ?? '');
   useEffect(() => {
     const timer = setTimeout(() => {

@@ -1,6 +1,6 @@
 import { Page } from '../../components/page.tsx';
 import { ContactList, contactFilters } from '../../records/contact-list.tsx';
-import { queryOf } from '../../records/record-list.tsx';
+import { toQueryString } from '../../records/record-list.tsx';
 
 export default function Contacts() {
   const filters = contactFilters();
@@ -13,7 +13,7 @@ export default function Contacts() {
         {
           description: 'List these contacts',
           method: 'GET',
-          path: `/contacts?${queryOf(filters)}`,
+          path: `/contacts?${toQueryString(filters)}`,
           sdk: `contacts.list(${JSON.stringify(filters)})`,
         },
         {

@@ -1,15 +1,15 @@
 import type { Delivery, DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { durationText } from '../../components/timestamp.tsx';
+import { formatDuration } from '../../components/timestamp.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
+import { describeOutcome, outcomeAdvice } from '../../delivery/delivery-text.ts';
 
 /** A delivery with its read receipt, and the occurrence that it is about. */
-export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly delivery: HookDelivery };
+export type DeliveryWithOccurrence = { readonly occurrence: Occurrence; readonly delivery: HookDelivery };
 
 /** Activity of a hook that was loaded so far, by delivery id; `before` is the cursor of the next older page. */
-export type ActivityCache = { readonly told: Map<string, DeliveredOccurrence>; before: string | undefined };
+export type ActivityCache = { readonly byDeliveryId: Map<string, DeliveryWithOccurrence>; before: string | undefined };
 
 const MAX_REQUESTS = 5;
 
@@ -18,34 +18,34 @@ const MAX_REQUESTS = 5;
  * deliveries are shown without their occurrence. The newest page is always reloaded, because its read receipts change.
  */
 export async function loadActivity(
-  past: ActivityCache,
+  cache: ActivityCache,
   hook: Hook,
   deliveries: readonly Delivery[],
   signal: AbortSignal,
 ): Promise<void> {
-  const read = async (before?: string) => {
+  const loadPage = async (before?: string) => {
     const { data, next } = await client.activity.list({ hook_id: hook.id, limit: 100, before }, { signal });
     for (const occurrence of data)
-      for (const delivery of occurrence.deliveries) past.told.set(delivery.id, { occurrence, delivery });
+      for (const delivery of occurrence.deliveries) cache.byDeliveryId.set(delivery.id, { occurrence, delivery });
     return next;
   };
-  const isMissing = () => deliveries.some(({ id, event }) => event !== 'test' && !past.told.has(id));
+  const isMissing = () => deliveries.some(({ id, event }) => event !== 'test' && !cache.byDeliveryId.has(id));
   if (deliveries.length === 0) return;
-  const next = await read();
-  past.before ??= next;
-  for (let requests = 1; requests < MAX_REQUESTS && past.before !== '' && isMissing(); requests += 1) {
-    past.before = await read(past.before);
+  const next = await loadPage();
+  cache.before ??= next;
+  for (let requests = 1; requests < MAX_REQUESTS && cache.before !== '' && isMissing(); requests += 1) {
+    cache.before = await loadPage(cache.before);
   }
 }
 
-const TIMEOUT_MS = 30_000;
-const FIRST_POLL_MS = 300;
+const ATTEMPT_TIMEOUT_MS = 30_000;
+const FIRST_POLL_DELAY_MS = 300;
 const POLL_INTERVAL_MS = 1_000;
 
 /** Polls a delivery until it has more than `before` attempts; returns undefined after the timeout. */
-async function nextAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
-  const deadline = Date.now() + TIMEOUT_MS;
-  for (let waitMs = FIRST_POLL_MS; Date.now() < deadline; waitMs = POLL_INTERVAL_MS) {
+async function waitForAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
+  const deadline = Date.now() + ATTEMPT_TIMEOUT_MS;
+  for (let waitMs = FIRST_POLL_DELAY_MS; Date.now() < deadline; waitMs = POLL_INTERVAL_MS) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     const delivery = await client.deliveries.get(deliveryId);
     if (delivery.attempts.length > before) return delivery;
@@ -55,12 +55,12 @@ async function nextAttempt(deliveryId: string, before: number): Promise<Delivery
 
 /** Shows the outcome of a manual attempt as a toast. */
 export async function showAttemptOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
-  const last = (await nextAttempt(deliveryId, before))?.attempts.at(-1);
+  const last = (await waitForAttempt(deliveryId, before))?.attempts.at(-1);
   if (last === undefined) {
     showToast(`${what} is on its way; no answer yet.`);
     return;
   }
-  const words = `${what}: ${outcomeWords(last.outcome)} after ${durationText(Number(last.milliseconds))}.`;
+  const words = `${what}: ${describeOutcome(last.outcome)} after ${formatDuration(Number(last.milliseconds))}.`;
   const advice = outcomeAdvice(last.outcome);
   showToast(advice === undefined ? words : `${words} ${advice}`, { isBad: last.outcome !== '200' });
 }

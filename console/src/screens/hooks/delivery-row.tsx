@@ -2,25 +2,25 @@ import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo } from '../../app/router.ts';
-import { attempt, useQuery } from '../../app/use-query.ts';
+import { runWithToast, useQuery } from '../../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
-import { ClockTime, durationText } from '../../components/timestamp.tsx';
-import { DeliveryBadge, Notification, ReadReceipt, sentence } from '../../delivery/delivery-badges.tsx';
-import { kindTitle, outcomeAdvice, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
-import { type DeliveredOccurrence, showAttemptOutcome } from './delivery-history.ts';
+import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
+import { capitalize, DeliveryBadge, ReadReceipt, WebhookRequest } from '../../delivery/delivery-badges.tsx';
+import { describeOutcome, kindTitle, outcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
+import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-history.ts';
 
-type RowProps = {
+type DeliveryRowProps = {
   readonly delivery: Delivery;
-  readonly told: DeliveredOccurrence | undefined;
+  readonly told: DeliveryWithOccurrence | undefined;
   readonly isHookEnded: boolean;
   readonly target: string;
   readonly onDone: () => void;
 };
 
 /** Row of one delivery of a hook. It expands to the attempts and the request as it was sent. */
-export function DeliveryRow(props: RowProps) {
+export function DeliveryRow(props: DeliveryRowProps) {
   const { delivery, told } = props;
   const [isOpen, setOpen] = useState(false);
   return (
@@ -31,13 +31,13 @@ export function DeliveryRow(props: RowProps) {
           <ClockTime at={delivery.date_created} />
         </span>
         <span class="what">
-          {kindTitle(delivery.event)} <code class="soft">{pathOf(delivery.resource_url)}</code>
+          {kindTitle(delivery.event)} <code class="soft">{recordPathOf(delivery.resource_url)}</code>
         </span>
         <span class="row how">
           <DeliveryBadge state={delivery.state} />
-          {told !== undefined && <ReadReceipt told={told.delivery} />}
+          {told !== undefined && <ReadReceipt delivery={told.delivery} />}
           <span class="small soft">
-            {!['', '200'].includes(delivery.last_outcome) && outcomeWords(delivery.last_outcome)}
+            {!['', '200'].includes(delivery.last_outcome) && describeOutcome(delivery.last_outcome)}
           </span>
         </span>
       </button>
@@ -46,7 +46,7 @@ export function DeliveryRow(props: RowProps) {
   );
 }
 
-function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowProps) {
+function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: DeliveryRowProps) {
   const { data, fault, reload } = useQuery(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
@@ -54,7 +54,7 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
   const [isSending, setSending] = useState(false);
   const redeliver = async (before: number) => {
     setSending(true);
-    await attempt(async () => {
+    await runWithToast(async () => {
       await client.deliveries.redeliver(delivery.id);
       await showAttemptOutcome('Sent again', delivery.id, before);
     });
@@ -67,7 +67,7 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
   const advice = outcomeAdvice(data.last_outcome);
   return (
     <div class="unfolded stack">
-      <Attempts delivery={data} />
+      <AttemptTable delivery={data} />
       {advice !== undefined && <Note tone="warn">{advice}</Note>}
       <div class="row">
         <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => redeliver(data.attempts.length)}>
@@ -80,13 +80,13 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
         )}
         {isHookEnded && <span class="small soft">Its hook has ended. Restore it to send this.</span>}
       </div>
-      <Notification delivery={data} target={target} />
+      <WebhookRequest delivery={data} target={target} />
     </div>
   );
 }
 
 /** Table of the attempts of a delivery: outcome, and decision of the retry policy. */
-function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
+function AttemptTable({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
     <table class="table attempts">
@@ -105,10 +105,10 @@ function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
             <td>
               <ClockTime at={one.attempted_at} />
             </td>
-            <td>{sentence(outcomeWords(one.outcome))}</td>
-            <td class="end number">{durationText(Number(one.milliseconds))}</td>
-            <td>{countedWords(one)}</td>
-            <td class="soft">{sentence(one.reason)}</td>
+            <td>{capitalize(describeOutcome(one.outcome))}</td>
+            <td class="end number">{formatDuration(Number(one.milliseconds))}</td>
+            <td>{countedText(one)}</td>
+            <td class="soft">{capitalize(one.reason)}</td>
           </tr>
         ))}
       </tbody>
@@ -117,7 +117,7 @@ function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
 }
 
 /** Returns whether an attempt counts as a failure of the hook, as text; empty for a success. */
-function countedWords({ outcome, counted }: Attempt): string {
+function countedText({ outcome, counted }: Attempt): string {
   if (outcome === '200') return '';
   return counted === '1' ? 'counted' : 'not counted';
 }

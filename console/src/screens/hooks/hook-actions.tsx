@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { currentUser } from '../../app/session.ts';
-import { attempt, useQuery } from '../../app/use-query.ts';
+import { currentSession } from '../../app/session.ts';
+import { runWithToast, useQuery } from '../../app/use-query.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
-import { counted, kindTitle } from '../../delivery/delivery-text.ts';
+import { formatCount, kindTitle } from '../../delivery/delivery-text.ts';
 import { showAttemptOutcome } from './delivery-history.ts';
 
 /** Maximum number of occurrences that are checked for the preview of a restore. */
@@ -14,11 +14,11 @@ const MAX_OCCURRENCES_CHECKED = 100;
 export function useHookActions(onDone: () => void) {
   const [confirmation, setConfirmation] = useState<{ readonly what: 'restore' | 'delete'; readonly hook: Hook }>();
   const close = () => setConfirmation(undefined);
-  const done = (action: () => Promise<unknown>, message: string) =>
-    attempt(action, message).then((succeeded) => succeeded && onDone());
+  const runAction = (action: () => Promise<unknown>, message: string) =>
+    runWithToast(action, message).then((succeeded) => succeeded && onDone());
   return {
     test: (hook: Hook) =>
-      attempt(async () => {
+      runWithToast(async () => {
         await showAttemptOutcome('Test', (await client.hooks.test(hook.id)).id);
         onDone();
       }),
@@ -31,12 +31,15 @@ export function useHookActions(onDone: () => void) {
         onClose={close}
         onConfirm={() =>
           confirmation.what === 'restore'
-            ? void done(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
-            : void done(() => client.hooks.delete(confirmation.hook.id), 'Deleted. It can be restored for 30 days.')
+            ? void runAction(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
+            : void runAction(
+                () => client.hooks.delete(confirmation.hook.id),
+                'Deleted. It can be restored for 30 days.',
+              )
         }
       >
         {confirmation.what === 'restore' ? (
-          <Missed hook={confirmation.hook} />
+          <MissedDeliveries hook={confirmation.hook} />
         ) : (
           <p>
             From now on nothing is sent to its target. It stays in the list as ended for 30 days, and its owner can
@@ -50,12 +53,14 @@ export function useHookActions(onDone: () => void) {
 
 /** Whether the current user may restore a hook: it must have ended, and only its owner may restore it. */
 export function canRestore(hook: Hook): boolean {
-  return hook.state === 'ended' && hook.user_id === currentUser().user.user_id && hook.ended_reason !== 'user_deleted';
+  return (
+    hook.state === 'ended' && hook.user_id === currentSession().user.user_id && hook.ended_reason !== 'user_deleted'
+  );
 }
 
 /** Preview of the deliveries that restoring a hook will send. */
-function Missed({ hook }: { readonly hook: Hook }) {
-  const { data, fault } = useQuery((signal) => missedBy(hook, signal), [hook.id]);
+function MissedDeliveries({ hook }: { readonly hook: Hook }) {
+  const { data, fault } = useQuery((signal) => countMissedDeliveries(hook, signal), [hook.id]);
   if (fault !== undefined) return <p>It is sent what it missed.</p>;
   if (data === undefined) return <p role="status">Looking up what it missed…</p>;
   const { undelivered, since, isMore } = data;
@@ -64,11 +69,11 @@ function Missed({ hook }: { readonly hook: Hook }) {
     <>
       <p>It lives again under its id, and is sent at once:</p>
       <ul class="plain-list">
-        {undelivered > 0 && <li>{counted(undelivered, 'notification')} left undelivered when it ended</li>}
+        {undelivered > 0 && <li>{formatCount(undelivered, 'notification')} left undelivered when it ended</li>}
         {since > 0 && (
           <li>
             {isMore && 'more than '}
-            {counted(since, 'notification')} of what has happened since ({kindTitle(hook.event).toLowerCase()})
+            {formatCount(since, 'notification')} of what has happened since ({kindTitle(hook.event).toLowerCase()})
           </li>
         )}
       </ul>
@@ -76,7 +81,7 @@ function Missed({ hook }: { readonly hook: Hook }) {
   );
 }
 
-async function missedBy(hook: Hook, signal: AbortSignal) {
+async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
   const left = await client.deliveries.list({ hook_id: hook.id, state: 'undelivered', limit: 1 }, { signal });
   const occurrences = await client.activity.list({ kind: hook.event, limit: MAX_OCCURRENCES_CHECKED }, { signal });
   const since = occurrences.data.filter(

@@ -3,16 +3,23 @@ import type { DeliveryState } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
-import { currentUser } from '../../app/session.ts';
+import { currentSession } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
+import { displayNameOf } from '../../app/user-name.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { RadioGroup } from '../../components/field.tsx';
-import { Empty, Page } from '../../components/page.tsx';
-import { ClockTime, durationText, Timestamp } from '../../components/timestamp.tsx';
-import { Countdown, HookBadge, LastDay, sentence, Target } from '../../delivery/delivery-badges.tsx';
-import { counted, endedText, hostOf, kindTitle, outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
+import { EmptyState, Page } from '../../components/page.tsx';
+import { ClockTime, formatDuration, Timestamp } from '../../components/timestamp.tsx';
+import { Countdown, capitalize, HookBadge, LastDay, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import {
+  describeOutcome,
+  explainEnd,
+  formatCount,
+  hostOf,
+  kindTitle,
+  outcomeAdvice,
+} from '../../delivery/delivery-text.ts';
 import { type ActivityCache, loadActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
@@ -21,20 +28,20 @@ import { Signature, signatureCalls } from './signature.tsx';
 const POLL_INTERVAL_MS = 4_000;
 const PAGE_SIZE = 20;
 
-async function load(id: string, signal: AbortSignal) {
+async function loadHook(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
-  const isMine = hook.user_id === currentUser().user.user_id;
+  const isMine = hook.user_id === currentSession().user.user_id;
   const [hours, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
     isMine ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
-  return { hook, hours: hours.data, owner: owner && nameOf(owner) };
+  return { hook, hours: hours.data, owner: owner && displayNameOf(owner) };
 }
 
 /** Page of one hook: state with advice, details, signature and deliveries. */
-export function OneHook({ id }: { readonly id: string }) {
-  const { data, fault, reload } = useQuery((signal) => load(id, signal), [id]);
+export function HookPage({ id }: { readonly id: string }) {
+  const { data, fault, reload } = useQuery((signal) => loadHook(id, signal), [id]);
   const actions = useHookActions(reload);
   const { hook } = data ?? {};
   usePolling(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
@@ -42,8 +49,8 @@ export function OneHook({ id }: { readonly id: string }) {
     <Page
       title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
       lead={<a href={hrefTo('hooks')}>All hooks</a>}
-      calls={callsFor(id, hook)}
-      actions={hook && <Actions hook={hook} actions={actions} />}
+      calls={apiCallsFor(id, hook)}
+      actions={hook && <HookButtons hook={hook} actions={actions} />}
     >
       {fault !== undefined && data === undefined && (
         <Note tone="bad">
@@ -53,12 +60,12 @@ export function OneHook({ id }: { readonly id: string }) {
       {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data !== undefined && (
         <>
-          <Health hook={data.hook} />
+          <HookAdvice hook={data.hook} />
           <section class="card padded facts" aria-label="About this hook">
             <dl>
               <dt>Target</dt>
               <dd>
-                <Target url={data.hook.target_url} />
+                <TargetUrl url={data.hook.target_url} />
               </dd>
               <dt>Told of</dt>
               <dd>
@@ -67,19 +74,19 @@ export function OneHook({ id }: { readonly id: string }) {
               <dt>Whose</dt>
               <dd>
                 {data.owner ??
-                  (data.hook.user_id === currentUser().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
+                  (data.hook.user_id === currentSession().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
               </dd>
               <dt>Created</dt>
               <dd>
                 <Timestamp at={data.hook.date_created} />
               </dd>
               <dt>Last outcome</dt>
-              <dd>{sentence(outcomeWords(data.hook.last_outcome))}</dd>
+              <dd>{capitalize(describeOutcome(data.hook.last_outcome))}</dd>
             </dl>
             <div class="stack">
               <h2>The last day</h2>
               <LastDay hours={data.hours} height={26} />
-              <Average hours={data.hours} />
+              <AverageDuration hours={data.hours} />
             </div>
           </section>
           <Signature hook={data.hook} onDone={reload} />
@@ -91,7 +98,7 @@ export function OneHook({ id }: { readonly id: string }) {
   );
 }
 
-function callsFor(id: string, hook: Hook | undefined) {
+function apiCallsFor(id: string, hook: Hook | undefined) {
   const path = `/hooks/${id}`;
   const isEnded = hook?.state === 'ended';
   return [
@@ -112,7 +119,7 @@ function callsFor(id: string, hook: Hook | undefined) {
   ] as const;
 }
 
-function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: ReturnType<typeof useHookActions> }) {
+function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions: ReturnType<typeof useHookActions> }) {
   const [isTesting, setTesting] = useState(false);
   if (hook.state === 'ended') {
     return canRestore(hook) ? (
@@ -139,13 +146,13 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
 }
 
 /** Shows advice for a hook that is failing or has ended. */
-function Health({ hook }: { readonly hook: Hook }) {
+function HookAdvice({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') {
-    const { why, todo } = endedText(hook);
+    const { why, todo } = explainEnd(hook);
     return (
       <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
         <p>
-          <HookBadge hook={hook} /> <strong>{sentence(why)}</strong>, <Timestamp at={hook.date_ended} />. Nothing is
+          <HookBadge hook={hook} /> <strong>{capitalize(why)}</strong>, <Timestamp at={hook.date_ended} />. Nothing is
           sent to its target any more.
         </p>
         <p>{todo}</p>
@@ -158,8 +165,8 @@ function Health({ hook }: { readonly hook: Hook }) {
   return (
     <Note tone="warn">
       <p>
-        <HookBadge hook={hook} /> <strong>{sentence(outcomeWords(hook.last_outcome))}.</strong> The same notification is
-        tried again <Countdown until={hook.next_attempt_at} /> (<ClockTime at={hook.next_attempt_at} />
+        <HookBadge hook={hook} /> <strong>{capitalize(describeOutcome(hook.last_outcome))}.</strong> The same
+        notification is tried again <Countdown until={hook.next_attempt_at} /> (<ClockTime at={hook.next_attempt_at} />
         ); until then nothing else is sent. {left === 1 ? 'One more failure ends' : `${left} more failures end`} the
         hook; a 200 makes everything pending due at once.
       </p>
@@ -168,7 +175,7 @@ function Health({ hook }: { readonly hook: Hook }) {
   );
 }
 
-function Average({
+function AverageDuration({
   hours,
 }: {
   readonly hours: readonly { delivered: string; failed: string; milliseconds: string }[];
@@ -176,16 +183,16 @@ function Average({
   const attempts = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
   const total = attempts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
-  const spent = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attempts[index] ?? 0), 0);
-  return <span class="small soft">{durationText(spent / total)} on average</span>;
+  const totalMs = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attempts[index] ?? 0), 0);
+  return <span class="small soft">{formatDuration(totalMs / total)} on average</span>;
 }
 
-const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
+const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
 /** Loads a page of deliveries, newest first. The API lists them oldest first, so pages are counted from the end. */
-async function loadPage(hook: Hook, state: string, page: number, past: ActivityCache, signal: AbortSignal) {
-  const wanted = states.find((one) => one === state);
-  const filters = { hook_id: hook.id, user_id: hook.user_id, ...(wanted && { state: wanted }) };
+async function loadDeliveryPage(hook: Hook, state: string, page: number, past: ActivityCache, signal: AbortSignal) {
+  const stateFilter = deliveryStates.find((one) => one === state);
+  const filters = { hook_id: hook.id, user_id: hook.user_id, ...(stateFilter && { state: stateFilter }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
   const end = Math.max(0, total - page * PAGE_SIZE);
   const offset = Math.max(0, end - PAGE_SIZE);
@@ -201,13 +208,13 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = currentRoute.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
-  const [past] = useState<ActivityCache>(() => ({ told: new Map(), before: undefined }));
+  const [past] = useState<ActivityCache>(() => ({ byDeliveryId: new Map(), before: undefined }));
   const { data, fault, reload } = useQuery(
-    (signal) => loadPage(hook, state, page, past, signal),
+    (signal) => loadDeliveryPage(hook, state, page, past, signal),
     [hook.id, state, page, hook.state],
   );
   usePolling(POLL_INTERVAL_MS, reload);
-  const last = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
+  const pageCount = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
   const showPage = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
   return (
     <section class="stack" aria-label="Deliveries">
@@ -216,20 +223,20 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
         <RadioGroup
           label="State"
           value={state}
-          options={[{ value: '', text: 'All' }, ...states.map((value) => ({ value, text: sentence(value) }))]}
+          options={[{ value: '', text: 'All' }, ...deliveryStates.map((value) => ({ value, text: capitalize(value) }))]}
           onChange={(value) => setQuery({ state: value, page: undefined })}
         />
       </div>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       {data === undefined && fault === undefined && <LoadingSkeleton />}
-      {data?.deliveries.length === 0 && <Nothing hook={hook} state={state} />}
+      {data?.deliveries.length === 0 && <NoDeliveries hook={hook} state={state} />}
       {data !== undefined && data.deliveries.length > 0 && (
         <ul class="card lines">
           {data.deliveries.map((delivery) => (
             <DeliveryRow
               key={delivery.id}
               delivery={delivery}
-              told={past.told.get(delivery.id)}
+              told={past.byDeliveryId.get(delivery.id)}
               isHookEnded={hook.state === 'ended'}
               target={hook.target_url}
               onDone={reload}
@@ -237,15 +244,15 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
           ))}
         </ul>
       )}
-      {last > 1 && (
+      {pageCount > 1 && (
         <nav class="row" aria-label="Pages of deliveries">
           <Button disabled={page === 0} onClick={() => showPage(page - 1)}>
             Newer
           </Button>
           <span class="soft small number">
-            Page {page + 1} of {last}, {counted(data?.total ?? 0, 'delivery', 'deliveries')}
+            Page {page + 1} of {pageCount}, {formatCount(data?.total ?? 0, 'delivery', 'deliveries')}
           </span>
-          <Button disabled={page + 1 >= last} onClick={() => showPage(page + 1)}>
+          <Button disabled={page + 1 >= pageCount} onClick={() => showPage(page + 1)}>
             Older
           </Button>
         </nav>
@@ -254,16 +261,16 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
   );
 }
 
-function Nothing({ hook, state }: { readonly hook: Hook; readonly state: string }) {
-  if (state !== '') return <Empty icon="check" title={`Nothing is ${state}`} />;
+function NoDeliveries({ hook, state }: { readonly hook: Hook; readonly state: string }) {
+  if (state !== '') return <EmptyState icon="check" title={`Nothing is ${state}`} />;
   return (
-    <Empty icon="bell" title="It has not been told of anything yet">
+    <EmptyState icon="bell" title="It has not been told of anything yet">
       <p>
         {hook.state === 'ended'
           ? 'Deliveries are kept for 30 days.'
           : 'Send a test, or do what it waits for. What is sent stands here a moment later, with what was answered.'}
       </p>
       <ButtonLink href={hrefTo('activity')}>See what happens</ButtonLink>
-    </Empty>
+    </EmptyState>
   );
 }

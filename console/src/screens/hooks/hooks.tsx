@@ -1,43 +1,43 @@
 import './hooks.css';
 import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
-import type { Hour } from '../../../../packages/sdk/src/stats.ts';
+import type { HourCounts } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, navigate, type ScreenProps, setQuery } from '../../app/router.ts';
-import { currentUser, isAdmin } from '../../app/session.ts';
+import { currentSession, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
+import { displayNameOf } from '../../app/user-name.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { RadioGroup, Select } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
-import { Empty, Page } from '../../components/page.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { HookBadge, HookLine, LastDay, Target } from '../../delivery/delivery-badges.tsx';
-import { counted, kindTitle } from '../../delivery/delivery-text.ts';
+import { HookBadge, HookStateDetails, LastDay, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import { formatCount, kindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
-import { OneHook } from './hook-detail.tsx';
+import { HookPage } from './hook-detail.tsx';
 import { NewHook } from './new-hook.tsx';
 
 /** Screen of hooks: the list, the page of one hook, or the form for a new hook, depending on the path. */
 export default function Hooks({ rest: [id] }: ScreenProps) {
   if (id === undefined) return <HookList />;
-  return id === 'new' ? <NewHook /> : <OneHook key={id} id={id} />;
+  return id === 'new' ? <NewHook /> : <HookPage key={id} id={id} />;
 }
 
 const POLL_INTERVAL_MS = 5_000;
 
-const states = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
+const hookStates = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
 
 /** Sort order of hooks by state: failing hooks first, ended hooks last. */
-const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
+const STATE_ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
-async function load(userId: string, signal: AbortSignal) {
+async function loadHooks(userId: string, signal: AbortSignal) {
   const [{ data, paging }, hours] = await Promise.all([
     client.hooks.list({ user_id: userId }, { signal }),
     client.hours.list({ user_id: userId }, { signal }),
   ]);
   const hooks = data.toSorted(
-    (one, other) => ORDER[one.state] - ORDER[other.state] || Number(other.id) - Number(one.id),
+    (one, other) => STATE_ORDER[one.state] - STATE_ORDER[other.state] || Number(other.id) - Number(one.id),
   );
   return {
     hooks,
@@ -49,12 +49,12 @@ async function load(userId: string, signal: AbortSignal) {
 /** List of a user's hooks, each with its state and the attempts of the last 24 hours. */
 function HookList() {
   const { query } = currentRoute.value;
-  const userId = query.get('user') ?? currentUser().user.user_id;
-  const state = states.find((one) => one === query.get('state')) ?? '';
-  const { data, fault, reload } = useQuery((signal) => load(userId, signal), [userId]);
+  const userId = query.get('user') ?? currentSession().user.user_id;
+  const state = hookStates.find((one) => one === query.get('state')) ?? '';
+  const { data, fault, reload } = useQuery((signal) => loadHooks(userId, signal), [userId]);
   const actions = useHookActions(reload);
   usePolling(POLL_INTERVAL_MS, reload);
-  const isMine = userId === currentUser().user.user_id;
+  const isMine = userId === currentSession().user.user_id;
   const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
   const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
   const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
@@ -80,7 +80,7 @@ function HookList() {
         <RadioGroup
           label="State"
           value={state}
-          options={optionsOf(data?.hooks ?? [])}
+          options={stateOptions(data?.hooks ?? [])}
           onChange={(value) => setQuery({ state: value })}
         />
         {isAdmin() && <UserSelect userId={userId} />}
@@ -89,9 +89,9 @@ function HookList() {
       {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
       {data !== undefined && data.hooks.length > 0 && visible.length === 0 && (
-        <Empty icon="check" title={`No hook is ${state}`}>
+        <EmptyState icon="check" title={`No hook is ${state}`}>
           <p>Which is good to know. The others are under All.</p>
-        </Empty>
+        </EmptyState>
       )}
       {visible.length > 0 && (
         <ul class="card lines" aria-label="Hooks">
@@ -100,46 +100,46 @@ function HookList() {
           ))}
         </ul>
       )}
-      {data?.isAll === false && <p class="soft small">The first {counted(data.hooks.length, 'hook')} are shown.</p>}
+      {data?.isAll === false && <p class="soft small">The first {formatCount(data.hooks.length, 'hook')} are shown.</p>}
       {actions.dialog}
     </Page>
   );
 }
 
-function optionsOf(hooks: readonly Hook[]) {
+function stateOptions(hooks: readonly Hook[]) {
   const count = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
   return [
     { value: '', text: `All ${hooks.length}` },
-    ...states.map((value) => ({ value, text: `${count(value)} ${value}` })),
+    ...hookStates.map((value) => ({ value, text: `${count(value)} ${value}` })),
   ];
 }
 
 /** Select with which an admin chooses the user whose hooks are shown. */
 function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
-  const mine = currentUser().user.user_id;
-  const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);
+  const ownUserId = currentSession().user.user_id;
+  const others = (data?.data ?? []).filter(({ user_id }) => user_id !== ownUserId);
   return (
     <Select
       label="Whose hooks"
       hideLabel
       value={userId}
       options={[
-        { value: mine, text: 'Your hooks' },
-        ...others.map((user) => ({ value: user.user_id, text: `Hooks of ${nameOf(user)}` })),
+        { value: ownUserId, text: 'Your hooks' },
+        ...others.map((user) => ({ value: user.user_id, text: `Hooks of ${displayNameOf(user)}` })),
       ]}
-      onChange={(value) => setQuery({ user: value === mine ? undefined : value })}
+      onChange={(value) => setQuery({ user: value === ownUserId ? undefined : value })}
     />
   );
 }
 
-type RowProps = {
+type HookRowProps = {
   readonly hook: Hook;
-  readonly hours: readonly Hour[];
+  readonly hours: readonly HourCounts[];
   readonly actions: ReturnType<typeof useHookActions>;
 };
 
-function HookRow({ hook, hours, actions }: RowProps) {
+function HookRow({ hook, hours, actions }: HookRowProps) {
   const isEnded = hook.state === 'ended';
   const items = [
     { text: 'Open', icon: 'chevron', onPick: () => navigate(hrefTo('hooks', hook.id)) },
@@ -155,12 +155,12 @@ function HookRow({ hook, hours, actions }: RowProps) {
         <a class="title" href={hrefTo('hooks', hook.id)}>
           {kindTitle(hook.event)}
         </a>
-        <Target url={hook.target_url} />
+        <TargetUrl url={hook.target_url} />
       </div>
       <div class="how">
         <HookBadge hook={hook} />
         <span class="small soft">
-          <HookLine hook={hook} />
+          <HookStateDetails hook={hook} />
           {isEnded && (
             <>
               , <Timestamp at={hook.date_ended} />
@@ -175,9 +175,9 @@ function HookRow({ hook, hours, actions }: RowProps) {
 }
 
 function NoHooks({ isMine }: { readonly isMine: boolean }) {
-  if (!isMine) return <Empty icon="bell" title="They have no hooks" />;
+  if (!isMine) return <EmptyState icon="bell" title="They have no hooks" />;
   return (
-    <Empty icon="bell" title="Nobody is told yet">
+    <EmptyState icon="bell" title="Nobody is told yet">
       <p>
         A hook rings an application when something happens: one POST with the address of the record, which the
         application then fetches with its own key. It needs an address that answers 200.
@@ -185,6 +185,6 @@ function NoHooks({ isMine }: { readonly isMine: boolean }) {
       <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
         New hook
       </ButtonLink>
-    </Empty>
+    </EmptyState>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
-import type { TargetCheck } from '../../../../packages/sdk/src/hooks.ts';
+import type { HookKind } from '../../../../packages/sdk/src/api-types.ts';
+import type { TargetCheckResult } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, navigate } from '../../app/router.ts';
 import { errorMessage, fieldErrors } from '../../app/use-query.ts';
@@ -10,10 +10,17 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { bodyOf, hookKinds, hostOf, kindTexts, kindTitle, secretPath } from '../../delivery/delivery-text.ts';
+import {
+  generateSecretPath,
+  hookKinds,
+  hostOf,
+  kindTexts,
+  kindTitle,
+  webhookBody,
+} from '../../delivery/delivery-text.ts';
 
 /** Origin of the example URLs that are shown until the user enters a target. */
-const EXAMPLE = 'https://your-application.example';
+const EXAMPLE_ORIGIN = 'https://your-application.example';
 
 /** Debounce delay of the target check: the check runs when the user has stopped typing. */
 const CHECK_DEBOUNCE_MS = 350;
@@ -25,11 +32,11 @@ const CHECK_DEBOUNCE_MS = 350;
 const checkTarget = (address: string, signal?: AbortSignal) =>
   client.verdict(address, { signal }).catch(() => undefined);
 
-const sentenceOf = ({ message }: TargetCheck) => `It ${message}.`;
+const targetCheckText = ({ message }: TargetCheckResult) => `It ${message}.`;
 
 /** Returns the result of the target check for the entered URL; the check is debounced. */
-function useTargetCheck(address: string): TargetCheck | undefined {
-  const [verdict, setVerdict] = useState<TargetCheck>();
+function useTargetCheck(address: string): TargetCheckResult | undefined {
+  const [verdict, setVerdict] = useState<TargetCheckResult>();
   useEffect(() => {
     setVerdict(undefined);
     if (address === '') return;
@@ -47,7 +54,7 @@ function useTargetCheck(address: string): TargetCheck | undefined {
   return verdict;
 }
 
-const verdictBadges: Readonly<Record<TargetCheck['verdict'], readonly [tone: Tone, word: string]>> = {
+const targetCheckBadges: Readonly<Record<TargetCheckResult['verdict'], readonly [tone: Tone, word: string]>> = {
   allowed: ['good', 'good'],
   unresolved: ['warn', 'not found yet'],
   forbidden: ['bad', 'forbidden'],
@@ -57,7 +64,7 @@ const verdictBadges: Readonly<Record<TargetCheck['verdict'], readonly [tone: Ton
 
 /** Page with the form that creates a hook. */
 export function NewHook() {
-  const [kind, setKind] = useState<Kind>('new_event');
+  const [kind, setKind] = useState<HookKind>('new_event');
   const [target, setTarget] = useState('');
   const [fault, setFault] = useState<{ text?: string; fields: Readonly<Record<string, string>> }>({ fields: {} });
   const [isBusy, setBusy] = useState(false);
@@ -75,18 +82,18 @@ export function NewHook() {
       // The validation error contains only a code; the target check returns a sentence that explains it.
       const result = fields.target_url === undefined ? undefined : await checkTarget(address);
       setFault({
-        fields: result ? { ...fields, target_url: sentenceOf(result) } : fields,
+        fields: result ? { ...fields, target_url: targetCheckText(result) } : fields,
         ...(Object.keys(fields).length === 0 && { text: errorMessage(error) }),
       });
       setBusy(false);
     }
   };
-  const suggest = () => {
+  const suggestTarget = () => {
     const origin = URL.canParse(address) && new URL(address).origin !== 'null' ? new URL(address).origin : undefined;
-    setTarget((origin ?? EXAMPLE) + secretPath());
+    setTarget((origin ?? EXAMPLE_ORIGIN) + generateSecretPath());
     setFault({ fields: {} });
   };
-  const wanted = { event: kind, target_url: address || `${EXAMPLE}/carillon` };
+  const requestBody = { event: kind, target_url: address || `${EXAMPLE_ORIGIN}/carillon` };
   return (
     <Page
       title="New hook"
@@ -96,8 +103,8 @@ export function NewHook() {
           description: 'Create this hook',
           method: 'POST',
           path: '/hooks',
-          body: wanted,
-          sdk: `hooks.create(${JSON.stringify(wanted)})`,
+          body: requestBody,
+          sdk: `hooks.create(${JSON.stringify(requestBody)})`,
         },
       ]}
     >
@@ -123,7 +130,7 @@ export function NewHook() {
             required
             maxLength={2_048}
             autoComplete="off"
-            placeholder={`${EXAMPLE}/carillon/…`}
+            placeholder={`${EXAMPLE_ORIGIN}/carillon/…`}
             value={target}
             onInput={(value) => {
               setTarget(value);
@@ -135,8 +142,8 @@ export function NewHook() {
                 'Whoever knows the address can ring it, so its path should be hard to guess.'
               ) : (
                 <span class="verdict" role="status">
-                  <Badge tone={verdictBadges[verdict.verdict][0]}>{verdictBadges[verdict.verdict][1]}</Badge>{' '}
-                  {sentenceOf(verdict)}
+                  <Badge tone={targetCheckBadges[verdict.verdict][0]}>{targetCheckBadges[verdict.verdict][1]}</Badge>{' '}
+                  {targetCheckText(verdict)}
                 </span>
               )
             }
@@ -146,7 +153,7 @@ export function NewHook() {
             <Button variant="primary" type="submit" disabled={isBusy}>
               {isBusy ? 'Creating…' : 'Create hook'}
             </Button>
-            <Button icon="key" onClick={suggest}>
+            <Button icon="key" onClick={suggestTarget}>
               Suggest a secret path
             </Button>
             <ButtonLink variant="quiet" href={hrefTo('hooks')}>
@@ -154,14 +161,14 @@ export function NewHook() {
             </ButtonLink>
           </div>
         </form>
-        <Preview kind={kind} address={address} />
+        <RequestPreview kind={kind} address={address} />
       </div>
     </Page>
   );
 }
 
 /** Preview of the webhook request, with instructions for the receiver. */
-function Preview({ kind, address }: { readonly kind: Kind; readonly address: string }) {
+function RequestPreview({ kind, address }: { readonly kind: HookKind; readonly address: string }) {
   const resourceUrl = `${apiAccount.baseUrl}/v2${kindTexts[kind].example}`;
   const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';
   return (
@@ -174,7 +181,7 @@ function Preview({ kind, address }: { readonly kind: Kind; readonly address: str
           'content-type: application/json',
           'webhook-id: 4711',
           '',
-          bodyOf(resourceUrl),
+          webhookBody(resourceUrl),
         ].join('\n')}
       </pre>
       <ol class="hook-steps small">

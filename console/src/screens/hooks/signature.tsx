@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Hook, HookSecret } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { attempt, useSubmission } from '../../app/use-query.ts';
+import { runWithToast, useSubmission } from '../../app/use-query.ts';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -14,9 +14,9 @@ type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 
 /** Section that turns the signing of a hook's notifications on or off, and rotates the secret. */
 export function Signature({ hook, onDone }: SignatureProps) {
-  const [open, setOpen] = useState<'rotate' | 'off'>();
+  const [openDialog, setOpenDialog] = useState<'rotate' | 'off'>();
   const [created, setCreated] = useState<HookSecret>();
-  const close = () => setOpen(undefined);
+  const close = () => setOpenDialog(undefined);
   const showSecret = (secret: HookSecret) => {
     setCreated(secret);
     close();
@@ -31,16 +31,16 @@ export function Signature({ hook, onDone }: SignatureProps) {
             {hook.signed === '0' ? (
               <Button
                 icon="key"
-                onClick={() => attempt(async () => showSecret(await client.hooks.createSecret(hook.id)))}
+                onClick={() => runWithToast(async () => showSecret(await client.hooks.createSecret(hook.id)))}
               >
                 Sign notifications
               </Button>
             ) : (
               <>
-                <Button icon="key" onClick={() => setOpen('rotate')}>
+                <Button icon="key" onClick={() => setOpenDialog('rotate')}>
                   Rotate
                 </Button>
-                <Button variant="danger" onClick={() => setOpen('off')}>
+                <Button variant="danger" onClick={() => setOpenDialog('off')}>
                   Turn off
                 </Button>
               </>
@@ -48,25 +48,25 @@ export function Signature({ hook, onDone }: SignatureProps) {
           </div>
         )}
       </div>
-      <State hook={hook} />
-      {open === 'rotate' && <Rotate hook={hook} onCreated={showSecret} onClose={close} />}
-      {open === 'off' && (
+      <SignatureState hook={hook} />
+      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showSecret} onClose={close} />}
+      {openDialog === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
           confirmLabel="Turn off"
           onClose={close}
-          onConfirm={() => void attempt(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
+          onConfirm={() => void runWithToast(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
         >
           A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
           new one is made.
         </ConfirmDialog>
       )}
-      {created !== undefined && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
+      {created !== undefined && <NewSecretDialog created={created} onClose={() => setCreated(undefined)} />}
     </section>
   );
 }
 
-function State({ hook }: Pick<SignatureProps, 'hook'>) {
+function SignatureState({ hook }: Pick<SignatureProps, 'hook'>) {
   if (hook.signed === '0') {
     return (
       <p class="soft">
@@ -87,21 +87,21 @@ function State({ hook }: Pick<SignatureProps, 'hook'>) {
   );
 }
 
-const overlaps = [
+const overlapOptions = [
   { value: '86400', text: 'a day' },
   { value: '604800', text: 'a week' },
   { value: '3600', text: 'an hour' },
   { value: '0', text: 'not at all' },
 ] as const;
 
-type RotateProps = {
+type RotateSecretProps = {
   readonly hook: Hook;
   readonly onCreated: (created: HookSecret) => void;
   readonly onClose: () => void;
 };
 
-function Rotate({ hook, onCreated, onClose }: RotateProps) {
-  const [overlap, setOverlap] = useState<(typeof overlaps)[number]['value']>('86400');
+function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
+  const [overlap, setOverlap] = useState<(typeof overlapOptions)[number]['value']>('86400');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     onCreated(await client.hooks.createSecret(hook.id, { overlap }));
   });
@@ -112,7 +112,7 @@ function Rotate({ hook, onCreated, onClose }: RotateProps) {
         <Select
           label="The present secret goes on signing"
           value={overlap}
-          options={overlaps}
+          options={overlapOptions}
           onChange={setOverlap}
           fault={faults.overlap}
           hint={
@@ -132,7 +132,7 @@ function Rotate({ hook, onCreated, onClose }: RotateProps) {
   );
 }
 
-function NewSecret({ created, onClose }: { readonly created: HookSecret; readonly onClose: () => void }) {
+function NewSecretDialog({ created, onClose }: { readonly created: HookSecret; readonly onClose: () => void }) {
   return (
     <RevealSecret
       title="The secret of this hook"
@@ -153,7 +153,7 @@ function NewSecret({ created, onClose }: { readonly created: HookSecret; readonl
 /** Returns the API calls that turn signing on or off and rotate the secret, to show to the user. */
 export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
   const path = `/hooks/${id}/secret`;
-  const body = { overlap: Number(overlaps[0].value) };
+  const body = { overlap: Number(overlapOptions[0].value) };
   if (signed === '0') {
     return [
       { description: 'Sign its notifications', method: 'POST', path, body: {}, sdk: `hooks.createSecret('${id}')` },

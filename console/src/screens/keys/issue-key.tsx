@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentUser } from '../../app/session.ts';
+import { currentSession } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
-import { apiAccount, Code, quoted } from '../../components/api-call.tsx';
+import { displayNameOf } from '../../app/user-name.ts';
+import { apiAccount, CodeBlock, shellQuote } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -13,7 +13,7 @@ import { Select, TextField } from '../../components/field.tsx';
 import { RevealSecret } from '../../components/reveal-secret.tsx';
 import { maxPermissions, PermissionGrid } from './permission-grid.tsx';
 
-const lifetimes = [
+const lifetimeOptions = [
   { value: '30d', text: '30 days' },
   { value: '90d', text: '90 days' },
   { value: '365d', text: 'a year' },
@@ -21,9 +21,9 @@ const lifetimes = [
   { value: 'other', text: 'as I say…' },
 ] as const;
 
-type Lifetime = (typeof lifetimes)[number]['value'];
+type Lifetime = (typeof lifetimeOptions)[number]['value'];
 
-type IssueProps = {
+type IssueKeyProps = {
   /** Users to whom the current user may issue keys. */
   readonly people: readonly User[];
   readonly onIssued: () => void;
@@ -31,12 +31,12 @@ type IssueProps = {
 };
 
 /** Dialog that issues a key and shows it once. The key is kept only in the state of the dialog. */
-export function IssueKey({ people, onIssued, onClose }: IssueProps) {
+export function IssueKey({ people, onIssued, onClose }: IssueKeyProps) {
   const [issued, setIssued] = useState<IssuedKey>();
-  if (issued !== undefined) return <NewKey issued={issued} onClose={onClose} />;
+  if (issued !== undefined) return <NewKeyDialog issued={issued} onClose={onClose} />;
   return (
     <Dialog title="Issue a key" isWide onClose={onClose}>
-      <IssueForm
+      <IssueKeyForm
         people={people}
         onClose={onClose}
         onIssued={(key) => {
@@ -48,14 +48,14 @@ export function IssueKey({ people, onIssued, onClose }: IssueProps) {
   );
 }
 
-type FormProps = Pick<IssueProps, 'people' | 'onClose'> & { readonly onIssued: (key: IssuedKey) => void };
+type IssueKeyFormProps = Pick<IssueKeyProps, 'people' | 'onClose'> & { readonly onIssued: (key: IssuedKey) => void };
 
-function IssueForm({ people, onIssued, onClose }: FormProps) {
+function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   const [label, setLabel] = useState('');
-  const [userId, setUserId] = useState(currentUser().user.user_id);
+  const [userId, setUserId] = useState(currentSession().user.user_id);
   const [lifetime, setLifetime] = useState<Lifetime>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
-  const owner = people.find(({ user_id }) => user_id === userId) ?? currentUser().user;
+  const owner = people.find(({ user_id }) => user_id === userId) ?? currentSession().user;
   const allowed = maxPermissions(owner.role);
   // Least privilege: by default, only read permissions are selected.
   const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
@@ -83,7 +83,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
           <Select
             label="Whose key"
             value={userId}
-            options={people.map((user) => ({ value: user.user_id, text: nameOf(user) }))}
+            options={people.map((user) => ({ value: user.user_id, text: displayNameOf(user) }))}
             onChange={setUserId}
             fault={faults.user_id}
             hint="What it creates is theirs, and their hooks are told."
@@ -92,7 +92,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
         <Select
           label="It works for"
           value={lifetime}
-          options={lifetimes}
+          options={lifetimeOptions}
           onChange={setLifetime}
           hint={lifetime === '' ? 'Until somebody revokes it.' : 'Then it ends by itself.'}
         />
@@ -124,11 +124,11 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   );
 }
 
-function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
-  const curl = [
-    `curl ${quoted(`${apiAccount.baseUrl}/v2/user`)}`,
-    `-H ${quoted(`domain: ${apiAccount.domain}`)}`,
-    `-H ${quoted(`key: ${issued.key}`)}`,
+function NewKeyDialog({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
+  const exampleCommand = [
+    `curl ${shellQuote(`${apiAccount.baseUrl}/v2/user`)}`,
+    `-H ${shellQuote(`domain: ${apiAccount.domain}`)}`,
+    `-H ${shellQuote(`key: ${issued.key}`)}`,
   ].join(' \\\n  ');
   return (
     <RevealSecret
@@ -140,7 +140,7 @@ function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void })
       onClose={onClose}
     >
       <p class="soft">Try it. It answers whose key it is:</p>
-      <Code label="A call with the key" text={curl} />
+      <CodeBlock label="A call with the key" text={exampleCommand} />
     </RevealSecret>
   );
 }

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import type { Key } from '../../../../packages/sdk/src/keys.ts';
+import type { ApiKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, setQuery } from '../../app/router.ts';
-import { currentUser, isAdmin } from '../../app/session.ts';
-import { all, attempt, useQuery } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
+import { currentSession, isAdmin } from '../../app/session.ts';
+import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
+import { displayNameOf } from '../../app/user-name.ts';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -13,41 +13,41 @@ import { ConfirmDialog } from '../../components/dialog.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { Menu } from '../../components/menu.tsx';
-import { Empty, Page } from '../../components/page.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
 import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 import { IssueKey } from './issue-key.tsx';
-import { NarrowKey, permissionTexts } from './permission-grid.tsx';
+import { NarrowKey, summarizePermissions } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
 
-type Filters = { readonly isEnded: boolean; readonly isOwn: boolean };
+type KeyFilters = { readonly isEnded: boolean; readonly isOwn: boolean };
 
 /** Reads the filters from the query of the route. */
-function filtersOf(query: URLSearchParams): Filters {
+function readFilters(query: URLSearchParams): KeyFilters {
   return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
 }
 
 /** Screen with the list of API keys: permissions, owner and last use. */
 export default function Keys() {
-  const filters = filtersOf(currentRoute.value.query);
-  const { user } = currentUser();
+  const filters = readFilters(currentRoute.value.query);
+  const { user } = currentSession();
   const keys = useQuery(
-    (signal) => all(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
+    (signal) => collectAll(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
     [filters.isOwn],
   );
-  const people = useQuery((signal) => all(client.users.each({}, { signal })), []);
-  const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: Key }>();
-  const visible = keys.data?.filter((key) => hasEnded(key) === filters.isEnded).reverse();
+  const people = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
+  const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: ApiKey }>();
+  const visible = keys.data?.filter((key) => hasKeyEnded(key) === filters.isEnded).reverse();
   const close = () => setOpen(undefined);
   return (
     <Page
       title="Keys"
       lead="With a key, a program calls the interface in somebody’s name. It may do less than they may, never more."
-      calls={callsOf(
+      calls={apiCallsFor(
         filters,
         user,
-        visible?.find((key) => !hasEnded(key)),
+        visible?.find((key) => !hasKeyEnded(key)),
       )}
       actions={
         <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
@@ -79,7 +79,7 @@ export default function Keys() {
       </div>
       {keys.fault !== undefined && <Note tone="bad">{keys.fault}</Note>}
       {visible === undefined && keys.fault === undefined && <LoadingSkeleton />}
-      {visible?.length === 0 && <Nothing {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
+      {visible?.length === 0 && <NoKeys {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
       {visible !== undefined && visible.length > 0 && (
         <ul class="card list" aria-label="Keys">
           {visible.map((key) => (
@@ -94,16 +94,16 @@ export default function Keys() {
         </ul>
       )}
       {open?.what === 'issue' && (
-        <IssueKey people={issuable(people.data ?? [])} onIssued={keys.reload} onClose={close} />
+        <IssueKey people={usersToIssueFor(people.data ?? [])} onIssued={keys.reload} onClose={close} />
       )}
       {open?.what === 'narrow' && <NarrowKey narrowed={open.key} onDone={keys.reload} onClose={close} />}
       {open?.what === 'revoke' && (
         <ConfirmDialog
-          title={`Revoke ${labelOf(open.key)}?`}
+          title={`Revoke ${keyLabel(open.key)}?`}
           confirmLabel="Revoke"
           onClose={close}
           onConfirm={async () => {
-            await attempt(() => client.keys.revoke(open.key.id), 'Revoked. Whoever calls with it is refused now.');
+            await runWithToast(() => client.keys.revoke(open.key.id), 'Revoked. Whoever calls with it is refused now.');
             keys.reload();
           }}
         >
@@ -115,37 +115,38 @@ export default function Keys() {
   );
 }
 
-type RowProps = {
-  readonly apiKey: Key;
+type KeyRowProps = {
+  readonly apiKey: ApiKey;
   readonly owner: User | undefined;
   readonly onNarrow: () => void;
   readonly onRevoke: () => void;
 };
 
-function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
+function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
   return (
     <li>
       <Icon name="key" />
       <div class="grow">
         <div class="row">
-          <strong>{labelOf(apiKey)}</strong>
-          <State of={apiKey} />
+          <strong>{keyLabel(apiKey)}</strong>
+          <KeyState of={apiKey} />
         </div>
         <p class="small soft">
-          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...permissionTexts(apiKey.permissions)].join(
-            ' · ',
-          )}
+          {[
+            owner === undefined ? 'Somebody who has left' : displayNameOf(owner),
+            ...summarizePermissions(apiKey.permissions),
+          ].join(' · ')}
         </p>
       </div>
       <div class="asides">
         <span>Last used</span>
         <Timestamp at={apiKey.last_used} />
-        <span>{hasEnded(apiKey) ? 'Ended' : 'Ends'}</span>
+        <span>{hasKeyEnded(apiKey) ? 'Ended' : 'Ends'}</span>
         {apiKey.revoked === '1' ? <span>by hand</span> : <Timestamp at={apiKey.expires} />}
       </div>
-      {!hasEnded(apiKey) && (
+      {!hasKeyEnded(apiKey) && (
         <Menu
-          label={`What to do with ${labelOf(apiKey)}`}
+          label={`What to do with ${keyLabel(apiKey)}`}
           items={[
             { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
             { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
@@ -156,23 +157,23 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
   );
 }
 
-function State({ of: key }: { readonly of: Key }) {
+function KeyState({ of: key }: { readonly of: ApiKey }) {
   if (key.revoked === '1') return <Badge tone="bad">revoked</Badge>;
   const left = (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
   if (left <= 0) return <Badge>expired</Badge>;
   return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
 
-function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () => void }) {
+function NoKeys({ isEnded, isOwn, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
   if (isEnded) {
     return (
-      <Empty icon="key" title="No key has ended">
+      <EmptyState icon="key" title="No key has ended">
         <p>Keys that were revoked or have expired stay listed here, so that one can tell later what they were.</p>
-      </Empty>
+      </EmptyState>
     );
   }
   return (
-    <Empty icon="key" title={isOwn ? 'You have no key' : 'Nobody has a key'}>
+    <EmptyState icon="key" title={isOwn ? 'You have no key' : 'Nobody has a key'}>
       <p>
         Give each program a key of its own, with no more than it needs: when one leaks, you revoke that one, and the
         others go on.
@@ -180,27 +181,27 @@ function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () =
       <Button variant="primary" icon="plus" onClick={onIssue}>
         Issue the first key
       </Button>
-    </Empty>
+    </EmptyState>
   );
 }
 
-const labelOf = (key: Key) => (key.label === '' ? `Key ${key.id}` : key.label);
+const keyLabel = (key: ApiKey) => (key.label === '' ? `Key ${key.id}` : key.label);
 
-const hasEnded = (key: Key) =>
+const hasKeyEnded = (key: ApiKey) =>
   key.revoked === '1' || (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
 
 /**
  * Returns the users to whom the current user may issue keys: for a member only this member, for an admin everybody
  * without a higher role.
  */
-function issuable(people: readonly User[]): readonly User[] {
-  const { user } = currentUser();
+function usersToIssueFor(people: readonly User[]): readonly User[] {
+  const { user } = currentSession();
   if (!isAdmin()) return [user];
   return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
 /** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
-function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): readonly ApiCall[] {
+function apiCallsFor({ isOwn }: KeyFilters, user: User, newest: ApiKey | undefined): readonly ApiCall[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
   const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';
   return [
@@ -211,21 +212,21 @@ function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): reado
       sdk: `keys.list(${list})`,
     },
     { description: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
-    ...(newest === undefined ? [] : callsOn(newest)),
+    ...(newest === undefined ? [] : apiCallsForKey(newest)),
   ];
 }
 
-function callsOn(key: Key): readonly ApiCall[] {
+function apiCallsForKey(key: ApiKey): readonly ApiCall[] {
   const path = `/keys/${key.id}`;
   const permissions = key.permissions.filter((one) => one.endsWith(':read'));
   return [
     {
-      description: `Let ${labelOf(key)} read only`,
+      description: `Let ${keyLabel(key)} read only`,
       method: 'PUT',
       path,
       body: { permissions },
       sdk: `keys.update('${key.id}', ${JSON.stringify({ permissions })})`,
     },
-    { description: `Revoke ${labelOf(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
+    { description: `Revoke ${keyLabel(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
   ];
 }

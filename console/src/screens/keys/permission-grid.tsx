@@ -1,5 +1,10 @@
 import { useState } from 'preact/hooks';
-import { type Key, type Permission, type PermissionArea, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
+import {
+  type ApiKey,
+  type Permission,
+  type PermissionArea,
+  permissionAreas,
+} from '../../../../packages/sdk/src/keys.ts';
 import type { Role } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { useSubmission } from '../../app/use-query.ts';
@@ -9,17 +14,17 @@ import { Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
 
-type GridProps = {
+type PermissionGridProps = {
   readonly chosen: readonly Permission[];
   /** Permissions that can be chosen; all other permissions are disabled. */
   readonly among: readonly Permission[];
   readonly onChange: (chosen: readonly Permission[]) => void;
 };
 
-const headings: Readonly<Record<AccessMode, string>> = { read: 'Read', write: 'Change' };
+const accessModeNames: Readonly<Record<AccessMode, string>> = { read: 'Read', write: 'Change' };
 
 /** Editor for the permissions of a key: one row per area, with one checkbox for read and one for write. */
-export function PermissionGrid({ chosen, among, onChange }: GridProps) {
+export function PermissionGrid({ chosen, among, onChange }: PermissionGridProps) {
   const toggle = (permission: Permission, isOn: boolean) =>
     onChange(among.filter((one) => (one === permission ? isOn : chosen.includes(one))));
   const presets = [
@@ -47,7 +52,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
             </th>
             {accessModes.map((way) => (
               <th key={way} scope="col">
-                {headings[way]}
+                {accessModeNames[way]}
               </th>
             ))}
           </tr>
@@ -64,7 +69,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
                   <td key={way}>
                     <input
                       type="checkbox"
-                      aria-label={`${headings[way]} ${areaNames[area].name}`}
+                      aria-label={`${accessModeNames[way]} ${areaNames[area].name}`}
                       checked={chosen.includes(permission)}
                       disabled={!among.includes(permission)}
                       onChange={(event) => toggle(permission, event.currentTarget.checked)}
@@ -85,14 +90,14 @@ const accessModes = ['read', 'write'] as const;
 type AccessMode = (typeof accessModes)[number];
 
 /** All permissions in display order. */
-export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
+export const allPermissions: readonly Permission[] = permissionAreas.flatMap((area) =>
   accessModes.map((way): Permission => `${area}:${way}`),
 );
 
 /** Returns the maximum permissions of a key, by the role of its user. */
 export function maxPermissions(role: Role): readonly Permission[] {
-  if (role !== 'member') return everyPermission;
-  return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
+  if (role !== 'member') return allPermissions;
+  return allPermissions.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
 }
 
 /** Display name and description of each area. */
@@ -108,9 +113,9 @@ const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readon
 };
 
 /** Summarizes permissions as text: `Reads everything`, `Changes events, tasks`. */
-export function permissionTexts(permissions: readonly Permission[]): readonly string[] {
+export function summarizePermissions(permissions: readonly Permission[]): readonly string[] {
   if (permissions.length === 0) return ['May only ask who it is'];
-  if (permissions.length === everyPermission.length) return ['Everything'];
+  if (permissions.length === allPermissions.length) return ['Everything'];
   const areasOf = (way: AccessMode) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
   const summary = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
@@ -123,10 +128,10 @@ export function permissionTexts(permissions: readonly Permission[]): readonly st
   return [...summary('Reads', areasOf('read')), ...summary('Changes', areasOf('write'))];
 }
 
-type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };
+type NarrowKeyProps = { readonly narrowed: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
 
 /** Dialog that renames a key or removes permissions from it. */
-export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
+export function NarrowKey({ narrowed, onDone, onClose }: NarrowKeyProps) {
   const [label, setLabel] = useState(narrowed.label);
   const [permissions, setPermissions] = useState(narrowed.permissions);
   const removedCount = narrowed.permissions.length - permissions.length;

@@ -3,27 +3,27 @@ import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { parseTimestamp } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;
-const MINUTES = 60;
+const MINUTE_COUNT = 60;
 const BAR_WIDTH = 10;
 const HEIGHT = 100;
 
-type Bar = { readonly at: number; readonly delivered: number; readonly failed: number };
+type MinuteBar = { readonly at: number; readonly delivered: number; readonly failed: number };
 
 /** Returns one bar for each of the last 60 minutes, oldest first, also for minutes without attempts. */
-function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
+function minuteBars({ minutes }: Overview, now: number): readonly MinuteBar[] {
   const byMinute = new Map(minutes.map((one) => [parseTimestamp(one.minute)?.getTime(), one]));
   const newest = parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
-  return Array.from({ length: MINUTES }, (_, index) => {
-    const at = newest - (MINUTES - 1 - index) * MINUTE_MS;
+  return Array.from({ length: MINUTE_COUNT }, (_, index) => {
+    const at = newest - (MINUTE_COUNT - 1 - index) * MINUTE_MS;
     const { delivered = '0', failed = '0' } = byMinute.get(at) ?? {};
     return { at, delivered: Number(delivered), failed: Number(failed) };
   });
 }
 
-const clock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+const formatClock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 /** Returns the upper end of the scale: `max` rounded up to 1, 2 or 5 times a power of ten. */
-function scaleEnd(max: number): number {
+function roundUpScale(max: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, max)));
   return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= max) ?? max;
 }
@@ -31,31 +31,31 @@ function scaleEnd(max: number): number {
 /** Bar chart of deliveries per minute; screen readers get a table instead. */
 export function MinutesChart({ overview }: { readonly overview: Overview }) {
   const [hovered, setHovered] = useState<number>();
-  const bars = barsOf(overview, Date.now());
-  const top = scaleEnd(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
-  const bar = hovered === undefined ? undefined : bars[hovered];
+  const bars = minuteBars(overview, Date.now());
+  const scaleMax = roundUpScale(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
+  const hoveredBar = hovered === undefined ? undefined : bars[hovered];
   return (
     <>
       <div class="row spread">
         <h2>Deliveries per minute</h2>
         <span class="row small soft" aria-hidden="true">
-          {bar === undefined ? (
+          {hoveredBar === undefined ? (
             <>
               <span class="bar-key delivered">delivered</span>
               <span class="bar-key failed">failed</span>
             </>
           ) : (
             <span class="number">
-              {clock(bar.at)}: {bar.delivered} delivered, {bar.failed} failed
+              {formatClock(hoveredBar.at)}: {hoveredBar.delivered} delivered, {hoveredBar.failed} failed
             </span>
           )}
         </span>
       </div>
       <div class="chart" aria-hidden="true">
-        <span class="scale small soft number">{top}</span>
+        <span class="scale small soft number">{scaleMax}</span>
         <span class="scale small soft number low">0</span>
         <svg
-          viewBox={`0 0 ${MINUTES * BAR_WIDTH} ${HEIGHT}`}
+          viewBox={`0 0 ${MINUTE_COUNT * BAR_WIDTH} ${HEIGHT}`}
           preserveAspectRatio="none"
           aria-hidden="true"
           onPointerLeave={() => setHovered(undefined)}
@@ -66,13 +66,13 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
               class="grid"
               x={0}
               y={Math.min(HEIGHT - 0.6, part * HEIGHT)}
-              width={MINUTES * BAR_WIDTH}
+              width={MINUTE_COUNT * BAR_WIDTH}
               height={0.6}
             />
           ))}
           {bars.map(({ at, delivered, failed }, index) => {
-            const good = (delivered / top) * HEIGHT;
-            const bad = (failed / top) * HEIGHT;
+            const good = (delivered / scaleMax) * HEIGHT;
+            const bad = (failed / scaleMax) * HEIGHT;
             const x = index * BAR_WIDTH + 1.5;
             return (
               <g key={at} class={index === hovered ? 'pointed' : ''} onPointerEnter={() => setHovered(index)}>
@@ -85,7 +85,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         </svg>
         <div class="times small soft number">
           {[0, 15, 30, 45].map((index) => (
-            <span key={index}>{clock(bars[index]?.at ?? 0)}</span>
+            <span key={index}>{formatClock(bars[index]?.at ?? 0)}</span>
           ))}
           <span>now</span>
         </div>
@@ -103,7 +103,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
           <tbody>
             {bars.map(({ at, delivered, failed }) => (
               <tr key={at}>
-                <th scope="row">{clock(at)}</th>
+                <th scope="row">{formatClock(at)}</th>
                 <td>{delivered}</td>
                 <td>{failed}</td>
               </tr>

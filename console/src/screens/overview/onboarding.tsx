@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { hrefTo } from '../../app/router.ts';
-import { apiAccount, Code, curlOf } from '../../components/api-call.tsx';
+import { apiAccount, CodeBlock, formatCurl } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
-import { secretPath } from '../../delivery/delivery-text.ts';
+import { generateSecretPath } from '../../delivery/delivery-text.ts';
 
 const RECEIVER_COMMAND =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;
@@ -13,7 +13,7 @@ const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(apiAc
 
 /** Onboarding text: three steps to the first delivery. */
 export function FirstSteps() {
-  const [path] = useState(secretPath);
+  const [path] = useState(generateSecretPath);
   const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
   // The event is today, so that the calendar shows it without navigation.
   const day = today().replaceAll('-', '');
@@ -28,7 +28,7 @@ export function FirstSteps() {
         </Step>
         <Step
           title="Subscribe it"
-          code={curlOf({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
+          code={formatCurl({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
           label="The call that subscribes"
           more={
             <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
@@ -40,7 +40,7 @@ export function FirstSteps() {
         </Step>
         <Step
           title="Make something happen"
-          code={curlOf({ method: 'POST', path: '/events', body: event })}
+          code={formatCurl({ method: 'POST', path: '/events', body: event })}
           label="The call that creates an event"
           more={<ButtonLink href={hrefTo('activity')}>Watch it in Activity</ButtonLink>}
         >
@@ -67,7 +67,7 @@ function Step({ title, code, label, more, children }: StepProps) {
     <li class="card padded stack">
       <h2>{title}</h2>
       <p class="soft">{children}</p>
-      <Code text={code} label={label} />
+      <CodeBlock text={code} label={label} />
       {more !== undefined && <div>{more}</div>}
     </li>
   );

@@ -4,19 +4,19 @@ import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo } from '../../app/router.ts';
-import { currentUser, isAdmin } from '../../app/session.ts';
+import { currentSession, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { durationText, parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
-import { HookBadge, HookLine } from '../../delivery/delivery-badges.tsx';
-import { counted, hostOf, kindTitle } from '../../delivery/delivery-text.ts';
+import { formatDuration, parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
+import { HookBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
+import { formatCount, hostOf, kindTitle } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
 import { FirstSteps } from './onboarding.tsx';
 
 const POLL_INTERVAL_MS = 4_000;
 
-async function load(signal: AbortSignal) {
+async function loadOverview(signal: AbortSignal) {
   const overview = await client.overview({ signal });
   const isQuiet = [overview.hooks_live, overview.hooks_ended_today, overview.delivered_last_hour].every(
     (one) => one === '0',
@@ -27,7 +27,7 @@ async function load(signal: AbortSignal) {
 
 /** Screen with the delivery metrics of the last hour, and the hooks that are failing or have ended. */
 export default function OverviewScreen() {
-  const { data, fault, reload } = useQuery(load, []);
+  const { data, fault, reload } = useQuery(loadOverview, []);
   usePolling(POLL_INTERVAL_MS, reload);
   return (
     <Page
@@ -68,15 +68,15 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
         <Metric name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
           {rate === undefined
             ? 'no attempts'
-            : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
+            : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${formatCount(attempts, 'attempt')}`}
         </Metric>
-        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : durationText(Number(p95_ms))}>
-          {attempts === 0 ? 'nothing was sent' : `p50: ${durationText(Number(p50_ms))}`}
+        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : formatDuration(Number(p95_ms))}>
+          {attempts === 0 ? 'nothing was sent' : `p50: ${formatDuration(Number(p50_ms))}`}
         </Metric>
         <Metric name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldest === undefined
             ? 'nothing waits'
-            : `the oldest for ${durationText(Math.max(0, Date.now() - oldest.getTime()))}`}
+            : `the oldest for ${formatDuration(Math.max(0, Date.now() - oldest.getTime()))}`}
         </Metric>
         <Metric
           name="Live hooks"
@@ -112,7 +112,7 @@ function Metric({ name, value, children }: MetricProps) {
 
 /** List of the hooks that are failing or have ended today. */
 function FailingHooks({ failing, ended }: { readonly failing: number; readonly ended: number }) {
-  const { data } = useQuery((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
+  const { data } = useQuery((signal) => findFailingOrEndedHooks({ failing, ended }, signal), [failing, ended]);
   if (failing + ended === 0) return null;
   const missing = failing + ended - (data?.length ?? 0);
   return (
@@ -126,7 +126,7 @@ function FailingHooks({ failing, ended }: { readonly failing: number; readonly e
           ))}
           {missing > 0 && (
             <li class="line small soft">
-              {counted(missing, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
+              {formatCount(missing, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
             </li>
           )}
         </ul>
@@ -145,7 +145,7 @@ function FailingHookRow({ hook }: { readonly hook: Hook }) {
       </span>
       <span class="row small soft">
         <span>
-          <HookLine hook={hook} />
+          <HookStateDetails hook={hook} />
           {hook.state === 'ended' && (
             <>
               , <Timestamp at={hook.date_ended} />
@@ -170,7 +170,7 @@ type HookCounts = { readonly failing: number; readonly ended: number };
  * of the current user first. For an admin, it continues with one other user after another, until it has found the
  * number of hooks that the overview reports.
  */
-async function findTroubled({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
+async function findFailingOrEndedHooks({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
   const found: Hook[] = [];
   if (failing + ended === 0) return found;
   for (const userId of await userIdsToSearch(signal)) {
@@ -178,20 +178,20 @@ async function findTroubled({ failing, ended }: HookCounts, signal: AbortSignal)
       client.hooks.list({ user_id: userId, state: 'failing', limit: MAX_HOOKS }, { signal }),
       client.hooks.list({ user_id: userId, state: 'ended' }, { signal }),
     ]);
-    found.push(...failingHooks.data, ...endedHooks.data.filter(({ date_ended }) => date_ended >= today()));
+    found.push(...failingHooks.data, ...endedHooks.data.filter(({ date_ended }) => date_ended >= startOfToday()));
     if (found.length >= failing + ended) break;
   }
   return found.slice(0, MAX_HOOKS);
 }
 
 async function userIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
-  const mine = currentUser().user.user_id;
-  if (!isAdmin()) return [mine];
+  const ownUserId = currentSession().user.user_id;
+  if (!isAdmin()) return [ownUserId];
   const { data } = await client.users.list({ limit: MAX_USERS }, { signal });
-  return [mine, ...data.map(({ user_id }) => user_id).filter((one) => one !== mine)];
+  return [ownUserId, ...data.map(({ user_id }) => user_id).filter((one) => one !== ownUserId)];
 }
 
 /** Returns the start of the current day in UTC, as an API timestamp. */
-function today(): string {
+function startOfToday(): string {
   return `${new Date().toISOString().slice(0, 10)} 00:00:00`;
 }

@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation, Role, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentUser, session } from '../../app/session.ts';
-import { attempt, useSubmission } from '../../app/use-query.ts';
+import { currentSession, session } from '../../app/session.ts';
+import { runWithToast, useSubmission } from '../../app/use-query.ts';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { ShownLink } from './link.tsx';
+import { LinkDialog } from './link.tsx';
 
-const roles: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
+const roleOptions: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
   { value: 'member', text: 'Member', description: 'Sees and changes every record; hooks and keys are their own.' },
   { value: 'admin', text: 'Admin', description: 'Also adds people, issues keys to them, and sees everybody’s hooks.' },
   { value: 'owner', text: 'Owner', description: 'As an admin, and nobody but an owner can change or delete one.' },
@@ -23,7 +23,7 @@ type PersonValues = {
   readonly role: Role;
 };
 
-type FormProps = {
+type PersonFormProps = {
   readonly before: PersonValues;
   readonly yes: string;
   readonly isLastOwner?: boolean;
@@ -32,15 +32,17 @@ type FormProps = {
 };
 
 /** Form for name, email and role of a user. */
-function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormProps) {
+function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonFormProps) {
   const [values, setValues] = useState(before);
   const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
   const { submit, isBusy, faults, fault } = useSubmission(() => save(values));
   // Only an owner can assign the role `owner`.
-  const assignableRoles = roles.filter(({ value }) => value !== 'owner' || currentUser().user.role === 'owner');
+  const assignableRoles = roleOptions.filter(
+    ({ value }) => value !== 'owner' || currentSession().user.role === 'owner',
+  );
   const hint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
-    : roles.find(({ value }) => value === values.role)?.description;
+    : roleOptions.find(({ value }) => value === values.role)?.description;
   return (
     <form class="stack" onSubmit={submit}>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
@@ -93,7 +95,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
 /** Dialog that creates a user and an invitation link, and then shows the link. */
 export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
   const [created, setCreated] = useState<{ person: User; link: IssuedInvitation }>();
-  if (created !== undefined) return <ShownLink {...created} onClose={onClose} />;
+  if (created !== undefined) return <LinkDialog {...created} onClose={onClose} />;
   return (
     <Dialog title="Add somebody" onClose={onClose}>
       <PersonForm
@@ -104,7 +106,7 @@ export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; re
           const person = await client.users.create(values);
           // If the user was created but not the link, close the dialog: the row menu of the user can create another
           // link.
-          const hasLink = await attempt(async () =>
+          const hasLink = await runWithToast(async () =>
             setCreated({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
           );
           if (!hasLink) onClose();
@@ -115,7 +117,7 @@ export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; re
   );
 }
 
-type ChangeProps = {
+type ChangePersonProps = {
   readonly person: User;
   /** Whether the account has only one owner. */
   readonly isLastOwner: boolean;
@@ -124,12 +126,12 @@ type ChangeProps = {
 };
 
 /** Dialog that changes name, email or role of a user. */
-export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangeProps) {
+export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePersonProps) {
   const { email, first_name, last_name, role } = person;
   const before: PersonValues = { email, first_name, last_name, role };
-  const change = async (values: PersonValues) => {
+  const saveChanges = async (values: PersonValues) => {
     const changed = await client.users.update(person.user_id, values);
-    const { user, company } = currentUser();
+    const { user, company } = currentSession();
     if (user.user_id === changed.user_id) session.value = { user: changed, company };
     onDone();
   };
@@ -141,8 +143,8 @@ export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePro
         isLastOwner={isLastOwner && role === 'owner'}
         onClose={onClose}
         save={async (values) => {
-          await change(values);
-          showToast('Saved.', { undo: () => void attempt(() => change(before), 'As it was.') });
+          await saveChanges(values);
+          showToast('Saved.', { undo: () => void runWithToast(() => saveChanges(before), 'As it was.') });
           onClose();
         }}
       />

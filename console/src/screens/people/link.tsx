@@ -1,31 +1,31 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { attempt } from '../../app/use-query.ts';
-import { nameOf } from '../../app/user-name.ts';
+import { runWithToast } from '../../app/use-query.ts';
+import { displayNameOf } from '../../app/user-name.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { RevealSecret } from '../../components/reveal-secret.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
 
-type LinkProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
+type IssueLinkProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
 /** Dialog that creates a one-time link for setting a passphrase, and shows the link once. */
-export function IssueLink({ person, onCreated, onClose }: LinkProps) {
+export function IssueLink({ person, onCreated, onClose }: IssueLinkProps) {
   const [link, setLink] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
-  if (link !== undefined) return <ShownLink link={link} person={person} onClose={onClose} />;
+  if (link !== undefined) return <LinkDialog link={link} person={person} onClose={onClose} />;
   const create = async () => {
     setBusy(true);
-    await attempt(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
+    await runWithToast(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
     setBusy(false);
     onCreated();
   };
   return (
-    <Dialog title={`A new link for ${nameOf(person)}`} onClose={onClose}>
+    <Dialog title={`A new link for ${displayNameOf(person)}`} onClose={onClose}>
       <p>
-        Whoever opens the link sets the passphrase of {nameOf(person)} and is signed in. Until then the present one goes
-        on; then it is replaced, and every session of theirs ends. Earlier links lead nowhere from now on.
+        Whoever opens the link sets the passphrase of {displayNameOf(person)} and is signed in. Until then the present
+        one goes on; then it is replaced, and every session of theirs ends. Earlier links lead nowhere from now on.
       </p>
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
@@ -37,16 +37,16 @@ export function IssueLink({ person, onCreated, onClose }: LinkProps) {
   );
 }
 
-type ShownProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
+type LinkDialogProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
 
 /** Dialog that shows a one-time link. The link cannot be shown again. */
-export function ShownLink({ link, person, onClose }: ShownProps) {
+export function LinkDialog({ link, person, onClose }: LinkDialogProps) {
   return (
     <RevealSecret
-      title={`The link for ${nameOf(person)}`}
+      title={`The link for ${displayNameOf(person)}`}
       label="The link"
       text={link.link}
-      warning={`Copy it now, it is shown this once. Whoever has it gets in as ${nameOf(person)}: send it to nobody else.`}
+      warning={`Copy it now, it is shown this once. Whoever has it gets in as ${displayNameOf(person)}: send it to nobody else.`}
       onClose={onClose}
     >
       <p class="small soft">

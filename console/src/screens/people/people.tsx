@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentUser, isAdmin } from '../../app/session.ts';
-import { all, attempt, useQuery } from '../../app/use-query.ts';
-import { nameOf, roleTones } from '../../app/user-name.ts';
-import { Sessions } from '../../auth/session-list.tsx';
+import { currentSession, isAdmin } from '../../app/session.ts';
+import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
+import { displayNameOf, roleTones } from '../../app/user-name.ts';
+import { SessionList } from '../../auth/session-list.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Initials, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -15,7 +15,7 @@ import { Timestamp } from '../../components/timestamp.tsx';
 import { AddPerson, ChangePerson } from './edit-person.tsx';
 import { IssueLink } from './link.tsx';
 
-type Open =
+type OpenDialog =
   | { readonly what: 'add' }
   | { readonly what: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
 
@@ -34,9 +34,9 @@ function AdminsOnly() {
 }
 
 function PeopleList() {
-  const people = useQuery((signal) => all(client.users.each({}, { signal })), []);
-  const links = useQuery((signal) => all(client.invitations.each({}, { signal })), []);
-  const [open, setOpen] = useState<Open>();
+  const people = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
+  const links = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
+  const [open, setOpen] = useState<OpenDialog>();
   const close = () => setOpen(undefined);
   const reload = () => {
     people.reload();
@@ -47,7 +47,7 @@ function PeopleList() {
     <Page
       title="People"
       lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
-      calls={callsFor(people.data?.findLast(({ user_id }) => user_id !== currentUser().user.user_id))}
+      calls={apiCallsFor(people.data?.findLast(({ user_id }) => user_id !== currentSession().user.user_id))}
       actions={
         <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
           Add somebody
@@ -65,7 +65,7 @@ function PeopleList() {
               link={links.data?.find(({ user_id }) => user_id === person.user_id)}
               onOpen={(what) => setOpen({ what, person })}
               onWithdraw={async (link) => {
-                await attempt(
+                await runWithToast(
                   () => client.invitations.withdraw(link.id),
                   'Withdrawn. The link leads nowhere any more.',
                 );
@@ -86,25 +86,25 @@ function PeopleList() {
         <ChangePerson person={open.person} isLastOwner={owners < 2} onDone={reload} onClose={close} />
       )}
       {open?.what === 'sessions' && (
-        <Dialog title={`Where ${nameOf(open.person)} is signed in`} onClose={close}>
-          <Sessions userId={open.person.user_id} />
+        <Dialog title={`Where ${displayNameOf(open.person)} is signed in`} onClose={close}>
+          <SessionList userId={open.person.user_id} />
         </Dialog>
       )}
-      {open?.what === 'delete' && <Delete person={open.person} onDone={reload} onClose={close} />}
+      {open?.what === 'delete' && <DeletePersonDialog person={open.person} onDone={reload} onClose={close} />}
     </Page>
   );
 }
 
-type RowProps = {
+type PersonRowProps = {
   readonly person: User;
   /** The invitation link of this user, if one exists that is not used yet. */
   readonly link: Invitation | undefined;
-  readonly onOpen: (what: Exclude<Open['what'], 'add'>) => void;
+  readonly onOpen: (what: Exclude<OpenDialog['what'], 'add'>) => void;
   readonly onWithdraw: (link: Invitation) => void;
 };
 
-function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
-  const { user } = currentUser();
+function PersonRow({ person, link, onOpen, onWithdraw }: PersonRowProps) {
+  const { user } = currentSession();
   const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
   const isMe = person.user_id === user.user_id;
   const items: readonly MenuItem[] = [
@@ -118,10 +118,10 @@ function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
   ];
   return (
     <li>
-      <Initials name={nameOf(person)} />
+      <Initials name={displayNameOf(person)} />
       <div class="grow">
         <div class="row">
-          <strong>{nameOf(person)}</strong>
+          <strong>{displayNameOf(person)}</strong>
           <Badge tone={roleTones[person.role]}>{person.role}</Badge>
           {isMe && <span class="small soft">you</span>}
         </div>
@@ -140,22 +140,25 @@ function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
       {hasHigherRole ? (
         <span class="small soft">above you</span>
       ) : (
-        <Menu label={`What to do with ${nameOf(person)}`} items={items} />
+        <Menu label={`What to do with ${displayNameOf(person)}`} items={items} />
       )}
     </li>
   );
 }
 
-type DeleteProps = { readonly person: User; readonly onDone: () => void; readonly onClose: () => void };
+type DeletePersonProps = { readonly person: User; readonly onDone: () => void; readonly onClose: () => void };
 
-function Delete({ person, onDone, onClose }: DeleteProps) {
+function DeletePersonDialog({ person, onDone, onClose }: DeletePersonProps) {
   return (
     <ConfirmDialog
-      title={`Delete ${nameOf(person)}?`}
+      title={`Delete ${displayNameOf(person)}?`}
       confirmLabel="Delete"
       onClose={onClose}
       onConfirm={async () => {
-        await attempt(() => client.users.delete(person.user_id), `${nameOf(person)} is gone, the records are here.`);
+        await runWithToast(
+          () => client.users.delete(person.user_id),
+          `${displayNameOf(person)} is gone, the records are here.`,
+        );
         onDone();
       }}
     >
@@ -170,10 +173,10 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
   );
 }
 
-const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
+const examplePerson = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
 /** Returns the API calls of the screen. Their example is the newest user other than the current user. */
-function callsFor(last: User | undefined): readonly ApiCall[] {
+function apiCallsFor(last: User | undefined): readonly ApiCall[] {
   const id = last?.user_id;
   return [
     { description: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
@@ -181,21 +184,21 @@ function callsFor(last: User | undefined): readonly ApiCall[] {
       description: 'Add somebody',
       method: 'POST',
       path: '/users',
-      body: example,
-      sdk: `users.create(${JSON.stringify(example)})`,
+      body: examplePerson,
+      sdk: `users.create(${JSON.stringify(examplePerson)})`,
     },
     ...(last === undefined
       ? []
       : ([
           {
-            description: `Make ${nameOf(last)} an admin`,
+            description: `Make ${displayNameOf(last)} an admin`,
             method: 'PUT',
             path: `/users/${id}`,
             body: { role: 'admin' },
             sdk: `users.update('${id}', { role: 'admin' })`,
           },
           {
-            description: `Delete ${nameOf(last)}`,
+            description: `Delete ${displayNameOf(last)}`,
             method: 'DELETE',
             path: `/users/${id}`,
             sdk: `users.delete('${id}')`,

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { currentUser, isAdmin, session } from '../../app/session.ts';
+import { currentSession, isAdmin, session } from '../../app/session.ts';
 import { ThemeChoice } from '../../app/theme.tsx';
 import { useSubmission } from '../../app/use-query.ts';
 import { roleTones } from '../../app/user-name.ts';
-import { Sessions } from '../../auth/session-list.tsx';
+import { SessionList } from '../../auth/session-list.tsx';
 import { MIN_PASSPHRASE_LENGTH } from '../../auth/sign-in.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
@@ -16,8 +16,8 @@ import { showToast } from '../../components/toast.tsx';
 import './profile.css';
 
 /** Screen with the profile of the current user: name, passphrase, sessions and theme. */
-export default function You() {
-  const { user, company } = currentUser();
+export default function Profile() {
+  const { user, company } = currentSession();
   const [passphraseChanges, setPassphraseChanges] = useState(0);
   const names = { first_name: user.first_name, last_name: user.last_name };
   const calls: readonly ApiCall[] = [
@@ -38,22 +38,22 @@ export default function You() {
   return (
     <Page title="You" lead="What is yours, and what this browser keeps." calls={calls}>
       <div class="halves">
-        <Part title="Name">
-          <Names />
-        </Part>
-        <Part title="Passphrase">
-          <Passphrase onChanged={() => setPassphraseChanges(passphraseChanges + 1)} />
-        </Part>
+        <ProfileSection title="Name">
+          <NameForm />
+        </ProfileSection>
+        <ProfileSection title="Passphrase">
+          <PassphraseForm onChanged={() => setPassphraseChanges(passphraseChanges + 1)} />
+        </ProfileSection>
       </div>
-      <Part title="Where you are signed in">
-        <Sessions key={passphraseChanges} userId={user.user_id} />
-      </Part>
+      <ProfileSection title="Where you are signed in">
+        <SessionList key={passphraseChanges} userId={user.user_id} />
+      </ProfileSection>
       <div class="halves">
-        <Part title="Colours">
+        <ProfileSection title="Colours">
           <p class="soft">Kept in this browser alone.</p>
           <ThemeChoice />
-        </Part>
-        <Part title="Account">
+        </ProfileSection>
+        <ProfileSection title="Account">
           <dl class="pairs">
             <dt>Name</dt>
             <dd>{company.company_name}</dd>
@@ -67,13 +67,13 @@ export default function You() {
             </dd>
           </dl>
           <p class="small soft">Programs send the domain in the header of that name, beside their key.</p>
-        </Part>
+        </ProfileSection>
       </div>
     </Page>
   );
 }
 
-function Part({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+function ProfileSection({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
     <section class="card padded stack" aria-label={title}>
       <h2>{title}</h2>
@@ -82,8 +82,8 @@ function Part({ title, children }: { readonly title: string; readonly children: 
   );
 }
 
-function Names() {
-  const { user, company } = currentUser();
+function NameForm() {
+  const { user, company } = currentSession();
   const [first, setFirst] = useState(user.first_name);
   const [last, setLast] = useState(user.last_name);
   const [email, setEmail] = useState(user.email);
@@ -138,8 +138,8 @@ function Names() {
   );
 }
 
-function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
-  const { user } = currentUser();
+function PassphraseForm({ onChanged }: { readonly onChanged: () => void }) {
+  const { user } = currentSession();
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {

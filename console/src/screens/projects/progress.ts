@@ -4,25 +4,25 @@ import { client } from '../../app/client.ts';
 import { useQuery } from '../../app/use-query.ts';
 
 /** Progress of a project. `tasks` counts its tasks; undefined when the percentage was set by hand. */
-export type Progress = {
+export type ProjectProgress = {
   readonly percent: number;
   readonly tasks?: { readonly all: number; readonly completed: number };
 };
 
 /** Returns the progress that was set by hand; undefined for 0, the default, which means "computed from tasks". */
-export function manualProgress({ progress }: Project): Progress | undefined {
+export function manualProgress({ progress }: Project): ProjectProgress | undefined {
   return progress === '0' ? undefined : { percent: Number(progress) };
 }
 
-async function count(project_id: string, status: 'completed' | undefined, signal: AbortSignal): Promise<number> {
+async function countTasks(project_id: string, status: 'completed' | undefined, signal: AbortSignal): Promise<number> {
   const { paging } = await client.tasks.list({ project_id, status, limit: 1 }, { signal });
   return paging.total_records;
 }
 
 /** Computes the percentage of completed tasks, rounded down: it is 100 only when all tasks are completed. */
-async function progressByTasks({ project_id }: Project, signal: AbortSignal): Promise<Progress> {
-  const all = await count(project_id, undefined, signal);
-  const completed = all === 0 ? 0 : await count(project_id, 'completed', signal);
+async function computeProgress({ project_id }: Project, signal: AbortSignal): Promise<ProjectProgress> {
+  const all = await countTasks(project_id, undefined, signal);
+  const completed = all === 0 ? 0 : await countTasks(project_id, 'completed', signal);
   return { percent: all === 0 ? 0 : Math.floor((100 * completed) / all), tasks: { all, completed } };
 }
 
@@ -31,14 +31,16 @@ async function progressByTasks({ project_id }: Project, signal: AbortSignal): Pr
  *
  * @param reloads incremented when tasks were completed, added or deleted, so that tasks are counted again
  */
-export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, Progress> {
-  const computed = projects.filter((project) => manualProgress(project) === undefined);
+export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, ProjectProgress> {
+  const computedProjects = projects.filter((project) => manualProgress(project) === undefined);
   const { data } = useQuery(
     async (signal) =>
       new Map(
-        await Promise.all(computed.map(async (one) => [one.project_id, await progressByTasks(one, signal)] as const)),
+        await Promise.all(
+          computedProjects.map(async (one) => [one.project_id, await computeProgress(one, signal)] as const),
+        ),
       ),
-    [computed.map(({ project_id }) => project_id), reloads],
+    [computedProjects.map(({ project_id }) => project_id), reloads],
   );
   // Keep the previous counts visible during a reload.
   const latest = useRef(data);

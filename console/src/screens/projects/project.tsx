@@ -1,26 +1,26 @@
 import { useState } from 'preact/hooks';
 import type { Project, ProjectChanges } from '../../../../packages/sdk/src/resources.ts';
-import { dayOf, showSpan, today } from '../../app/calendar-dates.ts';
+import { dayOf, formatDayRange, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { Dot, LoadingSkeleton, Note } from '../../components/badge.tsx';
+import { ColorDot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { People } from '../../records/assignee-picker.tsx';
+import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { colour, FieldList, InlineField } from '../../records/editable-fields.tsx';
+import { colorField, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { clientField, projectFields, projects } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
-import { Percent } from '../../records/tags.tsx';
+import { ProgressPercent } from '../../records/tags.tsx';
 import { TaskList } from '../../records/task-list.tsx';
 import { useProgress } from './progress.ts';
 import '../../records/records.css';
 
-const NEXT_EVENTS = 5;
+const MAX_NEXT_EVENTS = 5;
 
 /** Page of one project: details, tasks, comments and next events. */
 export default function ProjectPage({ id }: RecordProps) {
@@ -48,7 +48,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
       title={project_name}
       lead={
         <span class="row">
-          <Dot color={color} />
+          <ColorDot color={color} />
           Project{project.client_id !== '0' && ' for '}
           {project.client_id !== '0' && <a href={hrefTo('clients', project.client_id)}>{project.client_name}</a>}
         </span>
@@ -99,7 +99,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               {...shared}
               fields={[
                 name,
-                colour<Project, ProjectChanges>(project),
+                colorField<Project, ProjectChanges>(project),
                 clientField(clients.data, project),
                 start,
                 due,
@@ -112,7 +112,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               <div>
                 <dt>Assigned</dt>
                 <dd>
-                  <People {...shared} />
+                  <AssigneesButton {...shared} />
                 </dd>
               </div>
               <div>
@@ -148,7 +148,7 @@ function ProgressField({
       <dt>Progress</dt>
       <dd>
         <InlineField kept={projects} record={project} onChange={onChange} field={projectFields.progress}>
-          {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
+          {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
         <p class="small soft">
           {tasks === undefined
@@ -161,7 +161,7 @@ function ProgressField({
 }
 
 function NextEvents({ projectId }: { readonly projectId: string }) {
-  const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: NEXT_EVENTS };
+  const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: MAX_NEXT_EVENTS };
   const { data, fault } = useQuery((signal) => client.events.list(filters, { signal }), [filters]);
   return (
     <section class="card padded stack" aria-label="Next on the calendar">
@@ -175,12 +175,12 @@ function NextEvents({ projectId }: { readonly projectId: string }) {
             <a href={`${hrefTo('calendar')}?date=${dayOf(event.start_date) || dayOf(event.due_date)}`}>
               {event.event_name}
             </a>
-            <span class="small soft block">{showSpan(event.start_date, event.due_date)}</span>
+            <span class="small soft block">{formatDayRange(event.start_date, event.due_date)}</span>
           </li>
         ))}
       </ul>
-      {data !== undefined && data.paging.total_records > NEXT_EVENTS && (
-        <p class="small soft">and {data.paging.total_records - NEXT_EVENTS} more</p>
+      {data !== undefined && data.paging.total_records > MAX_NEXT_EVENTS && (
+        <p class="small soft">and {data.paging.total_records - MAX_NEXT_EVENTS} more</p>
       )}
     </section>
   );

@@ -1,25 +1,25 @@
 import type { Project, ProjectFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { wholePage } from '../../app/full-page-navigation.ts';
+import { listFullPage } from '../../app/full-page-navigation.ts';
 import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
-import { Dot } from '../../components/badge.tsx';
+import { ColorDot } from '../../components/badge.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
-import { Empty, Page } from '../../components/page.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
-import { clientField, projectFields, projects, stateOptions } from '../../records/project-fields.tsx';
-import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
+import { clientField, projectFields, projectStateOptions, projects } from '../../records/project-fields.tsx';
+import { FilterSelect, optionFromQuery, RecordList, toQueryString } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
-import { Percent, TagFilter, Tags } from '../../records/tags.tsx';
-import { type Progress, useProgress } from './progress.ts';
+import { ProgressPercent, TagFilter, Tags } from '../../records/tags.tsx';
+import { type ProjectProgress, useProgress } from './progress.ts';
 import '../../records/records.css';
 
-const views = [...stateOptions, { value: 'all', text: 'All' }] as const;
+const viewOptions = [...projectStateOptions, { value: 'all', text: 'All' }] as const;
 
-type View = (typeof views)[number]['value'];
+type ProjectView = (typeof viewOptions)[number]['value'];
 
-const orders = [
+const orderOptions = [
   { value: '', text: 'Oldest first' },
   { value: 'latest', text: 'Newest first' },
   { value: 'duedate', text: 'By due date' },
@@ -30,8 +30,8 @@ const orders = [
 /** Reads the API filters from the query of the route. */
 function readFilters(): ProjectFilters {
   const { query } = currentRoute.value;
-  const order = chosen('order', orders) ?? '';
-  const view = chosen('view', views) ?? 'open';
+  const order = optionFromQuery('order', orderOptions) ?? '';
+  const view = optionFromQuery('view', viewOptions) ?? 'open';
   const [clientId, tag] = [query.get('client') ?? '', query.get('tag') ?? ''];
   return {
     ...(view !== 'all' && { status: view }),
@@ -46,10 +46,13 @@ function readFilters(): ProjectFilters {
 export default function Projects() {
   const filters = readFilters();
   const clients = useClients();
-  const records = useRecords((signal) => wholePage(client.projects, filters, signal), [filters], projects.idOf);
+  const records = useRecords((signal) => listFullPage(client.projects, filters, signal), [filters], projects.idOf);
   const progress = useProgress(records.rows ?? []);
   const deleting = useDelete(projects, { onGone: records.drop, onBack: records.append });
-  const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
+    value: client_id,
+    text: client_name,
+  }));
   return (
     <Page
       title="Projects"
@@ -58,7 +61,7 @@ export default function Projects() {
         {
           description: 'List these projects',
           method: 'GET',
-          path: `/projects?${queryOf(filters)}`,
+          path: `/projects?${toQueryString(filters)}`,
           sdk: `projects.list(${JSON.stringify(filters)})`,
         },
         {
@@ -71,18 +74,18 @@ export default function Projects() {
       ]}
     >
       <div class="row filters">
-        <RadioGroup<View>
+        <RadioGroup<ProjectView>
           label="Which projects"
-          value={chosen('view', views) ?? 'open'}
-          options={views}
+          value={optionFromQuery('view', viewOptions) ?? 'open'}
+          options={viewOptions}
           onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
         />
         <FilterSelect
           name="client"
           label="Client"
-          options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...named]}
+          options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...clientOptions]}
         />
-        <FilterSelect name="order" label="Order" options={orders} />
+        <FilterSelect name="order" label="Order" options={orderOptions} />
         <TagFilter />
       </div>
       <RecordList
@@ -90,12 +93,12 @@ export default function Projects() {
         words={['project', 'projects']}
         columns={['Project', 'Client', 'Due', 'Progress', 'State']}
         empty={
-          <Empty icon="folder" title={filters.status === 'open' ? 'No open projects' : 'No projects here'}>
+          <EmptyState icon="folder" title={filters.status === 'open' ? 'No open projects' : 'No projects here'}>
             <p>
               A project holds tasks, gives events a colour, and may belong to a client. Write its name below, and it is
               there.
             </p>
-          </Empty>
+          </EmptyState>
         }
         row={(project) => (
           <ProjectRow
@@ -117,7 +120,7 @@ export default function Projects() {
 
 type ProjectRowProps = {
   readonly project: Project;
-  readonly progress: Progress | undefined;
+  readonly progress: ProjectProgress | undefined;
   readonly client: FieldDefinition<Project, object>;
   readonly onChange: (project: Project) => void;
   readonly onDelete: () => void;
@@ -130,7 +133,7 @@ function ProjectRow({ project, progress, client: clientField, onChange, onDelete
     <tr>
       <td class="name">
         <div class="name-line">
-          <Dot color={project.color} />
+          <ColorDot color={project.color} />
           <InlineField {...shared} field={projectFields.name} href={address} />
           <Tags tags={project.tags} />
         </div>
@@ -143,7 +146,7 @@ function ProjectRow({ project, progress, client: clientField, onChange, onDelete
       </td>
       <td class="far">
         <InlineField {...shared} field={projectFields.progress}>
-          {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
+          {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
       </td>
       <td class="state">

@@ -6,11 +6,11 @@ import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { People } from '../../records/assignee-picker.tsx';
+import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { completeTask, reopenTask } from '../../records/complete-task.ts';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { choice, FieldList, InlineField } from '../../records/editable-fields.tsx';
+import { choiceField, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useProjects } from '../../records/records.ts';
 import { Subtasks } from '../../records/subtasks.tsx';
@@ -35,15 +35,15 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
     onBack: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
   });
   const isDone = task.completed === '1';
-  const shows = { task: onChange, subtasks: () => setSubtaskReloads((count) => count + 1) };
+  const callbacks = { task: onChange, subtasks: () => setSubtaskReloads((count) => count + 1) };
   const shared = { kept: tasks, record: task, onChange };
   const { task_id, project_id, project_name } = task;
-  const named = (projects.data ?? []).map((one) => ({ value: one.project_id, text: one.project_name }));
-  const isNamed = named.some(({ value }) => value === project_id);
-  const project = choice<Task, TaskChanges>(
+  const projectOptions = (projects.data ?? []).map((one) => ({ value: one.project_id, text: one.project_name }));
+  const isListed = projectOptions.some(({ value }) => value === project_id);
+  const projectField = choiceField<Task, TaskChanges>(
     'project_id',
     'Project',
-    isNamed ? named : [{ value: project_id, text: project_name }, ...named],
+    isListed ? projectOptions : [{ value: project_id, text: project_name }, ...projectOptions],
   );
   const { name, start, due, recurring, progress, state, important, archived, hours, tags, description, notes } =
     taskFields;
@@ -61,7 +61,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           <Button
             variant={isDone ? 'plain' : 'primary'}
             icon={isDone ? 'undo' : 'check'}
-            onClick={() => void (isDone ? reopenTask(task, [], shows) : completeTask(task, shows))}
+            onClick={() => void (isDone ? reopenTask(task, [], callbacks) : completeTask(task, callbacks))}
           >
             {isDone ? 'Open again' : 'Complete'}
           </Button>
@@ -106,11 +106,11 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
         </div>
         <section class="card padded" aria-label="Details">
-          <FieldList {...shared} fields={[name, project, start, due, recurring, progress]}>
+          <FieldList {...shared} fields={[name, projectField, start, due, recurring, progress]}>
             <div>
               <dt>Assigned</dt>
               <dd>
-                <People {...shared} />
+                <AssigneesButton {...shared} />
               </dd>
             </div>
           </FieldList>

@@ -1,12 +1,12 @@
 import { Page } from '../../components/page.tsx';
-import { queryOf } from '../../records/record-list.tsx';
+import { toQueryString } from '../../records/record-list.tsx';
 import { useProjects } from '../../records/records.ts';
 import { TaskList, taskFilters } from '../../records/task-list.tsx';
 
 export default function Tasks() {
   const projects = useProjects();
   const filters = taskFilters();
-  const addTo = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
+  const exampleProjectId = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
   return (
     <Page
       title="Tasks"
@@ -15,15 +15,15 @@ export default function Tasks() {
         {
           description: 'List these tasks',
           method: 'GET',
-          path: `/tasks?${queryOf(filters)}`,
+          path: `/tasks?${toQueryString(filters)}`,
           sdk: `tasks.list(${JSON.stringify(filters)})`,
         },
         {
           description: 'Add a task',
           method: 'POST',
-          path: `/tasks/${addTo}`,
+          path: `/tasks/${exampleProjectId}`,
           body: { task_name: 'Proofread' },
-          sdk: `tasks.create('${addTo}', { task_name: 'Proofread' })`,
+          sdk: `tasks.create('${exampleProjectId}', { task_name: 'Proofread' })`,
         },
       ]}
     >

@@ -1,13 +1,13 @@
 import type { Team, TeamChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { wholePage } from '../../app/full-page-navigation.ts';
-import { currentUser, isAdmin } from '../../app/session.ts';
-import { Dot } from '../../components/badge.tsx';
+import { listFullPage } from '../../app/full-page-navigation.ts';
+import { currentSession, isAdmin } from '../../app/session.ts';
+import { ColorDot } from '../../components/badge.tsx';
 import { Menu } from '../../components/menu.tsx';
-import { Empty, Page } from '../../components/page.tsx';
-import { People } from '../../records/assignee-picker.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
+import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { type Deletable, useDelete } from '../../records/delete-with-undo.tsx';
-import { colour, type EditableResource, InlineField, text } from '../../records/editable-fields.tsx';
+import { colorField, type EditableResource, InlineField, textField } from '../../records/editable-fields.tsx';
 import { RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import '../../records/records.css';
@@ -17,18 +17,18 @@ const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
   idOf: ({ team_id }) => team_id,
   nameOf: ({ team_name }) => team_name,
   findWarning: async () => ({
-    yes: 'Delete',
+    confirmLabel: 'Delete',
     text: 'What it is assigned to stays, without it, and so do the people in it. This cannot be taken back.',
   }),
 };
 
-const name = text<Team, TeamChanges>('team_name', 'Name');
+const nameField = textField<Team, TeamChanges>('team_name', 'Name');
 
 /** Screen with the teams of the account. Only admins can change teams. */
 export default function Teams() {
   const filters = { limit: PAGE_SIZE, offset: pageOffset() };
-  const records = useRecords((signal) => wholePage(client.teams, filters, signal), [filters], teams.idOf);
-  const example = { team_name: 'Foundry', users: [currentUser().user.user_id] };
+  const records = useRecords((signal) => listFullPage(client.teams, filters, signal), [filters], teams.idOf);
+  const example = { team_name: 'Foundry', users: [currentSession().user.user_id] };
   const deleting = useDelete(teams, { onGone: records.drop, onBack: records.append });
   return (
     <Page
@@ -50,13 +50,13 @@ export default function Teams() {
         words={['team', 'teams']}
         columns={['Team', 'Colour', 'People']}
         empty={
-          <Empty icon="people" title="No teams yet">
+          <EmptyState icon="people" title="No teams yet">
             <p>
               {isAdmin()
                 ? 'Write a name below, then choose who is in it.'
                 : 'An admin of the account can add one and say who is in it.'}
             </p>
-          </Empty>
+          </EmptyState>
         }
         row={(team) =>
           isAdmin() ? (
@@ -83,13 +83,13 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} field={name} />
+        <InlineField {...shared} field={nameField} />
       </td>
       <td class="state">
-        <InlineField {...shared} field={colour<Team, TeamChanges>(team)} />
+        <InlineField {...shared} field={colorField<Team, TeamChanges>(team)} />
       </td>
       <td>
-        <People {...shared} relation="in" />
+        <AssigneesButton {...shared} relation="in" />
       </td>
       <td class="more">
         <Menu
@@ -107,7 +107,7 @@ function ReadOnlyRow({ team: { team_name, color, users } }: { readonly team: Tea
     <tr>
       <td class="name">{team_name}</td>
       <td class="state">
-        <Dot color={color} />
+        <ColorDot color={color} />
       </td>
       <td>{users.map(({ user_name }) => user_name).join(', ')}</td>
       <td class="more" />

@@ -5,18 +5,18 @@ const HOUR_S = 3_600;
 export const MAX_DAY_S = 24 * HOUR_S;
 
 /** Formats seconds as hours and minutes, `1:05`; less than a minute is formatted with seconds, `0:00:45`. */
-export function showSeconds(seconds: number): string {
+export function formatHoursAndMinutes(seconds: number): string {
   const twoDigits = (part: number) => String(part).padStart(2, '0');
   const minutes = Math.floor(seconds / MINUTE_S);
   const formatted = `${Math.floor(minutes / 60)}:${twoDigits(minutes % 60)}`;
   return minutes === 0 && seconds > 0 ? `${formatted}:${twoDigits(seconds)}` : formatted;
 }
 
-const CLOCK = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
-const WHOLE = /^\d{1,5}$/;
-const DECIMAL = /^\d{0,5}[.,]\d{1,4}$/;
-const HOURS_AND_MINUTES = /^(\d{1,5}) ?h(?:rs?|ours?)? ?([0-5]?\d)$/;
-const UNITS =
+const CLOCK_PATTERN = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
+const WHOLE_NUMBER_PATTERN = /^\d{1,5}$/;
+const DECIMAL_PATTERN = /^\d{0,5}[.,]\d{1,4}$/;
+const HOURS_AND_MINUTES_PATTERN = /^(\d{1,5}) ?h(?:rs?|ours?)? ?([0-5]?\d)$/;
+const UNITS_PATTERN =
   /^(?:(\d{1,5}(?:[.,]\d{1,4})?) ?h(?:rs?|ours?)?)? ?(?:(\d{1,6}) ?m(?:ins?|inutes?)?)? ?(?:(\d{1,6}) ?s(?:ecs?|econds?)?)?$/;
 
 /**
@@ -24,38 +24,39 @@ const UNITS =
  */
 const MAX_BARE_HOURS = 24;
 
-export const HOW_TO_WRITE = 'Write the time as 1:30, 1.5, 1h 30m or 90m.';
+export const DURATION_FORMAT_HINT = 'Write the time as 1:30, 1.5, 1h 30m or 90m.';
 
 /** Parses a duration such as `1:30`, `1.5`, `1h30`, `90m` or `90` to seconds; undefined if it is invalid. */
-export function readSeconds(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   const input = text.trim().toLowerCase().replace(/\s+/g, ' ');
-  if (WHOLE.test(input)) return inSeconds(input, isMinutes(input) ? MINUTE_S : HOUR_S);
-  if (DECIMAL.test(input)) return inSeconds(input, HOUR_S);
-  const parts = CLOCK.exec(input) ?? HOURS_AND_MINUTES.exec(input) ?? UNITS.exec(input);
+  if (WHOLE_NUMBER_PATTERN.test(input)) return toSeconds(input, isBareMinutes(input) ? MINUTE_S : HOUR_S);
+  if (DECIMAL_PATTERN.test(input)) return toSeconds(input, HOUR_S);
+  const parts = CLOCK_PATTERN.exec(input) ?? HOURS_AND_MINUTES_PATTERN.exec(input) ?? UNITS_PATTERN.exec(input);
   const [all = '', hours, minutes, seconds] = parts ?? [];
   // Reject `1.5h 10m` and `1h 75m`, which are probably typing errors.
   if (all === '' || (hours && minutes && (/[.,]/.test(hours) || Number(minutes) >= 60))) return undefined;
-  return inSeconds(hours, HOUR_S) + inSeconds(minutes, MINUTE_S) + inSeconds(seconds, 1);
+  return toSeconds(hours, HOUR_S) + toSeconds(minutes, MINUTE_S) + toSeconds(seconds, 1);
 }
 
-const isMinutes = (whole: string) => Number(whole) > MAX_BARE_HOURS;
+const isBareMinutes = (whole: string) => Number(whole) > MAX_BARE_HOURS;
 
-const inSeconds = (text = '0', unit: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unit);
+const toSeconds = (text = '0', unit: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unit);
 
 /** Returns the validation error of an entered duration; undefined if the duration is valid. */
 export function durationError(text: string): string | undefined {
-  const seconds = readSeconds(text);
-  if (seconds === undefined) return HOW_TO_WRITE;
+  const seconds = parseDuration(text);
+  if (seconds === undefined) return DURATION_FORMAT_HINT;
   if (seconds === 0) return 'Enter a time above zero.';
   return seconds > MAX_DAY_S ? 'A day has 24 hours. Enter at most 24:00.' : undefined;
 }
 
 /** Explains how a number without a unit is interpreted; undefined if the text has a unit or is invalid. */
-export function bareHint(text: string): string | undefined {
+export function bareNumberHint(text: string): string | undefined {
   const input = text.trim();
-  const seconds = readSeconds(input);
-  if (!WHOLE.test(input) || seconds === undefined || durationError(input) !== undefined) return undefined;
-  if (isMinutes(input)) return `${input} minutes (${showSeconds(seconds)})`;
+  const seconds = parseDuration(input);
+  if (!WHOLE_NUMBER_PATTERN.test(input) || seconds === undefined || durationError(input) !== undefined)
+    return undefined;
+  if (isBareMinutes(input)) return `${input} minutes (${formatHoursAndMinutes(seconds)})`;
   return `${input} ${input === '1' ? 'hour' : 'hours'}. For minutes, write ${input}m.`;
 }
 

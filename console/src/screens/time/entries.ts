@@ -1,16 +1,16 @@
 import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/resources.ts';
-import { dayOf, showDay } from '../../app/calendar-dates.ts';
+import { dayOf, formatDay } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
-import { all } from '../../app/use-query.ts';
-import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
-import { day, type EditableResource, type FieldDefinition, text } from '../../records/editable-fields.tsx';
-import { durationError, MAX_DAY_S, readSeconds, showSeconds } from './durations.ts';
+import { collectAll } from '../../app/use-query.ts';
+import { type Deletable, toCreateInput } from '../../records/delete-with-undo.tsx';
+import { dateField, type EditableResource, type FieldDefinition, textField } from '../../records/editable-fields.tsx';
+import { durationError, formatHoursAndMinutes, MAX_DAY_S, parseDuration } from './durations.ts';
 
 /** Converts a day from `YYYY-MM-DD` to `YYYYMMDD`, the format of API requests. */
 export const compactDay = (day: string) => day.replaceAll('-', '');
 
 /** Thrown when the time entries of a user on one day would exceed 24 hours. */
-export class DayTooLong extends Error {}
+export class DayTooLongError extends Error {}
 
 type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: string; readonly seconds: number };
 
@@ -20,12 +20,12 @@ type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: 
  *
  * @throws DayTooLongError
  */
-export async function checkDay({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
+export async function checkDayTotal({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
   const onDay = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
-  const others = (await all(client.timeEntries.each(onDay))).filter((other) => other.entry_id !== entry_id);
+  const others = (await collectAll(client.timeEntries.each(onDay))).filter((other) => other.entry_id !== entry_id);
   const total = others.reduce((sum, other) => sum + Number(other.seconds), seconds);
   if (total <= MAX_DAY_S) return;
-  throw new DayTooLong(`That makes ${showSeconds(total)} on ${showDay(date)}. A day has 24 hours.`);
+  throw new DayTooLongError(`That makes ${formatHoursAndMinutes(total)} on ${formatDay(date)}. A day has 24 hours.`);
 }
 
 /** The API methods for time entries, with the check for 24 hours per day on updates. */
@@ -34,39 +34,40 @@ const checkedEntries: typeof client.timeEntries = {
   async update(id, changes, options) {
     const before = await client.timeEntries.get(id);
     const after = { ...before, ...changes };
-    const date = isoDay(after.date ?? before.date);
+    const date = toIsoDay(after.date ?? before.date);
     const seconds = Number(after.seconds);
     // Check only if the day changes or the time grows: a day that already exceeds 24 hours can still be corrected.
     if (date !== before.date || seconds > Number(before.seconds)) {
-      await checkDay({ ...before, date, seconds });
+      await checkDayTotal({ ...before, date, seconds });
     }
     return client.timeEntries.update(id, changes, options);
   },
 };
 
 /** Converts a date in either input format of the API, with or without hyphens, to `YYYY-MM-DD`. */
-const isoDay = (date: string) => (date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
+const toIsoDay = (date: string) =>
+  date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 
-export const entries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
+export const timeEntries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
   resource: checkedEntries,
   idOf: ({ entry_id }) => entry_id,
-  nameOf: ({ task_name, seconds }) => `${showSeconds(Number(seconds))} on ${task_name}`,
+  nameOf: ({ task_name, seconds }) => `${formatHoursAndMinutes(Number(seconds))} on ${task_name}`,
   findWarning: async () => undefined,
-  recreate: (entry) => client.timeEntries.create(entry.task_id, inputOf(entry)),
+  recreate: (entry) => client.timeEntries.create(entry.task_id, toCreateInput(entry)),
 };
 
-const time: FieldDefinition<TimeEntry, TimeEntryChanges> = {
+const timeField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
-  read: ({ seconds }) => showSeconds(Number(seconds)),
+  read: ({ seconds }) => formatHoursAndMinutes(Number(seconds)),
   fault: durationError,
-  write: (text) => ({ seconds: readSeconds(text) ?? 0 }),
+  write: (text) => ({ seconds: parseDuration(text) ?? 0 }),
 };
 
 /** Editable fields of a time entry. */
 export const entryFields = {
-  time,
-  date: day<TimeEntry, TimeEntryChanges>('date', 'Day'),
-  description: text<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
+  time: timeField,
+  date: dateField<TimeEntry, TimeEntryChanges>('date', 'Day'),
+  description: textField<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
 };
 
 /** Whether a time entry is a running timer. */

@@ -1,26 +1,26 @@
 import { useState } from 'preact/hooks';
 import type { TimeEntry } from '../../../../packages/sdk/src/resources.ts';
-import { plusDays, showDay, showSpan, today } from '../../app/calendar-dates.ts';
+import { formatDay, formatDayRange, plusDays, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
-import { wholePage } from '../../app/full-page-navigation.ts';
+import { listFullPage } from '../../app/full-page-navigation.ts';
 import { fieldError } from '../../app/optimistic-update.ts';
 import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
-import { currentUser } from '../../app/session.ts';
+import { currentSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
-import { Empty, Page } from '../../components/page.tsx';
+import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
-import { bareHint, durationError, mondayOf, readSeconds, showSeconds } from './durations.ts';
-import { checkDay, compactDay, entries, entryFields, isRunning } from './entries.ts';
-import { Running, Start, TaskSelect } from './timer.tsx';
+import { bareNumberHint, durationError, formatHoursAndMinutes, mondayOf, parseDuration } from './durations.ts';
+import { checkDayTotal, compactDay, entryFields, isRunning, timeEntries } from './entries.ts';
+import { RunningTimer, StartTimer, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
 
-const DAYS = [0, 1, 2, 3, 4, 5, 6];
+const DAY_OFFSETS = [0, 1, 2, 3, 4, 5, 6];
 const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** Reads the week from the query of the route and returns its Monday; defaults to the current week. */
@@ -33,23 +33,27 @@ function readMonday(): string {
 export default function Time() {
   const monday = readMonday();
   const sunday = plusDays(monday, 6);
-  const user_id = currentUser().user.user_id;
+  const user_id = currentSession().user.user_id;
   const filters = { user_id, date_from: compactDay(monday), date_to: compactDay(sunday), limit: 1000 };
-  const records = useRecords((signal) => wholePage(client.timeEntries, filters, signal), [filters], entries.idOf);
+  const records = useRecords(
+    (signal) => listFullPage(client.timeEntries, filters, signal),
+    [filters],
+    timeEntries.idOf,
+  );
   const timers = useQuery(
-    async (signal) => (await wholePage(client.timeEntries, { user_id, running: '1' }, signal)).data,
+    async (signal) => (await listFullPage(client.timeEntries, { user_id, running: '1' }, signal)).data,
     [],
   );
   const tasks = useQuery(
-    async (signal) => (await wholePage(client.tasks, { status: 'open', order: 'taskname' }, signal)).data,
+    async (signal) => (await listFullPage(client.tasks, { status: 'open', order: 'taskname' }, signal)).data,
     [],
   );
   const reload = () => {
     records.reload();
     timers.reload();
   };
-  const deleting = useDelete(entries, { onGone: reload, onBack: reload });
-  const finished = records.rows?.filter((entry) => !isRunning(entry));
+  const deleting = useDelete(timeEntries, { onGone: reload, onBack: reload });
+  const finishedEntries = records.rows?.filter((entry) => !isRunning(entry));
   const showWeek = (days: number) => setQuery({ week: plusDays(monday, days) });
   return (
     <Page
@@ -65,40 +69,42 @@ export default function Time() {
       ]}
     >
       {timers.data?.map((one) => (
-        <Running key={one.entry_id} timer={one} onChange={reload} />
+        <RunningTimer key={one.entry_id} timer={one} onEnded={reload} />
       ))}
-      {timers.data?.length === 0 && <Start tasks={tasks.data ?? []} onChange={reload} />}
+      {timers.data?.length === 0 && <StartTimer tasks={tasks.data ?? []} onStarted={reload} />}
       {[timers.fault, tasks.fault].map((fault) => fault !== undefined && <Note tone="bad">{fault}</Note>)}
       <div class="row weeks">
         <Button icon="chevron" label="The week before" onClick={() => showWeek(-7)} />
-        <strong>{showSpan(monday, sunday)}</strong>
+        <strong>{formatDayRange(monday, sunday)}</strong>
         <Button icon="chevron" label="The week after" onClick={() => showWeek(7)} />
         <Button onClick={() => setQuery({ week: '' })}>This week</Button>
       </div>
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
       <section class="card" aria-label="Time sheet">
-        {finished === undefined && records.fault === undefined && <LoadingSkeleton />}
-        {finished?.length === 0 && (
-          <Empty icon="clock" title="Nothing worked in this week">
+        {finishedEntries === undefined && records.fault === undefined && <LoadingSkeleton />}
+        {finishedEntries?.length === 0 && (
+          <EmptyState icon="clock" title="Nothing worked in this week">
             <p>Start the timer above, or enter below what it came to.</p>
-          </Empty>
+          </EmptyState>
         )}
-        {finished !== undefined && finished.length > 0 && <Sheet entries={finished} monday={monday} />}
+        {finishedEntries !== undefined && finishedEntries.length > 0 && (
+          <WeekSheet entries={finishedEntries} monday={monday} />
+        )}
       </section>
       <section class="card" aria-label="Entries">
         <ul class="plan-lines" aria-label="Time entries of the week">
-          {finished?.map((entry) => (
+          {finishedEntries?.map((entry) => (
             <li key={entry.entry_id}>
-              <InlineField kept={entries} record={entry} field={entryFields.date} onChange={reload} />
-              <InlineField kept={entries} record={entry} field={entryFields.time} onChange={reload} />
+              <InlineField kept={timeEntries} record={entry} field={entryFields.date} onChange={reload} />
+              <InlineField kept={timeEntries} record={entry} field={entryFields.time} onChange={reload} />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
-                <InlineField kept={entries} record={entry} field={entryFields.description} onChange={reload} />
+                <InlineField kept={timeEntries} record={entry} field={entryFields.description} onChange={reload} />
               </span>
               <Button
                 variant="quiet"
                 icon="trash"
-                label={`Delete ${entries.nameOf(entry)}`}
+                label={`Delete ${timeEntries.nameOf(entry)}`}
                 onClick={() => deleting.begin(entry)}
               />
             </li>
@@ -117,16 +123,16 @@ export default function Time() {
 }
 
 /** Table of a week: one row per task, one column per day, with totals. */
-function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
-  const days = DAYS.map((ahead) => plusDays(monday, ahead));
+function WeekSheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
+  const days = DAY_OFFSETS.map((ahead) => plusDays(monday, ahead));
   const byTask = [...Map.groupBy(all, ({ task_id }) => task_id)];
-  const sum = (some: readonly TimeEntry[]) => some.reduce((total, { seconds }) => total + Number(seconds), 0);
-  const cells = (some: readonly TimeEntry[]) =>
+  const totalSeconds = (some: readonly TimeEntry[]) => some.reduce((total, { seconds }) => total + Number(seconds), 0);
+  const renderDayCells = (some: readonly TimeEntry[]) =>
     days.map((day) => {
-      const seconds = sum(some.filter(({ date }) => date === day));
+      const seconds = totalSeconds(some.filter(({ date }) => date === day));
       return (
         <td key={day} class="number">
-          {seconds === 0 ? <span class="nothing">–</span> : showSeconds(seconds)}
+          {seconds === 0 ? <span class="nothing">–</span> : formatHoursAndMinutes(seconds)}
         </td>
       );
     });
@@ -136,7 +142,7 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
         <tr>
           <th>Task</th>
           {days.map((day, index) => (
-            <th key={day} class="number" title={showDay(day)}>
+            <th key={day} class="number" title={formatDay(day)}>
               {DAY_NAMES[index]} {Number(day.slice(8))}
             </th>
           ))}
@@ -152,17 +158,17 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
               </a>{' '}
               <span class="small soft cut">{ofTask[0]?.project_name}</span>
             </th>
-            {cells(ofTask)}
-            <td class="number">{showSeconds(sum(ofTask))}</td>
+            {renderDayCells(ofTask)}
+            <td class="number">{formatHoursAndMinutes(totalSeconds(ofTask))}</td>
           </tr>
         ))}
       </tbody>
       <tfoot>
         <tr>
           <th scope="row">All</th>
-          {cells(all)}
+          {renderDayCells(all)}
           <td class="number">
-            <strong>{showSeconds(sum(all))}</strong>
+            <strong>{formatHoursAndMinutes(totalSeconds(all))}</strong>
           </td>
         </tr>
       </tfoot>
@@ -185,17 +191,17 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const taskId = task || tasks[0]?.task_id;
-  const hint = bareHint(time);
+  const hint = bareNumberHint(time);
   const add = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
     const error = durationError(time);
     if (error !== undefined) return setFault(error);
     if (taskId === undefined) return setFault('There is no open task to enter it for.');
-    const seconds = readSeconds(time) ?? 0;
+    const seconds = parseDuration(time) ?? 0;
     setBusy(true);
     try {
-      await checkDay({ user_id: currentUser().user.user_id, date: date || day, seconds });
+      await checkDayTotal({ user_id: currentSession().user.user_id, date: date || day, seconds });
       await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
       setTime('');
       setDescription('');

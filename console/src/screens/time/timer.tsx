@@ -2,36 +2,36 @@ import { useState } from 'preact/hooks';
 import type { Task, TimeEntry } from '../../../../packages/sdk/src/resources.ts';
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
-import { change } from '../../app/optimistic-update.ts';
-import { attempt, errorMessage, usePolling } from '../../app/use-query.ts';
+import { updateIfUnchanged } from '../../app/optimistic-update.ts';
+import { errorMessage, runWithToast, usePolling } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { bareHint, durationError, readSeconds } from './durations.ts';
-import { checkDay, DayTooLong } from './entries.ts';
+import { bareNumberHint, durationError, parseDuration } from './durations.ts';
+import { checkDayTotal, DayTooLongError } from './entries.ts';
 
-type RunningProps = {
+type RunningTimerProps = {
   readonly timer: TimeEntry;
   /** Called after the timer was stopped or discarded. */
-  readonly onChange: () => void;
+  readonly onEnded: () => void;
 };
 
 /** Running timer with a stop button. If the measured time is implausible, the user must enter the correct time. */
-export function Running({ timer, onChange }: RunningProps) {
+export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
   const [now, setNow] = useState(Date.now());
   const [isBusy, setBusy] = useState(false);
   const [correctionReason, setCorrectionReason] = useState<string>();
   usePolling(1_000, () => setNow(Date.now()));
-  const end = async () => {
-    const elapsedS = secondsOf(timer, Date.now());
+  const handleStop = async () => {
+    const elapsedS = elapsedSeconds(timer, Date.now());
     if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
     setBusy(true);
     try {
-      if (elapsedS < MIN_ENTRY_S) await discard(timer, onChange, 'Timer discarded: it ran for less than a minute.');
-      else await stop(timer, elapsedS);
-      onChange();
+      if (elapsedS < MIN_ENTRY_S) await discardTimer(timer, onEnded, 'Timer discarded: it ran for less than a minute.');
+      else await stopTimer(timer, elapsedS);
+      onEnded();
     } catch (error) {
-      if (error instanceof DayTooLong) setCorrectionReason(error.message);
+      if (error instanceof DayTooLongError) setCorrectionReason(error.message);
       else showToast(errorMessage(error), { isBad: true });
     } finally {
       setBusy(false);
@@ -43,14 +43,14 @@ export function Running({ timer, onChange }: RunningProps) {
         <strong>{timer.task_name}</strong> <span class="soft">in {timer.project_name}</span>
       </span>
       <span class="number" role="timer">
-        {clockTime(Math.max(0, secondsOf(timer, now)))}
+        {renderElapsedTime(Math.max(0, elapsedSeconds(timer, now)))}
       </span>
       {correctionReason === undefined ? (
-        <Button variant="primary" icon="pause" disabled={isBusy} onClick={end}>
+        <Button variant="primary" icon="pause" disabled={isBusy} onClick={handleStop}>
           Stop
         </Button>
       ) : (
-        <CorrectionForm timer={timer} reason={correctionReason} onChange={onChange} />
+        <CorrectionForm timer={timer} reason={correctionReason} onEnded={onEnded} />
       )}
     </section>
   );
@@ -59,19 +59,19 @@ export function Running({ timer, onChange }: RunningProps) {
 /** A timer that has run for less than this time is discarded: it was probably started by mistake. */
 const MIN_ENTRY_S = 60;
 
-type CorrectionFormProps = RunningProps & { readonly reason: string };
+type CorrectionFormProps = RunningTimerProps & { readonly reason: string };
 
 /** Form for the correct time, for example after the timer ran overnight. */
-function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
+function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
   const [time, setTime] = useState('');
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const hint = bareHint(time);
+  const hint = bareNumberHint(time);
   const run = async (action: () => Promise<unknown>) => {
     setBusy(true);
     try {
       await action();
-      onChange();
+      onEnded();
     } catch (error) {
       setFault(errorMessage(error));
       setBusy(false);
@@ -81,7 +81,7 @@ function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
     event.preventDefault();
     const error = durationError(time);
     if (error !== undefined) setFault(error);
-    else if (!isBusy) void run(() => stop(timer, readSeconds(time) ?? 0));
+    else if (!isBusy) void run(() => stopTimer(timer, parseDuration(time) ?? 0));
   };
   return (
     <form class="row correct" aria-label="Correct the time" onSubmit={save}>
@@ -102,35 +102,35 @@ function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
       <Button variant="primary" type="submit" disabled={isBusy}>
         Save
       </Button>
-      <Button disabled={isBusy} onClick={() => void run(() => discard(timer, onChange, 'Timer discarded.'))}>
+      <Button disabled={isBusy} onClick={() => void run(() => discardTimer(timer, onEnded, 'Timer discarded.'))}>
         Discard
       </Button>
     </form>
   );
 }
 
-type StartProps = {
+type StartTimerProps = {
   readonly tasks: readonly Task[];
   /** Called after the timer was started. */
-  readonly onChange: () => void;
+  readonly onStarted: () => void;
 };
 
 /** Form that selects a task and starts a timer for it. */
-export function Start({ tasks, onChange }: StartProps) {
+export function StartTimer({ tasks, onStarted }: StartTimerProps) {
   const [chosen, setChosen] = useState('');
   const [isBusy, setBusy] = useState(false);
   const taskId = chosen || tasks[0]?.task_id;
-  const begin = async () => {
+  const handleStart = async () => {
     if (taskId === undefined) return;
     setBusy(true);
-    await attempt(() => start(taskId));
+    await runWithToast(() => startTimer(taskId));
     setBusy(false);
-    onChange();
+    onStarted();
   };
   return (
     <section class="card padded row timer" aria-label="Timer">
       <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosen} />
-      <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={begin}>
+      <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={handleStart}>
         Start
       </Button>
     </section>
@@ -150,7 +150,7 @@ export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
   return <Select label={label} value={value} options={options} disabled={options.length === 0} onChange={onChange} />;
 }
 
-function clockTime(seconds: number) {
+function renderElapsedTime(seconds: number) {
   const twoDigits = (part: number) => String(part).padStart(2, '0');
   return (
     <>
@@ -164,30 +164,31 @@ function clockTime(seconds: number) {
  * Returns the start of a timer in milliseconds since the epoch. The API stores the start as local time without a time
  * zone.
  */
-const startOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
+const startedAtMs = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
 /** Returns the elapsed seconds of a timer; negative if the clock was set back or the user has travelled west. */
-const secondsOf = (timer: TimeEntry, now: number) => Math.round((now - startOf(timer)) / 1_000);
+const elapsedSeconds = (timer: TimeEntry, now: number) => Math.round((now - startedAtMs(timer)) / 1_000);
 
 /** Formats a point in time as an API timestamp in local time. */
-const clock = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
+const formatLocalTimestamp = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
 
-const start = (taskId: string) => client.timeEntries.create(taskId, { seconds: 0, date_started: clock() });
+const startTimer = (taskId: string) =>
+  client.timeEntries.create(taskId, { seconds: 0, date_started: formatLocalTimestamp() });
 
 /** Stops a timer, which converts it to a finished time entry. */
-async function stop(running: TimeEntry, seconds: number): Promise<void> {
-  await checkDay({ ...running, seconds });
-  const date_stopped = clock(new Date(startOf(running) + seconds * 1_000));
-  await change(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
+async function stopTimer(running: TimeEntry, seconds: number): Promise<void> {
+  await checkDayTotal({ ...running, seconds });
+  const date_stopped = formatLocalTimestamp(new Date(startedAtMs(running) + seconds * 1_000));
+  await updateIfUnchanged(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
 }
 
 /** Deletes a timer; Undo creates the timer again with the same start time. */
-async function discard(running: TimeEntry, onChange: () => void, text: string): Promise<void> {
+async function discardTimer(running: TimeEntry, onRestart: () => void, text: string): Promise<void> {
   await client.timeEntries.delete(running.entry_id);
   const { task_id, date, date_started, description } = running;
   const restart = async () => {
     await client.timeEntries.create(task_id, { seconds: 0, date, date_started, description });
-    onChange();
+    onRestart();
   };
-  showToast(text, { undo: () => void attempt(restart) });
+  showToast(text, { undo: () => void runWithToast(restart) });
 }

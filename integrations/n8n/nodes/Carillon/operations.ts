@@ -6,27 +6,27 @@ import { type ResourceType, resourceTypes } from '../parts/table';
  */
 export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  at: 'all' | 'one' | 'parent' | 'restore';
+  pathKind: 'all' | 'one' | 'parent' | 'restore';
   body?: Record<string, unknown>;
-  takes?: 'creation' | 'change' | 'filters';
+  fieldSet?: 'creation' | 'change' | 'filters';
 };
 
-const common: Record<string, Operation> = {
-  delete: { method: 'DELETE', at: 'one' },
-  get: { method: 'GET', at: 'one' },
-  getAll: { method: 'GET', at: 'all', takes: 'filters' },
-  update: { method: 'PUT', at: 'one', takes: 'change' },
+const commonOperations: Record<string, Operation> = {
+  delete: { method: 'DELETE', pathKind: 'one' },
+  get: { method: 'GET', pathKind: 'one' },
+  getAll: { method: 'GET', pathKind: 'all', fieldSet: 'filters' },
+  update: { method: 'PUT', pathKind: 'one', fieldSet: 'change' },
 };
 
-const completing: Record<string, Operation> = {
-  complete: { method: 'PUT', at: 'one', body: { completed: 1 } },
-  resume: { method: 'PUT', at: 'one', body: { resume: 1 } },
+const completionOperations: Record<string, Operation> = {
+  complete: { method: 'PUT', pathKind: 'one', body: { completed: 1 } },
+  resume: { method: 'PUT', pathKind: 'one', body: { resume: 1 } },
 };
 
 /** A resource that the node offers, with its operations by name. */
 export type Resource = Omit<ResourceType, 'label'> & { operations: Record<string, Operation> };
 
-const hook: Resource = {
+const hookResource: Resource = {
   name: 'hook',
   plural: 'hooks',
   key: 'id',
@@ -34,22 +34,25 @@ const hook: Resource = {
   change: [],
   filters: [{ name: 'state', says: 'Live, failing or ended.', form: 'word', words: ['live', 'failing', 'ended'] }],
   operations: {
-    get: { method: 'GET', at: 'one' },
-    getAll: { method: 'GET', at: 'all', takes: 'filters' },
-    restore: { method: 'POST', at: 'restore' },
+    get: { method: 'GET', pathKind: 'one' },
+    getAll: { method: 'GET', pathKind: 'all', fieldSet: 'filters' },
+    restore: { method: 'POST', pathKind: 'restore' },
   },
 };
 
 export const resources: Record<string, Resource> = Object.fromEntries(
-  [...resourceTypes.map(withOperations), hook].map((resource) => [resource.name, resource]),
+  [...resourceTypes.map(withOperations), hookResource].map((resource) => [resource.name, resource]),
 );
 
 function withOperations(resourceType: ResourceType): Resource {
   const create: Operation = {
     method: 'POST',
-    at: resourceType.parent === undefined ? 'all' : 'parent',
-    takes: 'creation',
+    pathKind: resourceType.parent === undefined ? 'all' : 'parent',
+    fieldSet: 'creation',
   };
-  const isCompleted = resourceType.change.some(({ name }) => name === 'completed');
-  return { ...resourceType, operations: { ...(isCompleted ? completing : {}), create, ...common } };
+  const canBeCompleted = resourceType.change.some(({ name }) => name === 'completed');
+  return {
+    ...resourceType,
+    operations: { ...(canBeCompleted ? completionOperations : {}), create, ...commonOperations },
+  };
 }

@@ -1,9 +1,9 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
-import { answered, ask } from '../parts/call';
+import { callForBody, callOrThrow } from '../parts/call';
 import type { Field } from '../parts/table';
 import type { Operation, Resource } from './operations';
 
-const MAX_RECORDS = 1_000;
+const MAX_PAGE_SIZE = 1_000;
 
 /** Runs an operation for one item; returns the records, or `{ deleted: true }`. */
 export async function perform(
@@ -12,37 +12,41 @@ export async function perform(
   operation: Operation,
   item: number,
 ): Promise<IDataObject[]> {
-  const { method, at, takes } = operation;
-  if (at === 'all' && method === 'GET') return recordsOf(context, resource, item);
-  const body = takes === undefined ? operation.body : given(context, resource, takes, item);
+  const { method, pathKind, fieldSet } = operation;
+  if (pathKind === 'all' && method === 'GET') return listRecords(context, resource, item);
+  const body = fieldSet === undefined ? operation.body : readInputFields(context, resource, fieldSet, item);
   const path = pathOf(context, resource, operation, item);
-  const { data } = await ask(context, { method, path, ...(body === undefined ? {} : { body: body as IDataObject }) });
+  const { data } = await callForBody(context, {
+    method,
+    path,
+    ...(body === undefined ? {} : { body: body as IDataObject }),
+  });
   return method === 'DELETE' ? [{ deleted: true }] : [data as IDataObject];
 }
 
 function pathOf(
   context: IExecuteFunctions,
   { plural, key, parent }: Resource,
-  { at }: Operation,
+  { pathKind }: Operation,
   item: number,
 ): string {
   const id = (name: string) => encodeURIComponent(String(context.getNodeParameter(name, item)).trim());
   const below = { all: () => '', one: () => `/${id(key)}`, parent: () => `/${id(parent ?? key)}` };
-  return at === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[at]()}`;
+  return pathKind === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[pathKind]()}`;
 }
 
 /** Returns the values of the input fields that the user has filled in, in the service's format. */
-function given(
+function readInputFields(
   context: IExecuteFunctions,
   resource: Resource,
-  takes: 'creation' | 'change' | 'filters',
+  fieldSet: 'creation' | 'change' | 'filters',
   item: number,
 ): IDataObject {
-  const optional = context.getNodeParameter(takes, item, {}) as IDataObject;
+  const optional = context.getNodeParameter(fieldSet, item, {}) as IDataObject;
   const input: IDataObject = {};
-  for (const field of resource[takes]) {
+  for (const field of resource[fieldSet]) {
     const value = field.required ? context.getNodeParameter(field.name, item) : optional[field.name];
-    if (value !== undefined) input[field.name] = formatted(field, value);
+    if (value !== undefined) input[field.name] = toServiceFormat(field, value);
   }
   return input;
 }
@@ -51,7 +55,7 @@ function given(
  * Converts an input value to the service's format. n8n's ISO 8601 dates are in the editor's local time, so the time
  * zone is not converted (C9).
  */
-function formatted({ form }: Field, value: unknown): IDataObject[string] {
+function toServiceFormat({ form }: Field, value: unknown): IDataObject[string] {
   if (form === 'ids') {
     const ids = Array.isArray(value) ? value : String(value).split(',');
     return ids.map((id) => String(id).trim()).filter((id) => id !== '');
@@ -62,16 +66,16 @@ function formatted({ form }: Field, value: unknown): IDataObject[string] {
   return form === 'day' ? day.replaceAll('-', '') : `${day} ${time}`;
 }
 
-async function recordsOf(context: IExecuteFunctions, resource: Resource, item: number): Promise<IDataObject[]> {
-  const isAll = context.getNodeParameter('returnAll', item) as boolean;
-  const max = isAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
-  const filters = given(context, resource, 'filters', item);
+async function listRecords(context: IExecuteFunctions, resource: Resource, item: number): Promise<IDataObject[]> {
+  const returnsAll = context.getNodeParameter('returnAll', item) as boolean;
+  const max = returnsAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
+  const filters = readInputFields(context, resource, 'filters', item);
   const records: IDataObject[] = [];
   let after: string | undefined;
   do {
-    const limit = Math.min(MAX_RECORDS, max - records.length);
+    const limit = Math.min(MAX_PAGE_SIZE, max - records.length);
     const qs = { ...filters, limit, ...(after === undefined ? {} : { after }) };
-    const { body, next } = await answered(context, { method: 'GET', path: `/${resource.plural}`, qs });
+    const { body, next } = await callOrThrow(context, { method: 'GET', path: `/${resource.plural}`, qs });
     records.push(...(body.data as IDataObject[]));
     after = next;
   } while (after !== undefined && records.length < max);

@@ -2,7 +2,7 @@ import type { INodeProperties, INodePropertyOptions } from 'n8n-workflow';
 import { type Field, titleOf } from '../parts/table';
 import { type Operation, type Resource, resources } from './operations';
 
-const forms: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = {
+const propertyTypes: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = {
   text: { type: 'string', default: '' },
   ids: { type: 'string', default: '' },
   date: { type: 'dateTime', default: '' },
@@ -12,7 +12,7 @@ const forms: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = 
   word: { type: 'options', default: '' },
 };
 
-const words: Record<string, string> = {
+const optionLabels: Record<string, string> = {
   ...{ '0': 'No', '1': 'Yes', '2': 'On Hold' },
   ...{ D: 'Daily', W: 'Weekly', M: 'Monthly', Q: 'Quarterly', S: 'Every Six Months', Y: 'Yearly' },
 };
@@ -37,8 +37,8 @@ function propertiesOf(resource: Resource): INodeProperties[] {
   const showFor = (operation: string[]) => ({ show: { resource: [resource.name], operation } });
   const showIf = (matches: (operation: Operation) => boolean) =>
     showFor(Object.entries(operations).flatMap(([name, operation]) => (matches(operation) ? [name] : [])));
-  const required = resource.creation.filter((field) => field.required);
-  const rest = resource.creation.filter((field) => !field.required);
+  const requiredFields = resource.creation.filter((field) => field.required);
+  const optionalFields = resource.creation.filter((field) => !field.required);
   return [
     {
       displayName: 'Operation',
@@ -47,34 +47,34 @@ function propertiesOf(resource: Resource): INodeProperties[] {
       noDataExpression: true,
       displayOptions: { show: { resource: [resource.name] } },
       default: 'get',
-      options: Object.keys(operations).map((name) => optionOf(name, resource)),
+      options: Object.keys(operations).map((name) => operationOption(name, resource)),
     },
     textProperty(
       key,
       `${titleOf(resource.name)} ID`,
-      showIf(({ at }) => at === 'one' || at === 'restore'),
+      showIf(({ pathKind }) => pathKind === 'one' || pathKind === 'restore'),
     ),
     ...(parent === undefined
       ? []
       : [
           textProperty(
             parent,
-            nameOf(parent),
-            showIf(({ at }) => at === 'parent'),
+            displayNameOf(parent),
+            showIf(({ pathKind }) => pathKind === 'parent'),
           ),
         ]),
-    ...required.map((field) => ({ ...propertyOf(field), required: true, displayOptions: showFor(['create']) })),
-    ...collection(
+    ...requiredFields.map((field) => ({ ...propertyOf(field), required: true, displayOptions: showFor(['create']) })),
+    ...collectionProperty(
       'Additional Fields',
       'creation',
-      rest,
-      showIf(({ takes }) => takes === 'creation'),
+      optionalFields,
+      showIf(({ fieldSet }) => fieldSet === 'creation'),
     ),
-    ...collection(
+    ...collectionProperty(
       'Update Fields',
       'change',
       resource.change,
-      showIf(({ takes }) => takes === 'change'),
+      showIf(({ fieldSet }) => fieldSet === 'change'),
     ),
     {
       displayName: 'Return All',
@@ -93,16 +93,16 @@ function propertiesOf(resource: Resource): INodeProperties[] {
       description: 'Max number of results to return',
       displayOptions: { show: { resource: [resource.name], operation: ['getAll'], returnAll: [false] } },
     },
-    ...collection(
+    ...collectionProperty(
       'Filters',
       'filters',
       resource.filters,
-      showIf(({ takes }) => takes === 'filters'),
+      showIf(({ fieldSet }) => fieldSet === 'filters'),
     ),
   ];
 }
 
-function optionOf(name: string, resource: Resource): INodePropertyOptions {
+function operationOption(name: string, resource: Resource): INodePropertyOptions {
   const title = OPERATION_NAMES[name] ?? titleOf(name);
   const resourceType = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
   return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${resourceType}` };
@@ -116,7 +116,7 @@ function textProperty(
   return { displayName, name, type: 'string', required: true, default: '', displayOptions };
 }
 
-function collection(
+function collectionProperty(
   displayName: string,
   name: string,
   fields: Field[],
@@ -129,11 +129,11 @@ function collection(
 
 function propertyOf({ name, says, form, words: values = [] }: Field): INodeProperties {
   const description = says.replace(/\.$/, '') + (form === 'ids' ? ': user IDs, separated by commas' : '');
-  const options = values.map((value) => ({ name: words[value] ?? titleOf(value), value }));
+  const options = values.map((value) => ({ name: optionLabels[value] ?? titleOf(value), value }));
   const chosen = form === 'word' ? { options, default: values[0] ?? '' } : {};
-  return { displayName: nameOf(name), name, description, ...forms[form], ...chosen };
+  return { displayName: displayNameOf(name), name, description, ...propertyTypes[form], ...chosen };
 }
 
-function nameOf(field: string): string {
+function displayNameOf(field: string): string {
   return titleOf(field).replace(/\bId\b/, 'ID');
 }

@@ -6,7 +6,7 @@ import {
   NodeConnectionTypes,
 } from 'n8n-workflow';
 import { kinds, titleOf } from '../parts/table';
-import { endOfFeed, type Followed, follow } from './feed';
+import { type FeedFilter, fetchEndOfFeed, followFeed } from './feed';
 
 /** Starts a workflow for every occurrence of the account, by any user, including changes and deletions. */
 export class CarillonFeedTrigger implements INodeType {
@@ -45,20 +45,20 @@ export class CarillonFeedTrigger implements INodeType {
   };
 
   async trigger(this: ITriggerFunctions): Promise<ITriggerResponse> {
-    const followed: Followed = {
+    const feedFilter: FeedFilter = {
       kinds: this.getNodeParameter('kinds') as string[],
       scope: this.getNodeParameter('scope') as string,
     };
     const stored = this.getWorkflowStaticData('node');
     // Fetch the cursor before following the feed: a missing permission then fails the activation, and n8n saves the
     // cursor with the activation.
-    stored.cursor ??= await endOfFeed(this, followed.scope);
+    stored.cursor ??= await fetchEndOfFeed(this, feedFilter.scope);
 
     const closing = new AbortController();
     const closeFunction = async () => closing.abort();
     const start = async () => {
       // n8n shows an emitted error, and activates the workflow again after a while.
-      follow(this, followed, closing.signal).catch((error: Error) => this.emitError(error));
+      followFeed(this, feedFilter, closing.signal).catch((error: Error) => this.emitError(error));
     };
     // In the editor n8n waits for the first occurrence and calls `start` itself.
     if (this.getMode() === 'manual') return { closeFunction, manualTriggerFunction: start };

@@ -1,5 +1,5 @@
 import { type IDataObject, type ITriggerFunctions, sleep } from 'n8n-workflow';
-import { type Answer, ask, call, messageOf, type Request, refusal } from '../parts/call';
+import { call, callForBody, messageOf, type ServiceRequest, type ServiceResponse, toApiError } from '../parts/call';
 
 /** Long polling: the service holds a call open for up to this time. */
 const WAIT_S = 25;
@@ -14,15 +14,15 @@ const MAX_BACKOFF_MS = 30_000;
 const MAX_ENTRIES = 25;
 
 /** Filter of the feed. An empty list of kinds means all kinds. */
-export type Followed = { kinds: string[]; scope: string };
+export type FeedFilter = { kinds: string[]; scope: string };
 
-type Entry = { cursor: string; kind: string; resource_url: string };
-type FeedPage = { data: Entry[]; next: string };
+type FeedEntry = { cursor: string; kind: string; resource_url: string };
+type FeedPage = { data: FeedEntry[]; next: string };
 
 /** Fetches the cursor of the feed's current end: a workflow gets only occurrences after its first activation. */
-export async function endOfFeed(context: ITriggerFunctions, scope: string): Promise<string> {
+export async function fetchEndOfFeed(context: ITriggerFunctions, scope: string): Promise<string> {
   const request = { method: 'GET', path: '/notifications', qs: { after: 'latest', scope } } as const;
-  const { next } = (await ask(context, request)) as unknown as FeedPage;
+  const { next } = (await callForBody(context, request)) as unknown as FeedPage;
   return next;
 }
 
@@ -30,8 +30,12 @@ export async function endOfFeed(context: ITriggerFunctions, scope: string): Prom
  * Follows the feed by long polling until the signal is aborted. The cursor is in the workflow's static data, which n8n
  * saves whenever items are emitted. The cursor advances only after all records of a page were fetched.
  */
-export async function follow(context: ITriggerFunctions, followed: Followed, signal: AbortSignal): Promise<void> {
-  const { kinds, scope } = followed;
+export async function followFeed(
+  context: ITriggerFunctions,
+  feedFilter: FeedFilter,
+  signal: AbortSignal,
+): Promise<void> {
+  const { kinds, scope } = feedFilter;
   const stored = context.getWorkflowStaticData('node');
   while (!signal.aborted) {
     const qs = { after: stored.cursor, scope, wait: WAIT_S, limit: MAX_ENTRIES };
@@ -40,21 +44,25 @@ export async function follow(context: ITriggerFunctions, followed: Followed, sig
     if (response.status === 200) {
       const { data, next } = response.body as unknown as FeedPage;
       const wanted = data.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind));
-      const items = await Promise.all(wanted.map((entry) => itemOf(context, entry, signal)));
+      const items = await Promise.all(wanted.map((entry) => fetchItem(context, entry, signal)));
       if (signal.aborted) return;
       stored.cursor = next;
       const found = items.filter((item) => item !== undefined);
       if (found.length > 0) context.emit([context.helpers.returnJsonArray(found)]);
     } else {
       // Not 200: retention has deleted entries after the cursor (X2), so continue at the current end.
-      report(context, response);
-      stored.cursor = await endOfFeed(context, scope);
+      reportError(context, response);
+      stored.cursor = await fetchEndOfFeed(context, scope);
     }
   }
 }
 
 /** Fetches the item for an entry; undefined if the record was deleted since, because the deletion has its own entry. */
-async function itemOf(context: ITriggerFunctions, entry: Entry, signal: AbortSignal): Promise<IDataObject | undefined> {
+async function fetchItem(
+  context: ITriggerFunctions,
+  entry: FeedEntry,
+  signal: AbortSignal,
+): Promise<IDataObject | undefined> {
   if (entry.kind.startsWith('deleted_')) return { ...entry, record: null };
   // Only the path is used, so that the key is sent to the base URL and to no other host.
   const [path = ''] = /\/\w+\/\d+$/.exec(entry.resource_url) ?? [];
@@ -67,21 +75,24 @@ async function itemOf(context: ITriggerFunctions, entry: Entry, signal: AbortSig
  * such as a revoked key, is reported once, and the call is retried: when the user corrects the credentials, the
  * workflow continues without missing an occurrence.
  */
-async function callWithRetry(context: ITriggerFunctions, request: Request): Promise<Answer | undefined> {
+async function callWithRetry(
+  context: ITriggerFunctions,
+  request: ServiceRequest,
+): Promise<ServiceResponse | undefined> {
   let isReported = false;
   for (let waitMs = INITIAL_BACKOFF_MS; !request.signal?.aborted; waitMs = Math.min(2 * waitMs, MAX_BACKOFF_MS)) {
-    const response = await attempt(context, request);
+    const response = await tryCall(context, request);
     if (response !== undefined && [200, 404, 410].includes(response.status)) return response;
     if (response !== undefined && !isTemporary(response) && !isReported) {
       isReported = true;
-      report(context, response);
+      reportError(context, response);
     }
     if (!request.signal?.aborted) await sleep(waitMs);
   }
   return undefined;
 }
 
-async function attempt(context: ITriggerFunctions, request: Request): Promise<Answer | undefined> {
+async function tryCall(context: ITriggerFunctions, request: ServiceRequest): Promise<ServiceResponse | undefined> {
   try {
     return await call(context, { ...request, timeoutMs: WAIT_S * 1_000 + TIMEOUT_MARGIN_MS });
   } catch (error) {
@@ -92,15 +103,15 @@ async function attempt(context: ITriggerFunctions, request: Request): Promise<An
 }
 
 /** Whether a retry may succeed without a change of the credentials. */
-function isTemporary({ status }: Answer): boolean {
+function isTemporary({ status }: ServiceResponse): boolean {
   return status >= 500 || status === 408 || status === 429;
 }
 
 /**
  * Reports a failed execution; the workflow stays active. Older n8n versions and the editor only support a fatal error.
  */
-function report(context: ITriggerFunctions, response: Answer): void {
-  const error = refusal(context, response);
+function reportError(context: ITriggerFunctions, response: ServiceResponse): void {
+  const error = toApiError(context, response);
   const isFatal = context.getMode() === 'manual' || typeof context.saveFailedExecution !== 'function';
   if (isFatal) context.emitError(error);
   else context.saveFailedExecution(error);

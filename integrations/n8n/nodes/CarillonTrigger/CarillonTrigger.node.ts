@@ -9,9 +9,9 @@ import {
   NodeOperationError,
 } from 'n8n-workflow';
 import { messageOf } from '../parts/call';
-import { placeOf, recordAt } from '../parts/record';
+import { fetchRecord, parseRecordUrl } from '../parts/record';
 import { kinds, resourceTypes, titleOf } from '../parts/table';
-import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
+import { isSubscribed, subscribe, unsubscribe, type WantedHook } from './subscription';
 
 /** Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. */
 export class CarillonTrigger implements INodeType {
@@ -64,10 +64,10 @@ export class CarillonTrigger implements INodeType {
   webhookMethods = {
     default: {
       checkExists(this: IHookFunctions): Promise<boolean> {
-        return isSubscribed(this, wantedBy(this));
+        return isSubscribed(this, wantedHookOf(this));
       },
       async create(this: IHookFunctions): Promise<boolean> {
-        await subscribe(this, wantedBy(this));
+        await subscribe(this, wantedHookOf(this));
         return true;
       },
       delete(this: IHookFunctions): Promise<boolean> {
@@ -78,26 +78,27 @@ export class CarillonTrigger implements INodeType {
 
   async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
     const { resource_url } = this.getBodyData();
-    const place = await placeOf(this, resource_url);
-    if (place === undefined) return responded(this, 400, 'resource_url is no address of a record below the base URL.');
+    const recordAddress = await parseRecordUrl(this, resource_url);
+    if (recordAddress === undefined)
+      return sendResponse(this, 400, 'resource_url is no address of a record below the base URL.');
     const kind = this.getNodeParameter('kind') as string;
     // In the notification of a hook test, `resource_url` is the address of the hook itself (X1).
-    if (place.plural !== pluralOf(kind)) return responded(this, 200, 'Nothing to do.');
+    if (recordAddress.plural !== pluralOf(kind)) return sendResponse(this, 200, 'Nothing to do.');
     let record: IDataObject | undefined;
     try {
-      record = await recordAt(this, place);
+      record = await fetchRecord(this, recordAddress);
     } catch (error) {
       // Carillon retries after a failure. Never respond with 401, which would end the hook.
       this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}: ${messageOf(error)}`);
-      return responded(this, 502, 'The record could not be fetched.');
+      return sendResponse(this, 502, 'The record could not be fetched.');
     }
-    if (record === undefined) return responded(this, 200, 'Deleted since.');
+    if (record === undefined) return sendResponse(this, 200, 'Deleted since.');
     const delivery_id = this.getHeaderData()['webhook-id'] ?? '';
     return { workflowData: [[{ json: { kind, resource_url, delivery_id, record } }]] };
   }
 }
 
-function wantedBy(context: IHookFunctions): Wanted {
+function wantedHookOf(context: IHookFunctions): WantedHook {
   const target = context.getNodeWebhookUrl('default');
   if (target === undefined) throw new NodeOperationError(context.getNode(), 'This workflow has no webhook URL yet.');
   return { target, kind: context.getNodeParameter('kind') as string };
@@ -109,7 +110,7 @@ function pluralOf(kind: string): string | undefined {
 }
 
 /** Sends a response without starting the workflow. */
-function responded(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
+function sendResponse(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
   context.getResponseObject().status(status).json({ message });
   return { noWebhookResponse: true };
 }

@@ -1,8 +1,8 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
-import { ask, call, messageOf, refusal } from '../parts/call';
+import { call, callForBody, messageOf, toApiError } from '../parts/call';
 
 /** The hook that a workflow needs: target URL and kind. */
-export type Wanted = { target: string; kind: string };
+export type WantedHook = { target: string; kind: string };
 
 /** The workflow's static data, which n8n stores with the workflow. */
 type StoredData = IDataObject & { hookId?: string };
@@ -10,9 +10,9 @@ type StoredData = IDataObject & { hookId?: string };
 const storedData = (context: IHookFunctions): StoredData => context.getWorkflowStaticData('node');
 
 /** Whether the workflow's hook is live and has the wanted target and kind. */
-export async function isSubscribed(context: IHookFunctions, wanted: Wanted): Promise<boolean> {
-  const hook = await storedHook(context);
-  return hook !== undefined && hook.state !== 'ended' && isWanted(hook, wanted);
+export async function isSubscribed(context: IHookFunctions, wanted: WantedHook): Promise<boolean> {
+  const hook = await fetchStoredHook(context);
+  return hook !== undefined && hook.state !== 'ended' && matchesWantedHook(hook, wanted);
 }
 
 /**
@@ -20,13 +20,14 @@ export async function isSubscribed(context: IHookFunctions, wanted: Wanted): Pro
  * hook for another kind or another path of this n8n is replaced. A hook whose target is another n8n is kept, because
  * this workflow may be a copy of a workflow there.
  */
-export async function subscribe(context: IHookFunctions, wanted: Wanted): Promise<void> {
-  const hook = await storedHook(context);
+export async function subscribe(context: IHookFunctions, wanted: WantedHook): Promise<void> {
+  const hook = await fetchStoredHook(context);
   if (hook !== undefined) {
-    if (isWanted(hook, wanted) && (await ensureLive(context, hook))) return;
-    if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target)) await remove(context, hook.id);
+    if (matchesWantedHook(hook, wanted) && (await ensureLive(context, hook))) return;
+    if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target))
+      await deleteHook(context, hook.id);
   }
-  storedData(context).hookId = await create(context, wanted);
+  storedData(context).hookId = await createHook(context, wanted);
 }
 
 /**
@@ -39,7 +40,7 @@ export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
   const { hookId } = stored;
   delete stored.hookId;
   try {
-    if (hookId !== undefined) await remove(context, hookId);
+    if (hookId !== undefined) await deleteHook(context, hookId);
     return true;
   } catch (error) {
     context.logger.warn(
@@ -49,16 +50,16 @@ export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
   }
 }
 
-async function storedHook(context: IHookFunctions): Promise<IDataObject | undefined> {
+async function fetchStoredHook(context: IHookFunctions): Promise<IDataObject | undefined> {
   const { hookId } = storedData(context);
   if (hookId === undefined) return undefined;
   const answer = await call(context, { method: 'GET', path: `/hooks/${hookId}` });
   if (answer.status === 404) return undefined;
-  if (answer.status !== 200) throw refusal(context, answer);
+  if (answer.status !== 200) throw toApiError(context, answer);
   return answer.body.data as IDataObject;
 }
 
-function isWanted(hook: IDataObject, { target, kind }: Wanted): boolean {
+function matchesWantedHook(hook: IDataObject, { target, kind }: WantedHook): boolean {
   return hook.event === kind && hook.target_url === target;
 }
 
@@ -72,10 +73,10 @@ async function ensureLive(context: IHookFunctions, hook: IDataObject): Promise<b
   const answer = await call(context, { method: 'POST', path: `/hooks/${hook.id}/restore` });
   if (answer.status === 200) return true;
   if (answer.status === 404 || answer.status === 409) return false;
-  throw refusal(context, answer);
+  throw toApiError(context, answer);
 }
 
-async function create(context: IHookFunctions, wanted: Wanted): Promise<string> {
+async function createHook(context: IHookFunctions, wanted: WantedHook): Promise<string> {
   const request = {
     method: 'POST',
     path: '/hooks',
@@ -85,23 +86,23 @@ async function create(context: IHookFunctions, wanted: Wanted): Promise<string> 
   if (answer.status === 201) return String(answer.body.id);
   // 409: another hook has this target (C12). A hook of this user is reused, because its id was lost; a hook of another
   // user is an error.
-  const other = answer.status === 409 ? await ownHookAt(context, wanted.target) : undefined;
-  if (other === undefined) throw refusal(context, answer);
-  if (isWanted(other, wanted)) return String(other.id);
-  await remove(context, other.id);
-  return String((await ask(context, request)).id);
+  const other = answer.status === 409 ? await findOwnHookAt(context, wanted.target) : undefined;
+  if (other === undefined) throw toApiError(context, answer);
+  if (matchesWantedHook(other, wanted)) return String(other.id);
+  await deleteHook(context, other.id);
+  return String((await callForBody(context, request)).id);
 }
 
-async function ownHookAt(context: IHookFunctions, target: string): Promise<IDataObject | undefined> {
+async function findOwnHookAt(context: IHookFunctions, target: string): Promise<IDataObject | undefined> {
   for (const state of ['live', 'failing']) {
-    const { data } = await ask(context, { method: 'GET', path: '/hooks', qs: { state } });
+    const { data } = await callForBody(context, { method: 'GET', path: '/hooks', qs: { state } });
     const found = (data as IDataObject[]).find((hook) => hook.target_url === target);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-async function remove(context: IHookFunctions, hookId: unknown): Promise<void> {
+async function deleteHook(context: IHookFunctions, hookId: unknown): Promise<void> {
   const answer = await call(context, { method: 'DELETE', path: `/hooks/${hookId}` });
-  if (answer.status !== 200 && answer.status !== 404) throw refusal(context, answer);
+  if (answer.status !== 200 && answer.status !== 404) throw toApiError(context, answer);
 }

@@ -10,9 +10,9 @@ import {
 } from 'n8n-workflow';
 
 /** Contexts in which a node can call the service. */
-export type Context = IExecuteFunctions | IHookFunctions | ITriggerFunctions | IWebhookFunctions;
+export type NodeContext = IExecuteFunctions | IHookFunctions | ITriggerFunctions | IWebhookFunctions;
 
-export type Request = {
+export type ServiceRequest = {
   method: IHttpRequestMethods;
   /** Path below `/v2`. */
   path: string;
@@ -23,16 +23,16 @@ export type Request = {
 };
 
 /** A response with any status. `next` is the cursor of the next page of a list, for the parameter `after`. */
-export type Answer = { status: number; body: IDataObject; next?: string };
+export type ServiceResponse = { status: number; body: IDataObject; next?: string };
 
 /** Returns the URL of the service, without a trailing slash. */
-export async function baseUrlOf(context: Context): Promise<string> {
+export async function baseUrlOf(context: NodeContext): Promise<string> {
   const { baseUrl } = await context.getCredentials<{ baseUrl: string }>('carillonApi');
   return baseUrl.trim().replace(/([^/])\/+$/, '$1');
 }
 
 /** Calls the service with the key. The key is only sent to the base URL, so redirects are not followed. */
-export async function call(context: Context, request: Request): Promise<Answer> {
+export async function call(context: NodeContext, request: ServiceRequest): Promise<ServiceResponse> {
   const { method, path, qs, body, timeoutMs = 30_000, signal } = request;
   const response = await context.helpers.httpRequestWithAuthentication.call(context, 'carillonApi', {
     method,
@@ -46,29 +46,29 @@ export async function call(context: Context, request: Request): Promise<Answer> 
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { abortSignal: signal }),
   });
-  return { status: response.statusCode, body: response.body, ...nextIn(response.headers) };
+  return { status: response.statusCode, body: response.body, ...nextCursorIn(response.headers) };
 }
 
 /**
  * Reads the cursor of the next page from the Link header. A page may have fewer records than its limit, so only this
  * header shows whether another page follows (C7).
  */
-function nextIn(headers: IDataObject | undefined): { next?: string } {
+function nextCursorIn(headers: IDataObject | undefined): { next?: string } {
   const [, address] = /<([^<>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
   const next = address === undefined ? null : new URL(address).searchParams.get('after');
   return next === null ? {} : { next };
 }
 
 /** Calls the service and returns the response body. Throws the service's error message unless the call succeeds. */
-export async function ask(context: Context, request: Request): Promise<IDataObject> {
-  return (await answered(context, request)).body;
+export async function callForBody(context: NodeContext, request: ServiceRequest): Promise<IDataObject> {
+  return (await callOrThrow(context, request)).body;
 }
 
 /** Like `callForBody`, but returns the whole response, with the cursor of the next page. */
-export async function answered(context: Context, request: Request): Promise<Answer> {
+export async function callOrThrow(context: NodeContext, request: ServiceRequest): Promise<ServiceResponse> {
   const answer = await call(context, request);
   if (answer.status >= 200 && answer.status < 300) return answer;
-  throw refusal(context, answer);
+  throw toApiError(context, answer);
 }
 
 /**
@@ -79,7 +79,7 @@ export function messageOf(error: unknown): string {
 }
 
 /** Converts an error response of the service to an n8n error. Its `message` names every invalid field (C6). */
-export function refusal(context: Context, { status, body }: Answer): NodeApiError {
+export function toApiError(context: NodeContext, { status, body }: ServiceResponse): NodeApiError {
   const message = typeof body?.message === 'string' ? body.message : `The service answered ${status}.`;
   return new NodeApiError(context.getNode(), (body ?? {}) as JsonObject, { message, httpCode: String(status) });
 }

@@ -1,9 +1,9 @@
 import service from './service.json';
 
 /** Type of an input field in the editor. */
-export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
+export type InputType = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
-export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
+export type Field = { name: string; says: string; form: InputType; required?: boolean; words?: string[] };
 
 /** A resource type of the service, with the fields to create, change and find its records. */
 export type ResourceType = {

@@ -8,10 +8,10 @@ import {
   type ZlibOptions,
   zstdCompress,
 } from 'node:zlib';
-import { type Behaviour, type BehaviourBody, behavioursOf, responseHead } from '../behaviour.ts';
+import { type Behaviour, type BehaviourDefinition, responseHead, toBehaviours } from '../behaviour.ts';
 
-const KIB = 'a'.repeat(1_024);
-const CHUNKED = responseHead('200 OK', 'Transfer-Encoding: chunked');
+const KIB_OF_TEXT = 'a'.repeat(1_024);
+const CHUNKED_HEAD = responseHead('200 OK', 'Transfer-Encoding: chunked');
 
 const flood = (start: string, repeated: string): Pick<Behaviour, 'run'> => ({
   async run(connection) {
@@ -20,43 +20,43 @@ const flood = (start: string, repeated: string): Pick<Behaviour, 'run'> => ({
   },
 });
 
-const interimFlood = (status: string, ...headers: readonly string[]): BehaviourBody => ({
+const interimFlood = (status: string, ...headers: readonly string[]): BehaviourDefinition => ({
   description: `Sends \`${status}\` endlessly.`,
   senderSees: 'protocol',
   ...flood('', [`HTTP/1.1 ${status}`, ...headers, '\r\n'].join('\r\n').repeat(50)),
 });
 
 /** Endless responses, which are sent as fast as the sender reads. */
-export const endless: readonly Behaviour[] = behavioursOf({
+export const endlessResponses: readonly Behaviour[] = toBehaviours({
   'endless-body': {
     description: 'Responds 200 with an endless body without a length.',
     senderSees: 200,
-    ...flood(responseHead('200 OK'), KIB.repeat(16)),
+    ...flood(responseHead('200 OK'), KIB_OF_TEXT.repeat(16)),
   },
   'endless-length': {
     description: 'Responds 200 with `Content-Length` of one terabyte, and sends it.',
     senderSees: 200,
-    ...flood(responseHead('200 OK', 'Content-Length: 1000000000000'), KIB.repeat(16)),
+    ...flood(responseHead('200 OK', 'Content-Length: 1000000000000'), KIB_OF_TEXT.repeat(16)),
   },
   'endless-chunks': {
     description: 'Responds 200 with endless chunks.',
     senderSees: 200,
-    ...flood(CHUNKED, `400\r\n${KIB}\r\n`.repeat(16)),
+    ...flood(CHUNKED_HEAD, `400\r\n${KIB_OF_TEXT}\r\n`.repeat(16)),
   },
   'endless-tiny-chunks': {
     description: 'Responds 200 with endless chunks of one byte.',
     senderSees: 200,
-    ...flood(CHUNKED, '1\r\na\r\n'.repeat(1_000)),
+    ...flood(CHUNKED_HEAD, '1\r\na\r\n'.repeat(1_000)),
   },
   'endless-chunk-extension': {
     description: 'Responds 200 with an endless chunk extension.',
     senderSees: 200,
-    ...flood(`${CHUNKED}1;x=`, KIB),
+    ...flood(`${CHUNKED_HEAD}1;x=`, KIB_OF_TEXT),
   },
   'endless-trailers': {
     description: 'Responds 200 with a complete chunked body and endless trailers.',
     senderSees: 200,
-    ...flood(`${CHUNKED}1\r\na\r\n0\r\n`, 'X-Trailer: a\r\n'.repeat(50)),
+    ...flood(`${CHUNKED_HEAD}1\r\na\r\n0\r\n`, 'X-Trailer: a\r\n'.repeat(50)),
   },
   'endless-headers': {
     description: 'Responds 200 with endless headers.',
@@ -66,17 +66,17 @@ export const endless: readonly Behaviour[] = behavioursOf({
   'endless-header-value': {
     description: 'Responds 200 with an endless header value.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 OK\r\nX-Long: ', KIB),
+    ...flood('HTTP/1.1 200 OK\r\nX-Long: ', KIB_OF_TEXT),
   },
   'endless-header-name': {
     description: 'Responds 200 with an endless header name.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 OK\r\nX-', KIB),
+    ...flood('HTTP/1.1 200 OK\r\nX-', KIB_OF_TEXT),
   },
   'endless-reason': {
     description: 'Responds 200 with an endless reason phrase.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 ', KIB),
+    ...flood('HTTP/1.1 200 ', KIB_OF_TEXT),
   },
   'endless-line-ends': {
     description: 'Sends endless line ends, which parsers skip before a status line.',
@@ -91,7 +91,7 @@ export const endless: readonly Behaviour[] = behavioursOf({
 const ZEROS_BYTES = 64 * 1_024 * 1_024;
 
 /** Returns a function that compresses zeros at the first call and caches the result. */
-function compressed(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
+function cachedCompression(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
   let cached: Promise<Buffer> | undefined;
   return () => {
     cached ??= compress(Buffer.alloc(ZEROS_BYTES));
@@ -103,16 +103,18 @@ const bestCompression: ZlibOptions = { level: 9 };
 const fastCompression: BrotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
 const gzipOf = (bytes: Buffer) => promisify<Buffer, ZlibOptions, Buffer>(gzip)(bytes, bestCompression);
-const gzipped = compressed(gzipOf);
-const deflated = compressed((zeros) => promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, bestCompression));
-const brotli = compressed((zeros) => promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, fastCompression));
-const zstandard = compressed((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
-const gzippedTwice = compressed(async () => {
+const gzipped = cachedCompression(gzipOf);
+const deflated = cachedCompression((zeros) => promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, bestCompression));
+const brotli = cachedCompression((zeros) =>
+  promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, fastCompression),
+);
+const zstandard = cachedCompression((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
+const gzippedTwice = cachedCompression(async () => {
   const once = await gzipped();
   return gzipOf(Buffer.concat(Array.from({ length: 160 }, () => once)));
 });
 
-type Bomb = {
+type CompressionBomb = {
   readonly encoding: string;
   readonly content: () => Promise<Buffer>;
   /** How often the content is sent: gzip and Zstandard decoders read concatenated streams as one stream. */
@@ -120,7 +122,7 @@ type Bomb = {
   readonly size: string;
 };
 
-const bomb = ({ encoding, content, times = 1, size }: Bomb): BehaviourBody => ({
+const compressionBomb = ({ encoding, content, times = 1, size }: CompressionBomb): BehaviourDefinition => ({
   description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${size}.`,
   senderSees: 200,
   async run(connection) {
@@ -132,14 +134,14 @@ const bomb = ({ encoding, content, times = 1, size }: Bomb): BehaviourBody => ({
 });
 
 /** Compression bombs: bodies that are small on the wire and very large when decompressed. */
-export const compressionBombs: readonly Behaviour[] = behavioursOf({
-  'bomb-gzip': bomb({ encoding: 'gzip', content: gzipped, times: 160, size: '10 GiB of zeros' }),
-  'bomb-gzip-twice': bomb({
+export const compressionBombs: readonly Behaviour[] = toBehaviours({
+  'bomb-gzip': compressionBomb({ encoding: 'gzip', content: gzipped, times: 160, size: '10 GiB of zeros' }),
+  'bomb-gzip-twice': compressionBomb({
     encoding: 'gzip, gzip',
     content: gzippedTwice,
     size: '10 GiB of zeros, from less than 100 KiB',
   }),
-  'bomb-deflate': bomb({ encoding: 'deflate', content: deflated, size: '64 MiB of zeros' }),
-  'bomb-br': bomb({ encoding: 'br', content: brotli, size: '64 MiB of zeros, from a few hundred bytes' }),
-  'bomb-zstd': bomb({ encoding: 'zstd', content: zstandard, times: 160, size: '10 GiB of zeros' }),
+  'bomb-deflate': compressionBomb({ encoding: 'deflate', content: deflated, size: '64 MiB of zeros' }),
+  'bomb-br': compressionBomb({ encoding: 'br', content: brotli, size: '64 MiB of zeros, from a few hundred bytes' }),
+  'bomb-zstd': compressionBomb({ encoding: 'zstd', content: zstandard, times: 160, size: '10 GiB of zeros' }),
 });

@@ -1,20 +1,20 @@
 import {
   type Behaviour,
-  behavioursOf,
+  EMPTY_200,
   emptyResponse,
-  OK,
-  type Phase,
-  respond,
+  respondAndClose,
   respondAndKeepOpen,
   responseHead,
   type SenderResult,
+  type StartPhase,
+  toBehaviours,
 } from '../behaviour.ts';
 
-const CHUNKED = responseHead('200 OK', 'Transfer-Encoding: chunked');
+const CHUNKED_HEAD = responseHead('200 OK', 'Transfer-Encoding: chunked');
 
 /** Responses whose length or framing is wrong or ambiguous. */
-export const framing: readonly Behaviour[] = behavioursOf({
-  'length-too-long': respond(
+export const framingErrors: readonly Behaviour[] = toBehaviours({
+  'length-too-long': respondAndClose(
     'Responds 200 with `Content-Length: 10`, sends five bytes and closes.',
     200,
     `${responseHead('200 OK', 'Content-Length: 10')}12345`,
@@ -54,19 +54,23 @@ export const framing: readonly Behaviour[] = behavioursOf({
     200,
     `${responseHead('200 OK', 'Transfer-Encoding: origami')}abc`,
   ),
-  'chunk-size-word': respondAndKeepOpen('Responds 200 with the chunk size `zz`.', 200, `${CHUNKED}zz\r\nabc\r\n`),
-  'chunk-size-negative': respondAndKeepOpen('Responds 200 with the chunk size `-1`.', 200, `${CHUNKED}-1\r\nabc\r\n`),
+  'chunk-size-word': respondAndKeepOpen('Responds 200 with the chunk size `zz`.', 200, `${CHUNKED_HEAD}zz\r\nabc\r\n`),
+  'chunk-size-negative': respondAndKeepOpen(
+    'Responds 200 with the chunk size `-1`.',
+    200,
+    `${CHUNKED_HEAD}-1\r\nabc\r\n`,
+  ),
   'chunk-size-overflow': respondAndKeepOpen(
     'Responds 200 with a chunk size above 64 bits.',
     200,
-    `${CHUNKED}${'f'.repeat(17)}\r\nabc\r\n`,
+    `${CHUNKED_HEAD}${'f'.repeat(17)}\r\nabc\r\n`,
   ),
   'chunk-too-short': respondAndKeepOpen(
     'Responds 200 with a chunk that is longer than its size.',
     200,
-    `${CHUNKED}1\r\nabc\r\n0\r\n\r\n`,
+    `${CHUNKED_HEAD}1\r\nabc\r\n0\r\n\r\n`,
   ),
-  'chunk-cut': respond('Responds 200 and closes within a chunk.', 200, `${CHUNKED}ff\r\nabc`),
+  'chunk-cut': respondAndClose('Responds 200 and closes within a chunk.', 200, `${CHUNKED_HEAD}ff\r\nabc`),
   'body-at-204': respondAndKeepOpen(
     'Responds 204 with a body.',
     204,
@@ -77,7 +81,7 @@ export const framing: readonly Behaviour[] = behavioursOf({
     304,
     `${responseHead('304 Not Modified', 'Content-Length: 5')}12345`,
   ),
-  'answer-twice': respondAndKeepOpen('Responds 200 twice.', 200, OK + OK),
+  'answer-twice': respondAndKeepOpen('Responds 200 twice.', 200, EMPTY_200 + EMPTY_200),
   'answer-then-401': respondAndKeepOpen(
     'Responds 200, then sends a 401 that belongs to no request.',
     200,
@@ -93,12 +97,16 @@ export const framing: readonly Behaviour[] = behavioursOf({
       await connection.senderClosed;
     },
   },
-  'keep-alive-lie': respond(
+  'keep-alive-lie': respondAndClose(
     'Responds 200 with `Connection: keep-alive` and closes the connection.',
     200,
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=600\r\n\r\n',
   ),
-  'close-lie': respondAndKeepOpen('Responds 200 with `Connection: close` and keeps the connection open.', 200, OK),
+  'close-lie': respondAndKeepOpen(
+    'Responds 200 with `Connection: close` and keeps the connection open.',
+    200,
+    EMPTY_200,
+  ),
 });
 
 /** A point of the exchange at which a connection can break. */
@@ -106,7 +114,7 @@ type BreakPoint = {
   readonly name: string;
   /** End of the sentence in the description, such as `after the request`. */
   readonly when: string;
-  readonly startsAt?: Phase;
+  readonly startsAt?: StartPhase;
   /** Bytes that are sent before the connection breaks. */
   readonly bytes?: string;
   readonly seenAs: SenderResult;

@@ -1,10 +1,17 @@
-import { type Behaviour, behavioursOf, emptyResponse, OK, respondAndKeepOpen, responseHead } from '../behaviour.ts';
+import {
+  type Behaviour,
+  EMPTY_200,
+  emptyResponse,
+  respondAndKeepOpen,
+  responseHead,
+  toBehaviours,
+} from '../behaviour.ts';
 
 const withStatusLine = (text: string) => `${text}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
 const withHeader = (text: string) => emptyResponse('200 OK', text);
 
 /** Responses with unusual or invalid status lines and headers. */
-export const headers: readonly Behaviour[] = behavioursOf({
+export const unusualHeaders: readonly Behaviour[] = toBehaviours({
   'status-0': respondAndKeepOpen('Responds with status `000`.', 'protocol', withStatusLine('HTTP/1.1 000 Zero')),
   'status-99': respondAndKeepOpen('Responds with status `099`.', 'protocol', withStatusLine('HTTP/1.1 099 Too Low')),
   'status-600': respondAndKeepOpen(
@@ -54,7 +61,11 @@ export const headers: readonly Behaviour[] = behavioursOf({
     'protocol',
     withStatusLine('HTTP/9.9 200 OK'),
   ),
-  'line-ends-lf': respondAndKeepOpen('Responds 200 with LF instead of CRLF.', 'protocol', OK.replaceAll('\r\n', '\n')),
+  'line-ends-lf': respondAndKeepOpen(
+    'Responds 200 with LF instead of CRLF.',
+    'protocol',
+    EMPTY_200.replaceAll('\r\n', '\n'),
+  ),
   'header-nul': respondAndKeepOpen('Responds 200 with a NUL byte in a header.', 'protocol', withHeader('X-Nul: a\0b')),
   'header-cr': respondAndKeepOpen(
     'Responds 200 with a carriage return in a header.',
@@ -116,17 +127,25 @@ export const headers: readonly Behaviour[] = behavioursOf({
     200,
     withHeader(Array.from({ length: 200 }, (_, index) => `Set-Cookie: crumb${index}=a; Path=/`).join('\r\n')),
   ),
-  'interim-100': respondAndKeepOpen('Sends `100 Continue`, then 200.', 200, `HTTP/1.1 100 Continue\r\n\r\n${OK}`),
-  'interim-102': respondAndKeepOpen('Sends `102 Processing`, then 200.', 200, `HTTP/1.1 102 Processing\r\n\r\n${OK}`),
+  'interim-100': respondAndKeepOpen(
+    'Sends `100 Continue`, then 200.',
+    200,
+    `HTTP/1.1 100 Continue\r\n\r\n${EMPTY_200}`,
+  ),
+  'interim-102': respondAndKeepOpen(
+    'Sends `102 Processing`, then 200.',
+    200,
+    `HTTP/1.1 102 Processing\r\n\r\n${EMPTY_200}`,
+  ),
   'interim-103': respondAndKeepOpen(
     'Sends `103 Early Hints`, then 200.',
     200,
-    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}`,
+    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${EMPTY_200}`,
   ),
   'interim-many': respondAndKeepOpen(
     'Sends 30 interim responses, then 200.',
     200,
-    `${'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10)}${OK}`,
+    `${'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10)}${EMPTY_200}`,
   ),
   'interim-401': respondAndKeepOpen(
     'Sends `100 Continue`, then 401.',
@@ -136,12 +155,12 @@ export const headers: readonly Behaviour[] = behavioursOf({
   'interim-huge': respondAndKeepOpen(
     'Sends `100 Continue` with a head of 20 KB, then 200.',
     'protocol',
-    `HTTP/1.1 100 Continue\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n${OK}`,
+    `HTTP/1.1 100 Continue\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n${EMPTY_200}`,
   ),
   'interim-199': respondAndKeepOpen(
     'Sends the undefined interim status `199`, then 200.',
     200,
-    `HTTP/1.1 199 Mystery\r\n\r\n${OK}`,
+    `HTTP/1.1 199 Mystery\r\n\r\n${EMPTY_200}`,
   ),
   'upgrade-websocket': respondAndKeepOpen(
     'Responds 101 and sends a WebSocket frame.',
@@ -156,7 +175,7 @@ export const headers: readonly Behaviour[] = behavioursOf({
   'early-200': respondAndKeepOpen(
     'Responds 200 after the request head, before it reads the body.',
     200,
-    OK,
+    EMPTY_200,
     'request-head',
   ),
   'early-401': respondAndKeepOpen(
@@ -174,7 +193,7 @@ export const headers: readonly Behaviour[] = behavioursOf({
   'answer-unasked': respondAndKeepOpen(
     'Responds 200 after the connect, before it reads a request.',
     200,
-    OK,
+    EMPTY_200,
     'connected',
   ),
 });

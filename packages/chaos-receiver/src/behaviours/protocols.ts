@@ -1,42 +1,49 @@
 import type { SecureContextOptions } from 'node:tls';
 import {
   type Behaviour,
-  type BehaviourBody,
-  behavioursOf,
-  OK,
-  respond,
+  type BehaviourDefinition,
+  EMPTY_200,
+  respondAndClose,
   respondAndKeepOpen,
   type SenderResult,
+  toBehaviours,
 } from '../behaviour.ts';
-import { type Authority, type CertificateContent, createAuthority, DAY_MS, validContent } from '../certificates.ts';
+import {
+  type CertificateAuthority,
+  type CertificateContent,
+  createAuthority,
+  DAY_MS,
+  validCertificateContent,
+} from '../certificates.ts';
 
 /** An empty SETTINGS frame, which is the first frame that an HTTP/2 server sends. */
 const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
 /** Responses in another protocol than HTTP/1.1. */
-export const otherProtocols: readonly Behaviour[] = behavioursOf({
+export const otherProtocols: readonly Behaviour[] = toBehaviours({
   garbage: {
     description: 'Sends 1 KiB of random bytes.',
     senderSees: 'protocol',
-    run: (connection) => connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.below(128))),
+    run: (connection) =>
+      connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.integerBelow(128))),
   },
-  'nul-bytes': respond('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
-  'http-0.9': respond('Sends a page without a head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
-  'http-2': respond('Sends the first frame of an HTTP/2 server after the request.', 'protocol', HTTP2_SETTINGS),
+  'nul-bytes': respondAndClose('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
+  'http-0.9': respondAndClose('Sends a page without a head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
+  'http-2': respondAndClose('Sends the first frame of an HTTP/2 server after the request.', 'protocol', HTTP2_SETTINGS),
   'http-2-unasked': respondAndKeepOpen(
     'Sends the first frame of an HTTP/2 server after the connect.',
     'protocol',
     HTTP2_SETTINGS,
     'connected',
   ),
-  'tls-alert-in-plain': respond('Sends a TLS alert after a plain request.', 'protocol', TLS_ALERT),
-  'request-back': respond(
+  'tls-alert-in-plain': respondAndClose('Sends a TLS alert after a plain request.', 'protocol', TLS_ALERT),
+  'request-back': respondAndClose(
     'Sends a request instead of a response.',
     'protocol',
     'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n',
   ),
-  icy: respond('Sends `ICY 200 OK`, as SHOUTcast servers do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
+  icy: respondAndClose('Sends `ICY 200 OK`, as SHOUTcast servers do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
   smtp: respondAndKeepOpen(
     'Sends the greeting of an SMTP server after the connect.',
     'protocol',
@@ -61,22 +68,27 @@ export const otherProtocols: readonly Behaviour[] = behavioursOf({
 });
 
 /** Creates a behaviour that completes a TLS handshake with these options and responds 200. */
-const handshake = (
+const handshakeThen200 = (
   description: string,
   senderSees: SenderResult,
-  tls: (authority: Authority) => SecureContextOptions,
-): BehaviourBody => ({ description, senderSees, tls, run: (connection) => connection.end(OK) });
+  tls: (authority: CertificateAuthority) => SecureContextOptions,
+): BehaviourDefinition => ({ description, senderSees, tls, run: (connection) => connection.end(EMPTY_200) });
 
 /** Returns a function that issues a certificate. `difference` overrides parts of the content of a valid certificate. */
-const issued = (difference: (now: number) => Partial<CertificateContent>) => (authority: Authority) =>
-  authority.issue({ ...validContent(authority.hosts, authority.now), ...difference(authority.now) });
+const certificateWith =
+  (difference: (now: number) => Partial<CertificateContent>) => (authority: CertificateAuthority) =>
+    authority.issue({ ...validCertificateContent(authority.hosts, authority.now), ...difference(authority.now) });
 
-export const validCertificate = issued(() => ({}));
+export const validCertificate = certificateWith(() => ({}));
 
 /**
  * Creates a behaviour that does not complete the TLS handshake: it sends other bytes, or stops within the handshake.
  */
-const noHandshake = (description: string, senderSees: SenderResult, run: Behaviour['run']): BehaviourBody => ({
+const incompleteHandshake = (
+  description: string,
+  senderSees: SenderResult,
+  run: Behaviour['run'],
+): BehaviourDefinition => ({
   description,
   senderSees,
   startsAt: 'first-bytes',
@@ -88,77 +100,81 @@ const noHandshake = (description: string, senderSees: SenderResult, run: Behavio
 const HANDSHAKE_START = '\x16\x03\x03\x40\0\x02\0\x3f\xfc\x03\x03';
 
 /** Valid and invalid TLS handshakes. The valid ones require that the sender trusts the authority. */
-export const tls: readonly Behaviour[] = behavioursOf({
-  'tls-ok': handshake('Responds 200 with a valid certificate.', 200, validCertificate),
-  'tls-1.2': handshake('Responds 200 over TLS 1.2.', 200, (authority) => ({
+export const tls: readonly Behaviour[] = toBehaviours({
+  'tls-ok': handshakeThen200('Responds 200 with a valid certificate.', 200, validCertificate),
+  'tls-1.2': handshakeThen200('Responds 200 over TLS 1.2.', 200, (authority) => ({
     ...validCertificate(authority),
     maxVersion: 'TLSv1.2',
   })),
-  'tls-self-signed': handshake('Presents a self-signed certificate.', 'tls', (authority) =>
-    authority.selfSigned(validContent(authority.hosts, authority.now)),
+  'tls-self-signed': handshakeThen200('Presents a self-signed certificate.', 'tls', (authority) =>
+    authority.selfSigned(validCertificateContent(authority.hosts, authority.now)),
   ),
-  'tls-untrusted': handshake('Presents a certificate of an unknown authority.', 'tls', (authority) =>
+  'tls-untrusted': handshakeThen200('Presents a certificate of an unknown authority.', 'tls', (authority) =>
     validCertificate(createAuthority(authority.hosts, authority.now)),
   ),
-  'tls-expired': handshake(
+  'tls-expired': handshakeThen200(
     'Presents a certificate that expired yesterday.',
     'tls',
-    issued((now) => ({ from: now - 30 * DAY_MS, until: now - DAY_MS })),
+    certificateWith((now) => ({ from: now - 30 * DAY_MS, until: now - DAY_MS })),
   ),
-  'tls-not-yet': handshake(
+  'tls-not-yet': handshakeThen200(
     'Presents a certificate that becomes valid tomorrow.',
     'tls',
-    issued((now) => ({ from: now + DAY_MS })),
+    certificateWith((now) => ({ from: now + DAY_MS })),
   ),
-  'tls-wrong-name': handshake(
+  'tls-wrong-name': handshakeThen200(
     'Presents a certificate for another host.',
     'tls',
-    issued(() => ({ hosts: ['wrong.example'] })),
+    certificateWith(() => ({ hosts: ['wrong.example'] })),
   ),
-  'tls-no-name': handshake(
+  'tls-no-name': handshakeThen200(
     'Presents a certificate without a host name.',
     'tls',
-    issued(() => ({ hosts: [] })),
+    certificateWith(() => ({ hosts: [] })),
   ),
-  'tls-old': handshake('Supports only TLS 1.0 and 1.1.', 'tls', (authority) => ({
+  'tls-old': handshakeThen200('Supports only TLS 1.0 and 1.1.', 'tls', (authority) => ({
     ...validCertificate(authority),
     minVersion: 'TLSv1',
     maxVersion: 'TLSv1.1',
     ciphers: 'DEFAULT:@SECLEVEL=0',
   })),
-  'tls-no-cipher': handshake('Supports no cipher that a sender can use.', 'tls', (authority) => ({
+  'tls-no-cipher': handshakeThen200('Supports no cipher that a sender can use.', 'tls', (authority) => ({
     ...validCertificate(authority),
     maxVersion: 'TLSv1.2',
     // No cipher fits: RSA ciphers do not work with an ECDSA key.
     ciphers: 'ECDHE-RSA-AES128-GCM-SHA256',
   })),
-  'tls-hang': noHandshake('Never responds to the ClientHello.', 'timeout', (connection) => connection.senderClosed),
-  'tls-drip': noHandshake('Drips the handshake, one byte per `--pace`.', 'timeout', async (connection) => {
+  'tls-hang': incompleteHandshake(
+    'Never responds to the ClientHello.',
+    'timeout',
+    (connection) => connection.senderClosed,
+  ),
+  'tls-drip': incompleteHandshake('Drips the handshake, one byte per `--pace`.', 'timeout', async (connection) => {
     connection.write(HANDSHAKE_START);
     await connection.drip('a'.repeat(16_000));
   }),
-  'tls-fin': noHandshake('Closes (FIN) instead of a handshake.', 'reset', (connection) => connection.end()),
-  'tls-rst': noHandshake('Resets (RST) instead of a handshake.', 'reset', (connection) => connection.reset()),
-  'tls-fin-midway': noHandshake('Closes (FIN) within the handshake.', 'reset', (connection) =>
+  'tls-fin': incompleteHandshake('Closes (FIN) instead of a handshake.', 'reset', (connection) => connection.end()),
+  'tls-rst': incompleteHandshake('Resets (RST) instead of a handshake.', 'reset', (connection) => connection.reset()),
+  'tls-fin-midway': incompleteHandshake('Closes (FIN) within the handshake.', 'reset', (connection) =>
     connection.end(HANDSHAKE_START),
   ),
-  'tls-rst-midway': noHandshake('Resets (RST) within the handshake.', 'reset', (connection) =>
+  'tls-rst-midway': incompleteHandshake('Resets (RST) within the handshake.', 'reset', (connection) =>
     connection.reset(HANDSHAKE_START),
   ),
-  'tls-plain': noHandshake('Responds to the ClientHello with a plain `400 Bad Request`.', 'tls', (connection) =>
+  'tls-plain': incompleteHandshake('Responds to the ClientHello with a plain `400 Bad Request`.', 'tls', (connection) =>
     connection.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'),
   ),
-  'tls-plain-200': noHandshake('Responds to the ClientHello with a plain `200 OK`.', 'tls', (connection) =>
-    connection.end(OK),
+  'tls-plain-200': incompleteHandshake('Responds to the ClientHello with a plain `200 OK`.', 'tls', (connection) =>
+    connection.end(EMPTY_200),
   ),
-  'tls-alert': noHandshake('Sends the alert `handshake_failure`.', 'tls', (connection) =>
+  'tls-alert': incompleteHandshake('Sends the alert `handshake_failure`.', 'tls', (connection) =>
     connection.end('\x15\x03\x03\0\x02\x02\x28'),
   ),
-  'tls-goodbye': noHandshake('Sends the alert `close_notify` instead of a handshake.', 'reset', (connection) =>
+  'tls-goodbye': incompleteHandshake('Sends the alert `close_notify` instead of a handshake.', 'reset', (connection) =>
     connection.end('\x15\x03\x03\0\x02\x01\0'),
   ),
-  'tls-garbage': noHandshake('Responds to the ClientHello with 1 KiB of random bytes.', 'tls', (connection) =>
-    connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.below(128))),
+  'tls-garbage': incompleteHandshake('Responds to the ClientHello with 1 KiB of random bytes.', 'tls', (connection) =>
+    connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.integerBelow(128))),
   ),
   'tls-then-hang': {
     description: 'Completes the handshake and never responds.',
@@ -179,7 +195,7 @@ export const tls: readonly Behaviour[] = behavioursOf({
     async run(connection) {
       connection.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345');
       await connection.wait(Math.min(100, connection.deadlineMs / 5));
-      connection.endTcp();
+      connection.closeTcp();
     },
   },
 });

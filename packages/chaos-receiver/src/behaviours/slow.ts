@@ -1,9 +1,16 @@
-import { type Behaviour, behavioursOf, emptyResponse, OK, respondAndKeepOpen, responseHead } from '../behaviour.ts';
+import {
+  type Behaviour,
+  EMPTY_200,
+  emptyResponse,
+  respondAndKeepOpen,
+  responseHead,
+  toBehaviours,
+} from '../behaviour.ts';
 
 const LONG_BODY_HEAD = responseHead('200 OK', 'Content-Length: 1000000');
 
 /** Behaviours that never respond or respond slowly. */
-export const slow: readonly Behaviour[] = behavioursOf({
+export const slowResponses: readonly Behaviour[] = toBehaviours({
   hang: {
     description: 'Reads the request and never responds.',
     senderSees: 'timeout',
@@ -24,7 +31,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
     senderSees: 200,
     async run(connection) {
       await connection.wait(Math.max(connection.deadlineMs - 2_000, connection.deadlineMs / 2));
-      connection.end(OK);
+      connection.end(EMPTY_200);
     },
   },
   'slow-too-late': {
@@ -32,7 +39,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
     senderSees: 'timeout',
     async run(connection) {
       await connection.wait(connection.deadlineMs * 1.25);
-      connection.end(OK);
+      connection.end(EMPTY_200);
     },
   },
   'slow-401': {
@@ -47,7 +54,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
     description: 'Responds 200 in single bytes, all of them within half of the deadline.',
     senderSees: 200,
     async run(connection) {
-      await connection.drip(OK, connection.deadlineMs / 2);
+      await connection.drip(EMPTY_200, connection.deadlineMs / 2);
       connection.end();
     },
   },

@@ -1,8 +1,8 @@
-import { type Behaviour, type BehaviourBody, behavioursOf, emptyResponse, responseHead } from '../behaviour.ts';
+import { type Behaviour, type BehaviourDefinition, emptyResponse, responseHead, toBehaviours } from '../behaviour.ts';
 import type { Connection } from '../connection.ts';
 
 /** Reason phrases of the statuses that `--list` prints. */
-const REASONS: Readonly<Record<number, string>> = {
+const REASON_PHRASES: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
   202: 'Accepted',
@@ -38,8 +38,8 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** Creates a behaviour that sends an empty response with a status from 200 to 599. */
-export function status(code: number): Behaviour {
-  const reason = REASONS[code] ?? 'Unknown';
+export function statusBehaviour(code: number): Behaviour {
+  const reason = REASON_PHRASES[code] ?? 'Unknown';
   return {
     slug: String(code),
     description: `Responds \`${code} ${reason}\` without a body.`,
@@ -51,7 +51,7 @@ export function status(code: number): Behaviour {
   };
 }
 
-export const statuses: readonly Behaviour[] = Object.keys(REASONS).map((code) => status(Number(code)));
+export const statuses: readonly Behaviour[] = Object.keys(REASON_PHRASES).map((code) => statusBehaviour(Number(code)));
 
 const withHeaders = (
   code: number,
@@ -62,7 +62,7 @@ const withHeaders = (
   run: (connection) => connection.end(emptyResponse(`${code} ${reason}`, ...headers)),
 });
 
-export const unauthorized: readonly Behaviour[] = behavioursOf({
+export const authenticationDemands: readonly Behaviour[] = toBehaviours({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
     ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
@@ -96,16 +96,18 @@ const retryAfterResponse = (
   description: string,
   value: string | ((now: number) => string),
   code = 503,
-): BehaviourBody => ({
+): BehaviourDefinition => ({
   description,
   senderSees: code,
   run: (connection) => {
     const text = typeof value === 'string' ? value : value(Date.now());
-    connection.end(emptyResponse(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)));
+    connection.end(
+      emptyResponse(`${code} ${REASON_PHRASES[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)),
+    );
   },
 });
 
-export const retryAfter: readonly Behaviour[] = behavioursOf({
+export const retryAfterResponses: readonly Behaviour[] = toBehaviours({
   'retry-after-seconds': retryAfterResponse('Responds 429 with `Retry-After: 2`.', '2', 429),
   'retry-after-date': retryAfterResponse(
     'Responds 503 with `Retry-After` as a date two seconds in the future.',
@@ -126,7 +128,7 @@ const redirect = (
   description: string,
   status: number,
   location: string | ((connection: Connection) => string),
-): BehaviourBody => ({
+): BehaviourDefinition => ({
   description,
   senderSees: status,
   run(connection) {
@@ -141,13 +143,13 @@ const redirect = (
  */
 export const FOLLOWED_PATH = '/200?followed';
 
-const sameReceiver = ({ request }: Connection) => `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;
+const urlOnSameReceiver = ({ request }: Connection) => `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;
 
-export const redirects: readonly Behaviour[] = behavioursOf({
+export const redirects: readonly Behaviour[] = toBehaviours({
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((status) => [
       `redirect-${status}`,
-      redirect(`Responds ${status} with the URL of a 200 on the same receiver.`, status, sameReceiver),
+      redirect(`Responds ${status} with the URL of a 200 on the same receiver.`, status, urlOnSameReceiver),
     ]),
   ),
   'redirect-loop': redirect('Responds 302 with its own URL.', 302, ({ request }) => request?.path ?? '/'),

@@ -1,12 +1,12 @@
 /** A chunk of a body, or the end of the body. */
-type Chunk = { readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined };
+type BodyChunk = { readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined };
 
 /** Reads a body as text. Returns undefined if the body is larger than `maxBytes` or cut off. */
-export async function textOf(next: () => Promise<Chunk>, maxBytes: number): Promise<string | undefined> {
+export async function readBodyText(nextChunk: () => Promise<BodyChunk>, maxBytes: number): Promise<string | undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
   for (let bytes = 0; ; ) {
-    const chunk = await next().catch(() => undefined);
+    const chunk = await nextChunk().catch(() => undefined);
     if (chunk === undefined) return undefined;
     if (chunk.done || chunk.value === undefined) return text + decoder.decode();
     bytes += chunk.value.byteLength;
@@ -20,7 +20,7 @@ export async function textOf(next: () => Promise<Chunk>, maxBytes: number): Prom
  * bytes are used as they are, and any other value is serialized again. A notification has a single field, so
  * serializing it reproduces the signed text.
  */
-export function textRead(body: unknown, maxBytes: number): string | undefined {
+export function parsedBodyText(body: unknown, maxBytes: number): string | undefined {
   const text = serialize(body);
   return new TextEncoder().encode(text).byteLength > maxBytes ? undefined : text;
 }

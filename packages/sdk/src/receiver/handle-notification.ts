@@ -1,23 +1,23 @@
-import { type DateText, type Kind, kinds } from '../api-types.ts';
+import { type DateText, type HookKind, hookKinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
-import type { Notification } from '../notifications.ts';
+import type { FeedEntry } from '../notifications.ts';
 import { parseRecordUrl } from '../parse-notification.ts';
-import type { Gets } from '../resource-methods.ts';
+import type { GetMethod } from '../resource-methods.ts';
 import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
 import { fieldOf } from '../response-body.ts';
-import { type Signed, within } from './signature.ts';
+import { type SignedRequest, withTimeout } from './signature.ts';
 
 /** Maximum size of the body of a notification, which contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;
 
 /** Maximum number of handled deliveries in the cache. */
-const MAX_REMEMBERED_IDS = 10_000;
+const MAX_CACHED_IDS = 10_000;
 /** Maximum length of the id of a delivery in the cache. Ids of the service have a few digits. */
 const MAX_ID_LENGTH = 64;
 
 /** A received request, independent of the HTTP framework. */
-export type Posted = {
+export type NotificationRequest = {
   readonly method: string;
   /** Returns a header by its lower-case name; undefined if it is missing. */
   header(name: string): string | undefined;
@@ -26,54 +26,61 @@ export type Posted = {
 };
 
 /** A response with a short text as its body. */
-export type Reply = {
+export type NotificationResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 };
 
 /** Handles one request. Never rejects. */
-export type Answer = (posted: Posted) => Promise<Reply>;
+export type NotificationHandler = (request: NotificationRequest) => Promise<NotificationResponse>;
 
-export type HandlerOptions = {
+export type NotificationHandlerOptions = {
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   /** Checks the signature of a request; undefined if signatures are not checked. */
-  readonly verify: ((signed: Signed) => Promise<boolean>) | undefined;
+  readonly verify: ((signed: SignedRequest) => Promise<boolean>) | undefined;
   /** Resolves when all occurrences before the call are handled. Reports its errors itself. */
   readonly catchUp: () => Promise<void>;
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
   /** Called if the occurrence of a notification could not be handled in time, so that it is retried later. */
-  readonly onPutOff: () => void;
+  readonly onPostponed: () => void;
 };
 
 /** Response that makes the service retry later. `Retry-After` can only lengthen the backoff of the service (C18). */
-const NOT_YET = reply(503, 'Not yet.', { 'retry-after': '1' });
+const RETRY_LATER = textResponse(503, 'Not yet.', { 'retry-after': '1' });
 
 /**
  * Creates the handler of notifications. It responds 200 when everything up to the notification is handled, 503 if that
  * fails or takes too long, and 4xx to a request that is not a notification of the service. It never responds 401, which
  * would end the hook (C17).
  */
-export function notificationHandler({ root, verify, catchUp, timeoutMs, onError, onPutOff }: HandlerOptions): Answer {
-  const done = new Set<string>();
+export function createNotificationHandler({
+  root,
+  verify,
+  catchUp,
+  timeoutMs,
+  onError,
+  onPostponed,
+}: NotificationHandlerOptions): NotificationHandler {
+  const handledIds = new Set<string>();
 
-  async function respond(posted: Posted, onNotification: () => void): Promise<Reply> {
-    if (posted.method !== 'POST') return reply(405, 'Notifications are POST requests.', { allow: 'POST' });
-    if (!isJson(posted.header('content-type'))) return reply(415, 'Notifications are JSON.');
-    const body = await posted.text(MAX_BODY_BYTES);
-    if (body === undefined) return reply(413, 'The body is too large or incomplete.');
-    const signed = signedOf(posted, body);
+  async function respond(request: NotificationRequest, onNotification: () => void): Promise<NotificationResponse> {
+    if (request.method !== 'POST') return textResponse(405, 'Notifications are POST requests.', { allow: 'POST' });
+    if (!isJson(request.header('content-type'))) return textResponse(415, 'Notifications are JSON.');
+    const body = await request.text(MAX_BODY_BYTES);
+    if (body === undefined) return textResponse(413, 'The body is too large or incomplete.');
+    const signed = signedRequestOf(request, body);
     if (verify !== undefined && !(await verify(signed))) {
       onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
-      return reply(400, 'The signature is invalid.');
+      return textResponse(400, 'The signature is invalid.');
     }
     const resourceType = resourceTypeIn(body);
-    if (resourceType === undefined) return reply(400, 'The body names no record of the service.');
+    if (resourceType === undefined) return textResponse(400, 'The body names no record of the service.');
     // A test notification names the hook itself (X1).
-    if (resourceType === 'hooks') return reply(200, 'Test received.');
+    if (resourceType === 'hooks') return textResponse(200, 'Test received.');
     onNotification();
     return handleDelivery(signed.id);
   }
@@ -91,40 +98,44 @@ export function notificationHandler({ root, verify, catchUp, timeoutMs, onError,
     }
   }
 
-  async function handleDelivery(id: string): Promise<Reply> {
+  async function handleDelivery(id: string): Promise<NotificationResponse> {
     const isCaughtUp = catchUp().then(
       () => true,
       () => {
-        onPutOff();
+        onPostponed();
         return false;
       },
     );
     // The catch-up runs even for a known id: an untrusted sender must not make the receiver skip entries.
-    if (done.has(id)) return reply(200, 'Already handled.');
-    if (!(await isCaughtUp)) return NOT_YET;
-    if (id !== '' && id.length <= MAX_ID_LENGTH) remember(done, id);
-    return reply(200, 'Handled.');
+    if (handledIds.has(id)) return textResponse(200, 'Already handled.');
+    if (!(await isCaughtUp)) return RETRY_LATER;
+    if (id !== '' && id.length <= MAX_ID_LENGTH) addToCache(handledIds, id);
+    return textResponse(200, 'Handled.');
   }
 
-  return async (posted) => {
+  return async (request) => {
     const failed = (error: unknown) => {
       onError(error);
-      return NOT_YET;
+      return RETRY_LATER;
     };
     let isNotification = false;
     const onNotification = () => {
       isNotification = true;
     };
-    const response = await within(timeoutMs, respond(posted, onNotification).catch(failed));
+    const response = await withTimeout(timeoutMs, respond(request, onNotification).catch(failed));
     if (response === undefined && isNotification) {
-      onPutOff();
+      onPostponed();
       onError(new Error(`A notification was postponed: its occurrence was not handled within ${timeoutMs} ms.`));
     }
-    return response ?? NOT_YET;
+    return response ?? RETRY_LATER;
   };
 }
 
-function reply(status: number, text: string, headers: Readonly<Record<string, string>> = {}): Reply {
+function textResponse(
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): NotificationResponse {
   return { status, text, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } };
 }
 
@@ -132,8 +143,8 @@ function isJson(mediaType = ''): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(mediaType.trim());
 }
 
-function signedOf(posted: Posted, body: string): Signed {
-  const header = (name: string) => posted.header(name) ?? '';
+function signedRequestOf(request: NotificationRequest, body: string): SignedRequest {
+  const header = (name: string) => request.header(name) ?? '';
   return {
     id: header('webhook-id'),
     timestamp: header('webhook-timestamp'),
@@ -143,9 +154,9 @@ function signedOf(posted: Posted, body: string): Signed {
 }
 
 /** Adds an id to the cache, and evicts the oldest one if the cache is full. */
-function remember(ids: Set<string>, id: string): void {
+function addToCache(ids: Set<string>, id: string): void {
   ids.add(id);
-  if (ids.size <= MAX_REMEMBERED_IDS) return;
+  if (ids.size <= MAX_CACHED_IDS) return;
   for (const oldest of ids) {
     ids.delete(oldest);
     return;
@@ -153,7 +164,7 @@ function remember(ids: Set<string>, id: string): void {
 }
 
 /** Types of the records by kind of occurrence. */
-export type RecordOf = {
+export type RecordsByKind = {
   completed_subtask: Subtask;
   completed_task: Task;
   new_client: Client;
@@ -164,8 +175,8 @@ export type RecordOf = {
 };
 
 /** Details of an occurrence that a handler gets in addition to the record. */
-export type Context = {
-  readonly kind: Kind;
+export type OccurrenceContext = {
+  readonly kind: HookKind;
   /**
    * Position of the occurrence in the account's feed. It is the same if the handler is called again, so use it to
    * detect duplicates.
@@ -185,27 +196,27 @@ export type Context = {
  * Handles occurrences of one kind. The work has to be durable when the handler resolves. If the handler throws, it is
  * called again with the same occurrence, and later occurrences wait.
  */
-export type Handler<K extends Kind> = (record: RecordOf[K], context: Context) => unknown;
+export type OccurrenceHandler<K extends HookKind> = (record: RecordsByKind[K], context: OccurrenceContext) => unknown;
 
 /** Handlers by kind of occurrence. */
-export type Handlers = { readonly [K in Kind]?: Handler<K> | undefined };
+export type HandlersByKind = { readonly [K in HookKind]?: OccurrenceHandler<K> | undefined };
 
 /**
  * Returns the kinds that have a handler.
  *
  * @throws TypeError for an unknown kind, or a handler that is not a function
  */
-export function kindsOf(on: Handlers): readonly Kind[] {
-  const unknown = Object.keys(on).find((name) => !Object.hasOwn(resourceTypes, name));
+export function handledKinds(on: HandlersByKind): readonly HookKind[] {
+  const unknown = Object.keys(on).find((name) => !Object.hasOwn(resourceByKind, name));
   if (unknown !== undefined)
-    throw new TypeError(`"on.${unknown}" is none of ${Object.keys(resourceTypes).join(', ')}.`);
-  const handled = kinds.filter((kind) => on[kind] !== undefined);
+    throw new TypeError(`"on.${unknown}" is none of ${Object.keys(resourceByKind).join(', ')}.`);
+  const handled = hookKinds.filter((kind) => on[kind] !== undefined);
   const wrong = handled.find((kind) => typeof on[kind] !== 'function');
   if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is not a function.`);
   return handled;
 }
 
-const resourceTypes: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> } = {
+const resourceByKind: { readonly [K in HookKind]: (carillon: Carillon) => GetMethod<RecordsByKind[K]> } = {
   completed_subtask: ({ subtasks }) => subtasks,
   completed_task: ({ tasks }) => tasks,
   new_client: ({ clients }) => clients,
@@ -219,34 +230,45 @@ const resourceTypes: { readonly [K in Kind]: (carillon: Carillon) => Gets<Record
  * Rejects if the key may not read the records of one of the kinds. Otherwise the feed would silently omit their
  * entries, and the cursor would move past them.
  */
-export async function mustBeReadable(carillon: Carillon, some: readonly Kind[], signal: AbortSignal): Promise<void> {
+export async function requireReadPermission(
+  carillon: Carillon,
+  requiredKinds: readonly HookKind[],
+  signal: AbortSignal,
+): Promise<void> {
   // Record 0 does not exist, but the service reports a missing permission first.
-  await Promise.all(some.map((kind) => found<unknown>(resourceTypes[kind](carillon).get('0', { signal }))));
+  await Promise.all(
+    requiredKinds.map((kind) => undefinedIfNotFound<unknown>(resourceByKind[kind](carillon).get('0', { signal }))),
+  );
 }
 
 /** Error of a handler. `cause` is the value that the handler has thrown. */
-export class HandlerFailed extends Error {
-  readonly context: Context;
+export class HandlerError extends Error {
+  readonly context: OccurrenceContext;
 
-  constructor(context: Context, cause: unknown) {
+  constructor(context: OccurrenceContext, cause: unknown) {
     super(`The handler of ${context.kind} failed.`, { cause });
     this.context = context;
   }
 }
 
 /** Fetches the record of an occurrence and calls the handler of its kind. A deleted record is skipped. */
-export async function handle<K extends Kind>(on: Handlers, kind: K, id: string, context: Context): Promise<void> {
+export async function handleOccurrence<K extends HookKind>(
+  on: HandlersByKind,
+  kind: K,
+  id: string,
+  context: OccurrenceContext,
+): Promise<void> {
   const { carillon, signal } = context;
-  const record = await found(resourceTypes[kind](carillon).get(id, { signal }));
+  const record = await undefinedIfNotFound(resourceByKind[kind](carillon).get(id, { signal }));
   if (record === undefined) return;
   try {
     await on[kind]?.(record, context);
   } catch (error) {
-    throw new HandlerFailed(context, error);
+    throw new HandlerError(context, error);
   }
 }
 
-async function found<T>(record: Promise<T>): Promise<T | undefined> {
+async function undefinedIfNotFound<T>(record: Promise<T>): Promise<T | undefined> {
   try {
     return await record;
   } catch (error) {
@@ -255,7 +277,12 @@ async function found<T>(record: Promise<T>): Promise<T | undefined> {
   }
 }
 
-export function contextOf(entry: Notification, kind: Kind, carillon: Carillon, signal: AbortSignal): Context {
+export function createContext(
+  entry: FeedEntry,
+  kind: HookKind,
+  carillon: Carillon,
+  signal: AbortSignal,
+): OccurrenceContext {
   const { cursor, resource_url: resourceUrl, occurred_at: occurredAt, user_id: userId } = entry;
   return { kind, cursor, resourceUrl, occurredAt, userId, carillon, signal };
 }

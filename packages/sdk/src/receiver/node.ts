@@ -1,12 +1,12 @@
-import { textOf, textRead } from './body.ts';
-import type { Answer, Posted } from './handle-notification.ts';
+import { parsedBodyText, readBodyText } from './body.ts';
+import type { NotificationHandler, NotificationRequest } from './handle-notification.ts';
 
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The subset of Node's `IncomingMessage` or Express's `Request` that is used. */
 export type NodeRequest = AsyncIterable<Uint8Array> & {
   readonly method?: string | undefined;
-  readonly headers: Headers;
+  readonly headers: NodeHeaders;
   /** The body, if a middleware has already parsed it. */
   readonly body?: unknown;
 };
@@ -21,9 +21,9 @@ export type NodeResponse = {
 /** A request handler for `node:http` and Express. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>;
 
-export function nodeHandler(answer: Answer): NodeHandler {
+export function createNodeHandler(answer: NotificationHandler): NodeHandler {
   return async (request, response) => {
-    const { status, headers, text } = await answer(postedBy(request));
+    const { status, headers, text } = await answer(notificationRequestOf(request));
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     // Close the connection after a rejection, because the rest of the body is not read.
@@ -32,21 +32,21 @@ export function nodeHandler(answer: Answer): NodeHandler {
   };
 }
 
-function postedBy(request: NodeRequest): Posted {
+function notificationRequestOf(request: NodeRequest): NotificationRequest {
   return {
     method: request.method ?? '',
-    header: headerOf(request.headers),
+    header: createHeaderReader(request.headers),
     async text(maxBytes) {
-      if (request.body !== undefined) return textRead(request.body, maxBytes);
+      if (request.body !== undefined) return parsedBodyText(request.body, maxBytes);
       // Do not use `for await`: it would return the iterator, which destroys the connection before the response.
       const chunks = request[Symbol.asyncIterator]();
-      return textOf(() => chunks.next(), maxBytes);
+      return readBodyText(() => chunks.next(), maxBytes);
     },
   };
 }
 
 /** The subset of Fastify's request that is used; Fastify has parsed the body. */
-export type FastifyRequest = { readonly method: string; readonly headers: Headers; readonly body: unknown };
+export type FastifyRequest = { readonly method: string; readonly headers: NodeHeaders; readonly body: unknown };
 
 /** The subset of Fastify's reply that is used. */
 export type FastifyReply = {
@@ -57,10 +57,10 @@ export type FastifyReply = {
 /** A route handler for Fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 
-export function fastifyHandler(answer: Answer): FastifyHandler {
+export function createFastifyHandler(answer: NotificationHandler): FastifyHandler {
   return async ({ method, headers, body }, reply) => {
-    const text = async (maxBytes: number) => textRead(body, maxBytes);
-    const response = await answer({ method, header: headerOf(headers), text });
+    const text = async (maxBytes: number) => parsedBodyText(body, maxBytes);
+    const response = await answer({ method, header: createHeaderReader(headers), text });
     reply.code(response.status);
     reply.headers(response.headers);
     return response.text;
@@ -68,7 +68,7 @@ export function fastifyHandler(answer: Answer): FastifyHandler {
 }
 
 /** Returns a function that reads a header. A repeated header is ambiguous, and treated as missing. */
-function headerOf(headers: Headers): (name: string) => string | undefined {
+function createHeaderReader(headers: NodeHeaders): (name: string) => string | undefined {
   return (name) => {
     const value = headers[name];
     return typeof value === 'string' ? value : undefined;

@@ -1,17 +1,17 @@
-import { after } from './signature.ts';
+import { callAfter } from './signature.ts';
 
 /** Initial delay after a failed poll. It doubles with each further failure. */
-const FIRST_WAIT_MS = 1_000;
+const INITIAL_WAIT_MS = 1_000;
 /** Maximum delay after a failed poll. */
 const MAX_WAIT_MS = 60_000;
 
 /** A loop that polls at intervals, and sooner after a failure. */
 export type PollLoop = {
   /** Starts polling. */
-  begin(): void;
+  start(): void;
   /** Schedules the next poll soon, after a failure. */
-  soon(): void;
-  end(): void;
+  pollSoon(): void;
+  stop(): void;
 };
 
 /**
@@ -21,46 +21,46 @@ export type PollLoop = {
  * @param poll one poll; it rejects if it should be retried soon
  * @param everyMs interval between successful polls in milliseconds; 0 polls only after a failure
  */
-export function startPollLoop(poll: () => Promise<void>, everyMs: number): PollLoop {
-  let isOn = false;
+export function createPollLoop(poll: () => Promise<void>, everyMs: number): PollLoop {
+  let isStarted = false;
   let isPolling = false;
-  let isSoon = false;
+  let isPollDueSoon = false;
   let failures = 0;
   let cancel = () => {};
 
   function schedule(): void {
     cancel();
-    const waitMs = isSoon ? Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), MAX_WAIT_MS) : everyMs;
-    if (isOn && waitMs > 0) cancel = after(waitMs, run);
+    const waitMs = isPollDueSoon ? Math.min(INITIAL_WAIT_MS * 2 ** Math.min(failures, 10), MAX_WAIT_MS) : everyMs;
+    if (isStarted && waitMs > 0) cancel = callAfter(waitMs, run);
   }
   async function run(): Promise<void> {
     if (isPolling) return;
     isPolling = true;
-    isSoon = false;
+    isPollDueSoon = false;
     try {
       await poll();
       failures = 0;
     } catch {
       failures += 1;
-      isSoon = true;
+      isPollDueSoon = true;
     }
     isPolling = false;
     schedule();
   }
 
   return {
-    begin() {
-      isOn = true;
-      isSoon = false;
+    start() {
+      isStarted = true;
+      isPollDueSoon = false;
       schedule();
     },
-    soon() {
-      if (isSoon) return;
-      isSoon = true;
+    pollSoon() {
+      if (isPollDueSoon) return;
+      isPollDueSoon = true;
       if (!isPolling) schedule();
     },
-    end() {
-      isOn = false;
+    stop() {
+      isStarted = false;
       cancel();
     },
   };
@@ -70,7 +70,7 @@ export function startPollLoop(poll: () => Promise<void>, everyMs: number): PollL
  * Coalesces runs of `work`: only one is active at a time. `requestRun` resolves with the first run that begins after
  * the call, so all calls during a run share the next one.
  */
-export function coalesce(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
+export function coalesce(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   const begin = () => {
@@ -80,10 +80,10 @@ export function coalesce(work: () => Promise<void>): { ask(): Promise<void>; set
     return run;
   };
   return {
-    ask() {
+    requestRun() {
       next ??= running.then(begin);
       return next;
     },
-    settled: () => running,
+    whenIdle: () => running,
   };
 }

@@ -12,15 +12,15 @@ import { createReceiver, fileState, memoryState, type ReceiverOptions } from './
 import { reconcileHooks, targetOf } from './manage-hooks.ts';
 
 /** Responds to a request of the receiver to the service. */
-type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
+type ServiceScript = (path: string, response: ServerResponse, request: IncomingMessage) => void;
 
 function json(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': `application/${status < 400 ? '' : 'problem+'}json` });
   response.end(JSON.stringify(body));
 }
 
-const refuse =
-  (status: number, code: string): Script =>
+const problemScript =
+  (status: number, code: string): ServiceScript =>
   (_, response) =>
     json(response, status, { code, message: code });
 
@@ -35,10 +35,10 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
 }
 
 /** Starts a service with an empty feed and no hooks. A script may replace its responses. */
-async function service(t: TestContext) {
+async function startService(t: TestContext) {
   const asked: string[] = [];
   const happened: string[] = [];
-  const scripts: { answer: Script | undefined } = { answer: undefined };
+  const scripts: { answer: ServiceScript | undefined } = { answer: undefined };
   const baseUrl = await listening(t, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
     asked.push(pathname);
@@ -62,7 +62,7 @@ async function service(t: TestContext) {
 }
 
 /** Starts a receiver for a service, with the cursor at the beginning of the feed. */
-async function receiverOf(t: TestContext, baseUrl: string, options: Partial<ReceiverOptions> = {}) {
+async function startReceiver(t: TestContext, baseUrl: string, options: Partial<ReceiverOptions> = {}) {
   const called: string[] = [];
   const errors: string[] = [];
   const state = memoryState();
@@ -84,13 +84,13 @@ async function receiverOf(t: TestContext, baseUrl: string, options: Partial<Rece
 }
 
 test('C15 a resource_url that is not a record of the service causes no request to anyone', async (t) => {
-  const { baseUrl, asked } = await service(t);
+  const { baseUrl, asked } = await startService(t);
   const strangers: string[] = [];
   const stranger = await listening(t, ({ url = '' }, response) => {
     strangers.push(url);
     response.end();
   });
-  const { post, url } = await receiverOf(t, baseUrl);
+  const { post, url } = await startReceiver(t, baseUrl);
   const { host } = new URL(baseUrl);
   const foreign = [
     `${stranger}/v2/events/1`,
@@ -128,13 +128,13 @@ test('C15 a resource_url that is not a record of the service causes no request t
 });
 
 test('C15 a redirect of the service is not followed: 503, and the key is not sent elsewhere', async (t) => {
-  const { baseUrl, happened, scripts } = await service(t);
+  const { baseUrl, happened, scripts } = await startService(t);
   const strangers: string[] = [];
   const stranger = await listening(t, ({ headers }, response) => {
     strangers.push(String(headers.key));
     response.end();
   });
-  const { ring, called, errors } = await receiverOf(t, baseUrl, { timeoutMs: 2_000 });
+  const { ring, called, errors } = await startReceiver(t, baseUrl, { timeoutMs: 2_000 });
   happened.push('1');
   scripts.answer = (path, response) => response.writeHead(302, { location: stranger + path }).end();
   assert.equal(await ring(), 503);
@@ -146,7 +146,7 @@ test('C15 a redirect of the service is not followed: 503, and the key is not sen
 });
 
 /** Sends bytes, and returns everything that is received until the connection is closed. */
-async function raw(url: string, text: string): Promise<string> {
+async function sendRaw(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let answer = '';
   socket.setEncoding('utf8').on('data', (data: string) => {
@@ -159,19 +159,19 @@ async function raw(url: string, text: string): Promise<string> {
 }
 
 test('C21 an endless or missing body is cut off in time', async (t) => {
-  const { baseUrl, asked } = await service(t);
-  const { url, errors } = await receiverOf(t, baseUrl, { timeoutMs: 150 });
+  const { baseUrl, asked } = await startService(t);
+  const { url, errors } = await startReceiver(t, baseUrl, { timeoutMs: 150 });
   const head = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n';
-  const silent = await raw(url, `${head}content-length: 50\r\n\r\n{"resource_url"`);
+  const silent = await sendRaw(url, `${head}content-length: 50\r\n\r\n{"resource_url"`);
   assert.match(silent, /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/is);
   const chunk = `400\r\n${'x'.repeat(0x400)}\r\n`;
-  assert.match(await raw(url, `${head}transfer-encoding: chunked\r\n\r\n${chunk.repeat(5)}`), /^HTTP\/1\.1 413 /);
+  assert.match(await sendRaw(url, `${head}transfer-encoding: chunked\r\n\r\n${chunk.repeat(5)}`), /^HTTP\/1\.1 413 /);
   assert.deepEqual([asked, errors], [[], []]);
 });
 
 test('C17 never 401: a rejected key, an unavailable service and a throwing handler are all 503', async (t) => {
-  const { baseUrl, happened, scripts } = await service(t);
-  const { receiver, ring, errors } = await receiverOf(t, baseUrl, {
+  const { baseUrl, happened, scripts } = await startService(t);
+  const { receiver, ring, errors } = await startReceiver(t, baseUrl, {
     on: {
       new_event: () => {
         throw Object.assign(new Error('401'), { status: 401 });
@@ -180,21 +180,21 @@ test('C17 never 401: a rejected key, an unavailable service and a throwing handl
   });
   happened.push('1');
   assert.equal(await ring(), 503);
-  scripts.answer = refuse(401, 'unauthorized');
+  scripts.answer = problemScript(401, 'unauthorized');
   assert.equal(await ring(), 503);
   await assert.rejects(receiver.start(), { code: 'unauthorized' });
-  scripts.answer = refuse(401, 'not_permitted');
+  scripts.answer = problemScript(401, 'not_permitted');
   assert.equal(await ring(), 503);
-  scripts.answer = refuse(500, 'internal');
+  scripts.answer = problemScript(500, 'internal');
   assert.equal(await ring(), 503);
   assert.deepEqual(errors, ['401', 'unauthorized', 'unauthorized', 'not_permitted', 'internal']);
 });
 
 test('C20 two concurrent notifications with one id call the handler once, and both get a response when it is done', async (t) => {
-  const { baseUrl, happened, asked } = await service(t);
+  const { baseUrl, happened, asked } = await startService(t);
   const work = Promise.withResolvers<void>();
   const called: string[] = [];
-  const { ring } = await receiverOf(t, baseUrl, {
+  const { ring } = await startReceiver(t, baseUrl, {
     on: {
       new_event: ({ event_id }) => {
         called.push(event_id);
@@ -225,8 +225,8 @@ test('C20 two concurrent notifications with one id call the handler once, and bo
 });
 
 test('C22 a hundred concurrent notifications cause at most three feed syncs, and each occurrence is handled once', async (t) => {
-  const { baseUrl, happened, asked } = await service(t);
-  const { post, called } = await receiverOf(t, baseUrl);
+  const { baseUrl, happened, asked } = await startService(t);
+  const { post, called } = await startReceiver(t, baseUrl);
   happened.push(...Array.from({ length: 100 }, (_, index) => String(index + 1)));
   const statuses = await Promise.all(happened.map((id) => post(`${baseUrl}/v2/events/${id}`, `d-${id}`)));
   assert.deepEqual(new Set(statuses), new Set([200]));
@@ -236,13 +236,13 @@ test('C22 a hundred concurrent notifications cause at most three feed syncs, and
 });
 
 test('C16 an occurrence during a feed sync is handled by the next one, before its notification gets a response', async (t) => {
-  const { baseUrl, happened } = await service(t);
+  const { baseUrl, happened } = await startService(t);
   const work: Readonly<Record<string, PromiseWithResolvers<void>>> = {
     1: Promise.withResolvers(),
     2: Promise.withResolvers(),
   };
   const called: string[] = [];
-  const { ring } = await receiverOf(t, baseUrl, {
+  const { ring } = await startReceiver(t, baseUrl, {
     on: {
       new_event: ({ event_id }) => {
         called.push(event_id);
@@ -273,8 +273,8 @@ test('C16 an occurrence during a feed sync is handled by the next one, before it
 test('X2 a receiver without notifications polls until it is stopped', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();
-  const { baseUrl, happened, asked } = await service(t);
-  const { receiver, called } = await receiverOf(t, baseUrl, { everyMs: 10 });
+  const { baseUrl, happened, asked } = await startService(t);
+  const { receiver, called } = await startReceiver(t, baseUrl, { everyMs: 10 });
   await receiver.start();
   happened.push('1', '2');
   await eventually(
@@ -288,11 +288,11 @@ test('X2 a receiver without notifications polls until it is stopped', async (t) 
 });
 
 test('X2 a failed occurrence is retried before later ones, even without a notification', async (t) => {
-  const { baseUrl, happened } = await service(t);
+  const { baseUrl, happened } = await startService(t);
   const called: string[] = [];
   const failing = ['2', '2'];
   const heard: unknown[] = [];
-  const { receiver, state, ring } = await receiverOf(t, baseUrl, {
+  const { receiver, state, ring } = await startReceiver(t, baseUrl, {
     on: {
       new_event: ({ event_id }) => {
         called.push(event_id);
@@ -317,10 +317,10 @@ test('X2 a failed occurrence is retried before later ones, even without a notifi
 });
 
 test('C21 work that exceeds the response timeout is postponed with 503, continues, and is done once', async (t) => {
-  const { baseUrl, happened } = await service(t);
+  const { baseUrl, happened } = await startService(t);
   const work = Promise.withResolvers<void>();
   const called: string[] = [];
-  const { receiver, ring, state, errors } = await receiverOf(t, baseUrl, {
+  const { receiver, ring, state, errors } = await startReceiver(t, baseUrl, {
     timeoutMs: 100,
     on: {
       new_event: async ({ event_id }, { signal }) => {
@@ -347,9 +347,9 @@ test('C21 work that exceeds the response timeout is postponed with 503, continue
 });
 
 test('X2 a deleted record is skipped; a gone cursor is reported, and reading continues', async (t) => {
-  const { baseUrl, happened, scripts } = await service(t);
+  const { baseUrl, happened, scripts } = await startService(t);
   const gaps: string[] = [];
-  const { state, ring, called, errors } = await receiverOf(t, baseUrl, {
+  const { state, ring, called, errors } = await startReceiver(t, baseUrl, {
     onGap: async ({ code }) => {
       scripts.answer = undefined;
       gaps.push(code);
@@ -359,7 +359,7 @@ test('X2 a deleted record is skipped; a gone cursor is reported, and reading con
   happened.push('1', '2');
   scripts.answer = (path, response, request) => {
     scripts.answer = path === '/v2/events/1' ? undefined : scripts.answer;
-    if (path === '/v2/events/1') return refuse(404, 'not_found')(path, response, request);
+    if (path === '/v2/events/1') return problemScript(404, 'not_found')(path, response, request);
     const entry = (id: number) => ({
       cursor: String(id),
       kind: 'new_event',
@@ -369,7 +369,7 @@ test('X2 a deleted record is skipped; a gone cursor is reported, and reading con
   };
   assert.equal(await ring(), 200);
   assert.deepEqual([called, await state.load()], [['2'], '2']);
-  scripts.answer = refuse(410, 'cursor_gone');
+  scripts.answer = problemScript(410, 'cursor_gone');
   assert.equal(await ring('d-2'), 200);
   assert.deepEqual([gaps, called], [['cursor_gone'], ['2', '1', '2']]);
   assert.deepEqual(errors, []);
@@ -392,7 +392,7 @@ test('invalid options of a receiver are rejected by name', async (t) => {
     [/everyMs/, { everyMs: Number.NaN }],
   ];
   for (const [named, options] of wrong) {
-    await assert.rejects(receiverOf(t, 'http://127.0.0.1', options), { name: 'TypeError', message: named });
+    await assert.rejects(startReceiver(t, 'http://127.0.0.1', options), { name: 'TypeError', message: named });
   }
 });
 
@@ -424,7 +424,7 @@ test('a cursor file is written atomically, and an invalid one is rejected', asyn
 });
 
 test('processes that share a cursor run one after the other under its lock', async (t) => {
-  const { baseUrl, happened } = await service(t);
+  const { baseUrl, happened } = await startService(t);
   const shared = memoryState();
   await shared.save('0');
   let last: Promise<unknown> = Promise.resolve();
@@ -438,14 +438,14 @@ test('processes that share a cursor run one after the other under its lock', asy
     state: { ...shared, withLock },
     on: { new_event: ({ event_id }) => new Promise((resolve) => setImmediate(resolve, called.push(event_id))) },
   };
-  const several = await Promise.all(Array.from({ length: 4 }, () => receiverOf(t, baseUrl, options)));
+  const several = await Promise.all(Array.from({ length: 4 }, () => startReceiver(t, baseUrl, options)));
   happened.push('1', '2', '3');
   assert.deepEqual(await Promise.all(several.map(({ ring }) => ring())), [200, 200, 200, 200]);
   assert.deepEqual(called, ['1', '2', '3']);
 });
 
 test('C17 a throwing onError changes no response and ends no process', async (t) => {
-  const { baseUrl, happened, scripts } = await service(t);
+  const { baseUrl, happened, scripts } = await startService(t);
   const failing: ReceiverOptions['onError'][] = [
     () => {
       throw new Error('onError has thrown');
@@ -458,9 +458,9 @@ test('C17 a throwing onError changes no response and ends no process', async (t)
   t.after(() => process.off('warning', listen));
   happened.push('1');
   for (const onError of failing) {
-    const { ring, post, called } = await receiverOf(t, baseUrl, { onError });
+    const { ring, post, called } = await startReceiver(t, baseUrl, { onError });
     assert.equal(await post('elsewhere'), 400);
-    scripts.answer = refuse(500, 'internal');
+    scripts.answer = problemScript(500, 'internal');
     assert.equal(await ring(), 503);
     scripts.answer = undefined;
     assert.equal(await ring(), 200);
@@ -473,9 +473,9 @@ test('C17 a throwing onError changes no response and ends no process', async (t)
 });
 
 test('X2 a failure after a duplicate notification is retried soon, too', async (t) => {
-  const { baseUrl, happened } = await service(t);
+  const { baseUrl, happened } = await startService(t);
   const called: string[] = [];
-  const { receiver, ring } = await receiverOf(t, baseUrl, {
+  const { receiver, ring } = await startReceiver(t, baseUrl, {
     on: {
       new_event: ({ event_id }) => {
         if (called.push(event_id) === 2) throw new Error('not now');
@@ -504,14 +504,14 @@ test('the target of a kind is the unchanged URL with the kind appended to its qu
 });
 
 test('X1 only the reason of the hook that ended last counts: a deleted hook is not restored', async (t) => {
-  const { baseUrl, scripts } = await service(t);
+  const { baseUrl, scripts } = await startService(t);
   const at = 'https://acme.test/bell';
   const hook = (id: string, ended_reason: string, date_ended: string) => {
     return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
   /** Reconciles these hooks, and returns the paths of the POST requests that this causes. */
-  async function tended(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
+  async function reconciledPaths(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
     const posts: string[] = [];
     scripts.answer = (path, response, { method }) => {
       if (method === 'POST') posts.push(path);
@@ -523,13 +523,13 @@ test('X1 only the reason of the hook that ended last counts: a deleted hook is n
   }
   const early = '2027-01-01 00:00:00';
   const late = '2027-01-02 00:00:00';
-  assert.deepEqual(await tended(hook('1', 'three_failures', early), hook('2', 'deleted', late)), []);
-  const restored = await tended(hook('1', 'three_failures', late), hook('2', 'deleted', early));
+  assert.deepEqual(await reconciledPaths(hook('1', 'three_failures', early), hook('2', 'deleted', late)), []);
+  const restored = await reconciledPaths(hook('1', 'three_failures', late), hook('2', 'deleted', early));
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
 test('X1 a hook that cannot be created does not prevent others from being restored', async (t) => {
-  const { baseUrl, scripts } = await service(t);
+  const { baseUrl, scripts } = await startService(t);
   const at = 'https://acme.test/bell';
   const kinds = ['new_client', 'new_event'] as const;
   const data = kinds.map((event, id) => {
@@ -537,7 +537,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
   });
   const restored: string[] = [];
   scripts.answer = (path, response, request) => {
-    if (path === '/v2/hooks/0/restore') return refuse(409, 'target_taken')(path, response, request);
+    if (path === '/v2/hooks/0/restore') return problemScript(409, 'target_taken')(path, response, request);
     if (request.method === 'POST') restored.push(path);
     const paging = { offset: 0, limit: 1_000, total_records: data.length };
     return json(response, 200, request.method === 'POST' ? { data: data[1] } : { paging, data });
@@ -549,18 +549,18 @@ test('X1 a hook that cannot be created does not prevent others from being restor
 });
 
 /** Starts a service that creates the hook of a receiver, and that can be restored to a state without this hook. */
-async function goingBack(t: TestContext) {
-  const { baseUrl, scripts } = await service(t);
+async function startRestorableService(t: TestContext) {
+  const { baseUrl, scripts } = await startService(t);
   const at = 'https://acme.test/bell';
   const gaps: string[] = [];
   const hooks: unknown[] = [];
   const state = { isBack: false, listing: async () => {} };
   scripts.answer = async (path, response, request) => {
-    if (path === '/v2/events/0') return refuse(404, 'not_found')(path, response, request);
+    if (path === '/v2/events/0') return problemScript(404, 'not_found')(path, response, request);
     if (path === '/v2/notifications') {
       const isGone = state.isBack && request.url?.includes('after=0');
       return isGone
-        ? refuse(410, 'cursor_gone')(path, response, request)
+        ? problemScript(410, 'cursor_gone')(path, response, request)
         : json(response, 200, { data: [], next: state.isBack ? '1000' : '0' });
     }
     if (request.method !== 'POST') {
@@ -570,16 +570,16 @@ async function goingBack(t: TestContext) {
     hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetOf(at, 'new_event') });
     return json(response, 201, { id: '1' });
   };
-  const made = await receiverOf(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
+  const made = await startReceiver(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
   await made.receiver.start();
   assert.equal(hooks.length, 1);
   return {
     ...{ ...made, state, gaps },
-    goBack() {
+    restoreService() {
       hooks.length = 0;
       state.isBack = true;
     },
-    remade: () =>
+    hookIsCreatedAgain: () =>
       eventually(
         () => hooks.length,
         (count) => count === 1,
@@ -588,14 +588,14 @@ async function goingBack(t: TestContext) {
 }
 
 test('X1 X2 a hook that a restored service has lost is created again without a restart', async (t) => {
-  const { gaps, goBack, remade } = await goingBack(t);
-  goBack();
-  await remade();
+  const { gaps, restoreService, hookIsCreatedAgain } = await startRestorableService(t);
+  restoreService();
+  await hookIsCreatedAgain();
   assert.deepEqual(gaps, ['cursor_gone']);
 });
 
 test('X1 X2 a restore that is detected while the hooks are checked is not forgotten', async (t) => {
-  const { state, gaps, goBack, remade, ring } = await goingBack(t);
+  const { state, gaps, restoreService, hookIsCreatedAgain, ring } = await startRestorableService(t);
   const goOn = Promise.withResolvers<void>();
   const looking = new Promise<void>((resolve) => {
     state.listing = () => {
@@ -604,9 +604,9 @@ test('X1 X2 a restore that is detected while the hooks are checked is not forgot
     };
   });
   await looking;
-  goBack();
+  restoreService();
   await ring();
   assert.deepEqual(gaps, ['cursor_gone']);
   goOn.resolve();
-  await remade();
+  await hookIsCreatedAgain();
 });

@@ -1,23 +1,23 @@
-import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
+import { Carillon, type CarillonOptions, transportOptionsOf } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import { apiKey } from '../transport.ts';
 import {
-  type Context,
-  HandlerFailed,
-  type Handlers,
-  kindsOf,
-  mustBeReadable,
-  notificationHandler,
+  createNotificationHandler,
+  HandlerError,
+  type HandlersByKind,
+  handledKinds,
+  type OccurrenceContext,
+  requireReadPermission,
 } from './handle-notification.ts';
-import { type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
-import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
-import { coalesce, startPollLoop } from './poll-loop.ts';
+import { type ReceiverHooks, reconcileHooks } from './manage-hooks.ts';
+import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
+import { coalesce, createPollLoop } from './poll-loop.ts';
 import { type FeedSyncPorts, syncFeed } from './read-feed.ts';
-import { verifier } from './signature.ts';
-import { memoryState, type State } from './state.ts';
-import { type WebHandler, webHandler } from './web.ts';
+import { createSignatureVerifier } from './signature.ts';
+import { memoryState, type ReceiverState } from './state.ts';
+import { createWebHandler, type WebHandler } from './web.ts';
 
-type OnError = (error: unknown, context?: Context) => unknown;
+type OnError = (error: unknown, context?: OccurrenceContext) => unknown;
 
 /** Options of a receiver. */
 export type ReceiverOptions = {
@@ -31,14 +31,14 @@ export type ReceiverOptions = {
    */
   readonly key: string;
   /** Handlers by kind of occurrence. */
-  readonly on: Handlers;
+  readonly on: HandlersByKind;
   /**
    * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of `on`, with
    * the kind in the query of this URL. If omitted, create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
   /** Storage of the cursor; default: in memory, which a restart loses. */
-  readonly state?: State | undefined;
+  readonly state?: ReceiverState | undefined;
   /** Signing secrets, each `whsec_…`. If given, notifications must be signed by one of them. */
   readonly secret?: string | readonly string[] | undefined;
   /**
@@ -120,87 +120,92 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const { on, state = memoryState(), timeoutMs = 10_000, everyMs = 300_000 } = options;
   if (!(timeoutMs > 0)) throw new TypeError('"timeoutMs" must be a number above 0.');
   if (!(everyMs >= 0)) throw new TypeError('"everyMs" must be a number of at least 0.');
-  const stopping = new AbortController();
-  const report = reporting(options.onError ?? warn, stopping.signal);
+  const stopController = new AbortController();
+  const report = createErrorReporter(options.onError ?? emitWarning, stopController.signal);
   const client = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(client);
-  const { root } = transportedBy(client);
-  const own: ManagedHooks = { carillon, at: urlOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
+  const { root } = transportOptionsOf(client);
+  const receiverHooks: ReceiverHooks = {
+    carillon,
+    at: normalizeUrl(options.at),
+    kinds: handledKinds(on),
+    signal: stopController.signal,
+  };
   let isReadable = false;
-  let isSubscribed = false;
+  let areHooksCreated = false;
   const { onGap = report } = options;
-  const reading: FeedSyncPorts = {
-    ...{ carillon, root, on, own, state, signal: stopping.signal },
+  const syncPorts: FeedSyncPorts = {
+    ...{ carillon, root, on, receiverHooks, state, signal: stopController.signal },
     onGap(error) {
       // A restored service may have lost the hooks, so the next poll creates them again.
-      isSubscribed = false;
+      areHooksCreated = false;
       return onGap(error);
     },
   };
 
-  const round = coalesce(async () => {
+  const feedSync = coalesce(async () => {
     try {
-      stopping.signal.throwIfAborted();
-      if (!isReadable) await mustBeReadable(carillon, own.kinds, stopping.signal);
+      stopController.signal.throwIfAborted();
+      if (!isReadable) await requireReadPermission(carillon, receiverHooks.kinds, stopController.signal);
       isReadable = true;
-      await (state.withLock === undefined ? syncFeed(reading) : state.withLock(() => syncFeed(reading)));
+      await (state.withLock === undefined ? syncFeed(syncPorts) : state.withLock(() => syncFeed(syncPorts)));
     } catch (error) {
       report(error);
       throw error;
     }
   });
   async function poll(): Promise<void> {
-    await round.ask();
-    const subscribing = !isSubscribed;
+    await feedSync.requestRun();
+    const createsMissing = !areHooksCreated;
     // Set the flag before the call: if a gap is found meanwhile, `onGap` resets the flag, and the next poll creates the
     // hooks again.
-    isSubscribed = true;
+    areHooksCreated = true;
     try {
       // Reconcile the hooks after the sync: it has already handled the occurrences that they then deliver again.
-      await reconcileHooks(own, subscribing);
+      await reconcileHooks(receiverHooks, createsMissing);
     } catch (error) {
-      if (subscribing) isSubscribed = false;
+      if (createsMissing) areHooksCreated = false;
       report(error);
       throw error;
     }
   }
-  const pollLoop = startPollLoop(poll, everyMs);
-  const answer = notificationHandler({
+  const pollLoop = createPollLoop(poll, everyMs);
+  const handleNotification = createNotificationHandler({
     root,
-    verify: options.secret === undefined ? undefined : verifier([options.secret].flat()),
-    catchUp: round.ask,
+    verify: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
+    catchUp: feedSync.requestRun,
     timeoutMs,
     onError: report,
-    onPutOff: pollLoop.soon,
+    onPostponed: pollLoop.pollSoon,
   });
 
   return {
-    fetch: webHandler(answer),
-    node: nodeHandler(answer),
-    fastify: fastifyHandler(answer),
+    fetch: createWebHandler(handleNotification),
+    node: createNodeHandler(handleNotification),
+    fastify: createFastifyHandler(handleNotification),
     async start() {
-      stopping.signal.throwIfAborted();
-      isSubscribed = false;
-      pollLoop.begin();
+      stopController.signal.throwIfAborted();
+      areHooksCreated = false;
+      pollLoop.start();
       try {
         await poll();
       } catch (error) {
         if (isPermanent(error)) {
-          pollLoop.end();
+          pollLoop.stop();
           throw error;
         }
-        pollLoop.soon();
+        pollLoop.pollSoon();
       }
     },
     async stop() {
-      pollLoop.end();
-      stopping.abort(new Error('The receiver was stopped.'));
-      await round.settled();
+      pollLoop.stop();
+      stopController.abort(new Error('The receiver was stopped.'));
+      await feedSync.whenIdle();
     },
   };
 }
 
-function urlOf(at: string | URL | undefined): string | undefined {
+function normalizeUrl(at: string | URL | undefined): string | undefined {
   if (at === undefined) return undefined;
   const url = URL.canParse(at) ? new URL(at) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" must be an http or https URL.');
@@ -212,22 +217,22 @@ function urlOf(at: string | URL | undefined): string | undefined {
  * Returns a function that reports errors to `onError`. Errors caused by `stop` are ignored, and errors of handlers are
  * unwrapped.
  */
-function reporting(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
-  const report = async (error: unknown, context?: Context) => {
+function createErrorReporter(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
+  const report = async (error: unknown, context?: OccurrenceContext) => {
     try {
       await onError(error, context);
     } catch (thrown) {
-      warn(thrown);
+      emitWarning(thrown);
     }
   };
   return (error) => {
-    if (error instanceof HandlerFailed) report(error.cause, error.context);
+    if (error instanceof HandlerError) report(error.cause, error.context);
     else if (!stopped.aborted) report(error);
   };
 }
 
 /** Emits a process warning, which Node, Deno and Bun write to standard error. */
-function warn(error: unknown): void {
+function emitWarning(error: unknown): void {
   const host: { emitWarning?: (warning: string | Error) => void } | undefined = Reflect.get(globalThis, 'process');
   host?.emitWarning?.(error instanceof Error ? error : String(error));
 }

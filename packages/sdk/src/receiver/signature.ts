@@ -1,11 +1,11 @@
 /** Maximum difference between the signed timestamp and the local clock, in seconds. */
-const TOLERANCE_S = 300;
+const MAX_CLOCK_SKEW_S = 300;
 
 /** Maximum number of signatures that are checked per request. During a rotation there are two. */
 const MAX_SIGNATURES = 10;
 
 /** The signed parts of a request, and its signatures. */
-export type Signed = {
+export type SignedRequest = {
   readonly id: string;
   readonly timestamp: string;
   /** The signatures, separated by spaces, each `v1,<base64>`. */
@@ -20,15 +20,15 @@ export type Signed = {
  * @param secrets the secrets, each `whsec_<base64>`
  * @throws TypeError for an invalid secret; the message never contains the secret
  */
-export function verifier(secrets: readonly string[]): (signed: Signed) => Promise<boolean> {
-  const bytes = secrets.map(bytesOfSecret);
-  let keys: Promise<CryptoKey[]> | undefined;
+export function createSignatureVerifier(secrets: readonly string[]): (signed: SignedRequest) => Promise<boolean> {
+  const bytes = secrets.map(decodeSecret);
+  let keys: Promise<HmacKey[]> | undefined;
   return async ({ id, timestamp, signatures, body }) => {
-    if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > TOLERANCE_S) return false;
+    if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > MAX_CLOCK_SKEW_S) return false;
     keys ??= Promise.all(bytes.map(importKey));
     const content = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
     for (const signature of signatures.split(' ').slice(0, MAX_SIGNATURES)) {
-      const given = signature.startsWith('v1,') ? bytesOf(signature.slice(3)) : undefined;
+      const given = signature.startsWith('v1,') ? decodeBase64(signature.slice(3)) : undefined;
       for (const key of await keys) {
         if (given !== undefined && (await crypto.subtle.verify('HMAC', key, given, content))) return true;
       }
@@ -37,20 +37,20 @@ export function verifier(secrets: readonly string[]): (signed: Signed) => Promis
   };
 }
 
-type CryptoKey = Awaited<ReturnType<typeof importKey>>;
+type HmacKey = Awaited<ReturnType<typeof importKey>>;
 
 function importKey(secret: Uint8Array<ArrayBuffer>) {
   return crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
 
-function bytesOfSecret(secret: string): Uint8Array<ArrayBuffer> {
+function decodeSecret(secret: string): Uint8Array<ArrayBuffer> {
   const trimmed = secret.trim(); // a secret that was read from a file ends with a newline
-  const bytes = trimmed.startsWith('whsec_') ? bytesOf(trimmed.slice('whsec_'.length)) : undefined;
+  const bytes = trimmed.startsWith('whsec_') ? decodeBase64(trimmed.slice('whsec_'.length)) : undefined;
   if (bytes === undefined || bytes.length === 0) throw new TypeError('A secret must be "whsec_" and base64.');
   return bytes;
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
+function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   } catch {
@@ -65,7 +65,7 @@ export const now = (): number => Date.now();
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls `run` after `waitMs`, unless the returned function cancels it. The timer does not keep the process alive. */
-export function after(waitMs: number, run: () => void): () => void {
+export function callAfter(waitMs: number, run: () => void): () => void {
   const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
   // In Node and Bun a timer is an object with `unref`; elsewhere it is a number.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
@@ -78,13 +78,13 @@ export function after(waitMs: number, run: () => void): () => void {
  * Resolves with the result of `work`, or with undefined after `timeoutMs`. In that case the work continues, and its
  * errors are ignored.
  */
-export async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
+export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
   let cancel = () => {};
-  const late = new Promise<undefined>((resolve) => {
-    cancel = after(timeoutMs, () => resolve(undefined));
+  const timedOut = new Promise<undefined>((resolve) => {
+    cancel = callAfter(timeoutMs, () => resolve(undefined));
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timedOut]);
   } finally {
     cancel();
   }

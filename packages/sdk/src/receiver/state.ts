@@ -2,7 +2,7 @@
  * Storage of a receiver's cursor, which is the position up to which the feed is handled. The cursor has to survive a
  * restart. Store it together with the results of the handlers. {@link fileState} stores it in a file.
  */
-export type State = {
+export type ReceiverState = {
   /** Returns the last saved cursor; undefined or null if there is none. Called before each feed sync. */
   load(): Promise<string | undefined | null>;
   /** Saves the cursor, and resolves when it is durable. Called after each handled occurrence. */
@@ -23,7 +23,7 @@ export type State = {
  * const receiver = createReceiver({ baseUrl: 'https://calendar.example', domain, key, on: {}, state: memoryState() });
  * ```
  */
-export function memoryState(): State {
+export function memoryState(): ReceiverState {
   let saved: string | undefined;
   return {
     load: async () => saved,
@@ -34,7 +34,7 @@ export function memoryState(): State {
 }
 
 /** The subset of `node:fs/promises` that is used. Deno and Bun have it as well. */
-export type Files = {
+export type FileSystem = {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   open(
     path: string,
@@ -55,7 +55,7 @@ export type Files = {
  * const receiver = createReceiver({ baseUrl: 'https://calendar.example', domain, key, on: {}, state });
  * ```
  */
-export function fileState(files: Files, path: string): State {
+export function fileState(files: FileSystem, path: string): ReceiverState {
   return {
     async load() {
       const text = await files.readFile(path, 'utf8').catch((error: unknown) => {

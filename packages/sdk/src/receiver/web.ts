@@ -1,24 +1,24 @@
-import { textOf } from './body.ts';
-import type { Answer, Posted } from './handle-notification.ts';
+import { readBodyText } from './body.ts';
+import type { NotificationHandler, NotificationRequest } from './handle-notification.ts';
 
 /** A request handler for `fetch`-style servers: Deno, Bun, Workers, Hono. */
 export type WebHandler = (request: Request) => Promise<Response>;
 
-export function webHandler(answer: Answer): WebHandler {
+export function createWebHandler(answer: NotificationHandler): WebHandler {
   return async (request) => {
-    const body = bodyOf(request);
-    const posted: Posted = {
+    const body = createBodyReader(request);
+    const posted: NotificationRequest = {
       method: request.method,
       header: (name) => request.headers.get(name) ?? undefined,
       text: body.text,
     };
     const { status, headers, text } = await answer(posted);
-    body.end();
+    body.cancel();
     return new Response(text, { status, headers });
   };
 }
 
-function bodyOf(request: Request) {
+function createBodyReader(request: Request) {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return {
     async text(maxBytes: number): Promise<string | undefined> {
@@ -26,10 +26,10 @@ function bodyOf(request: Request) {
       const reading = request.body?.getReader();
       if (reading === undefined) return '';
       reader = reading;
-      return textOf(() => reading.read(), maxBytes);
+      return readBodyText(() => reading.read(), maxBytes);
     },
     /** Cancels the rest of the body. */
-    end(): void {
+    cancel(): void {
       reader?.cancel().catch(() => undefined);
     },
   };
