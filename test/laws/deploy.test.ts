@@ -200,7 +200,7 @@ test('the lease times in scaling.md match the source', () => {
     lease: msOf('LEASE_TTL'),
     dead: msOf('LEASE_TTL') + msOf('DEAD_AFTER'),
     unresponsive: msOf('UNRESPONSIVE_AFTER'),
-    poll: msOf('POLL'),
+    poll: msOf('POLL_INTERVAL'),
   };
   const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8');
   const documented = Object.fromEntries(

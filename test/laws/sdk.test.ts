@@ -86,7 +86,7 @@ test('every field and method of the published types has a doc comment', () => {
 
 /** Returns the fields and methods of exported types that have no comment, as `Type.field`. */
 function undocumentedIn(text: string): string[] {
-  const types = text.matchAll(/^export (type|interface|class) (\w+).*[^;\n]\n[\s\S]*?^ *\}.*;?$/gm);
+  const types = text.matchAll(/^export (type|interface|class) (\w+).*[^;&\n]\n[\s\S]*?^ *\}.*;?$/gm);
   return [...types].flatMap(([body, sort, type]) => {
     const field =
       sort === 'class'
@@ -178,7 +178,7 @@ function withChangedRoute(asks: string, change: (row: Json) => void): Route[] {
     if (routeShapeOf(row) !== asks) return row;
     const { responseSchema, body, parameters } = row;
     const copy: Json = structuredClone({
-      answer: responseSchema,
+      responseSchema,
       body,
       parameters: JSON.parse(JSON.stringify(parameters)),
     });
@@ -192,11 +192,16 @@ test('the types of the SDK match the schemas of the service, for every argument 
   // Simulated schema changes, with the type assertions that must fail for each.
   const drifts: [Route[], string[]][] = [
     [
-      withChangedRoute('GET /events/{}', ({ answer }) => delete answer.properties.data.properties.user_id),
+      withChangedRoute(
+        'GET /events/{}',
+        ({ responseSchema }) => delete responseSchema.properties.data.properties.user_id,
+      ),
       ['events.get gives these fields'],
     ],
     [
-      withChangedRoute('GET /tasks', ({ answer }) => answer.properties.data.items.properties.active.enum.push('3')),
+      withChangedRoute('GET /tasks', ({ responseSchema }) =>
+        responseSchema.properties.data.items.properties.active.enum.push('3'),
+      ),
       ['tasks.list lists active', 'tasks.each gives active'],
     ],
     [
@@ -213,7 +218,7 @@ test('the types of the SDK match the schemas of the service, for every argument 
       ['clients.list asks order', 'clients.each asks order'],
     ],
     [
-      withChangedRoute('GET /notifications', ({ answer }) => delete answer.properties.next),
+      withChangedRoute('GET /notifications', ({ responseSchema }) => delete responseSchema.properties.next),
       ['notifications.list gives these fields'],
     ],
     [allRoutes.filter((row) => routeShapeOf(row) !== 'GET /company'), ['company.get reaches a row']],

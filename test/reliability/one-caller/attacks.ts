@@ -40,7 +40,7 @@ const ALL_ATTACKERS = attackers;
 const KEY_HOLDERS = ['a member', 'another account'] as const;
 
 /** The list with the largest pages: comments with their replies. */
-const LARGEST_LIST_PATH = '/v2/comments';
+const COMMENTS_PATH = '/v2/comments';
 
 const IMPORT_PATH = '/v2/events/import';
 const IMPORT_BYTES = 8 * 1_000_000;
@@ -112,8 +112,8 @@ export const attacks: readonly Attack[] = [
       const path = {
         'no key': '/openapi.json',
         'a calendar URL': calendar,
-        'a member': LARGEST_LIST_PATH,
-        'another account': LARGEST_LIST_PATH,
+        'a member': COMMENTS_PATH,
+        'another account': COMMENTS_PATH,
       }[by];
       // These are more pipelined requests than any browser sends. Each response waits for the previous one.
       const first = rawRequest('GET', path, headers).repeat(20);
@@ -124,7 +124,7 @@ export const attacks: readonly Attack[] = [
     name: 'the largest pages, again and again',
     by: ['a calendar URL', ...KEY_HOLDERS],
     async run(aim) {
-      const path = aim.by === 'a calendar URL' ? aim.calendar : LARGEST_LIST_PATH;
+      const path = aim.by === 'a calendar URL' ? aim.calendar : COMMENTS_PATH;
       await floodRequests(aim, CALL_CONCURRENCY, [rawRequest('GET', path, { ...aim.headers, ...closeConnection })]);
     },
   },
