@@ -1,6 +1,4 @@
 import './delivery.css';
-import './delivery.css';
-import './delivery.css';
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { Delivery, DeliveryState, HookDelivery } from '../../../packages/sdk/src/activity.ts';

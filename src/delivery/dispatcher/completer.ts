@@ -78,7 +78,7 @@ export class Completer {
         onWritten(batch, fenced);
         return true;
       } catch (error) {
-        log.error({ event: 'dispatcher.complete_failed', err: error, settlements: this.#uncommitted.length });
+        log.error({ event: 'dispatcher.complete_failed', err: error, completions: this.#uncommitted.length });
         if (this.#hasStoppedRetrying) return false;
         await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
       }

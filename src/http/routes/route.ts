@@ -219,7 +219,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
   definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
-    takes?: T;
+    inputFields?: T;
     records: readonly string[];
     /** Account lock, by default shared. */
     lockMode?: LockMode;
@@ -228,7 +228,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     call: (write: AccountWrite, caller: Caller, input: CreationInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = creationBodySpec(definition.takes ?? definition.fields) as BodySpec<CreationInput<T>>;
+  const spec = creationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'POST',
@@ -257,12 +257,12 @@ export function update<Path extends string, F extends Fields, T extends Fields =
   definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
-    takes?: T;
+    inputFields?: T;
     records: readonly string[];
     call: (write: AccountWrite, caller: Caller, input: ChangeInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = changeBodySpec(definition.takes ?? definition.fields) as BodySpec<ChangeInput<T>>;
+  const spec = changeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'PUT',

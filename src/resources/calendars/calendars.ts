@@ -228,7 +228,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       description: 'Creates an address for calendar programs to subscribe to. It is returned only once.',
       permission: 'events:read',
       fields: createdCalendarFields,
-      takes: calendarInputFields,
+      inputFields: calendarInputFields,
       records: [],
       at: { collection: '/calendars', key: 'id' },
       call: (write, caller, input) => createCalendar(write, caller, input, ports),

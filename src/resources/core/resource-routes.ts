@@ -60,7 +60,7 @@ export function resourceRoutes<
           update({
             ...head(single, descriptions.change),
             ...writing,
-            takes: changes,
+            inputFields: changes,
             records: kinds.change,
             call: (write, caller, input, ids) => records.change(write, caller, idIn(ids, key), input),
           }),

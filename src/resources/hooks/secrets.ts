@@ -81,7 +81,7 @@ export function secretRoutes({ random }: { random: Random }): readonly Route[] {
       description: 'Creates a signing secret for a hook, which replaces the previous one. It is returned only once.',
       permission: 'hooks:write',
       fields: secretFields,
-      takes: secretInputFields,
+      inputFields: secretInputFields,
       records: [],
       lockMode: 'exclusive',
       problems: ['hook_ended'],

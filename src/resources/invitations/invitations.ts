@@ -209,7 +209,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
       description: 'Creates a link with which a user can set a passphrase once; for admins. It replaces earlier ones.',
       permission: 'users:write',
       fields: issuedInvitationFields,
-      takes: invitationInputFields,
+      inputFields: invitationInputFields,
       records: [],
       lockMode: 'exclusive',
       at: { collection: '/invitations', key: 'id' },

@@ -229,7 +229,7 @@ class IsolationMatrix {
     for (const place of placesOf(operation)) {
       const rule = isForbidden ? 'refused' : ruleFor(row, place);
       if (rule === undefined)
-        this.broken.push(`${operationName(operation)}: ownership.ts has no rule for ${place.description}`);
+        this.broken.push(`${operationName(operation)}: checks.ts has no rule for ${place.description}`);
       // With the permission, every user may change every shared record (C2). Event streams are left out, because they
       // do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;

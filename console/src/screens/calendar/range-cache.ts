@@ -94,10 +94,6 @@ export class RangeCache {
     this.#applyChange(event.event_id, event);
   }
 
-  remove(eventId: string): void {
-    this.#applyChange(eventId, undefined);
-  }
-
   /**
    * Optimistic update: shows `after` immediately, and sends the request after earlier requests for the same event. On
    * failure it rolls back to `before`, reloads the range and rethrows the error.
