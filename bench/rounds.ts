@@ -45,7 +45,7 @@ function orderOfRound<Each>(round: number, all: readonly Each[]): Each[] {
   return round % 2 === 0 ? order : [...order.slice(0, 1), ...order.slice(1).reverse()];
 }
 
-/** Returns the name of the series of a contender in one unit. */
+/** Returns the name of the series of a contender's results in this unit, such as `Svix, /s`. */
 export function seriesName(contender: string, unit: string): string {
   return `${contender}, ${unit}`;
 }

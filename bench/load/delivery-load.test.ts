@@ -5,7 +5,7 @@ import { commitAsFastAsDelivered, commitAtRate, type DeliveryCounts, MAX_BACKLOG
 
 const WRITERS = 8;
 
-/** Returns a slow write that adds `each` pending deliveries, and the total number that it has added. */
+/** Returns a slow write that adds `each` pending deliveries per call, and a function for the number added so far. */
 function createSlowWrite(each: number): { write: () => Promise<number>; total: () => number } {
   let total = 0;
   const write = async () => {

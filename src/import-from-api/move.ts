@@ -7,7 +7,7 @@ import type { TransferProgress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type ConversionResult, convertRecords } from './convert.ts';
 import { type ImportPlan, planImport } from './plan.ts';
-import { fetchTotal, type PassResult, readAll } from './read.ts';
+import { fetchTotal, type ReadResult, readAll } from './read.ts';
 import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from './resource-types.ts';
 import type { SourceClient } from './source.ts';
 import type { WorkFile } from './work-file.ts';
@@ -63,7 +63,7 @@ type StoredResult = ConversionResult & {
   readonly ownerId: number;
   readonly ownerEmail: string;
   readonly domain: string;
-  readonly reading: PassResult;
+  readonly reading: ReadResult;
 };
 
 /**
@@ -132,7 +132,7 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function planAndConvert(ports: ImportAccountPorts, store: Store, reading: PassResult): Promise<StoredResult> {
+async function planAndConvert(ports: ImportAccountPorts, store: Store, reading: ReadResult): Promise<StoredResult> {
   const { work, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
   const planned = await planImport(work, store, ports.ownerEmail);

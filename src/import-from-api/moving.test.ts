@@ -150,7 +150,7 @@ for (const { test: testOn, database, testService } of stores) {
       const order = { base: there.baseUrl, headers: owner.headers, database: into, work };
       const moved = await importFromApi({ ...order, domain: 'moved.test' });
       const { numbering } = moved.plan;
-      assert.deepEqual([numbering.company, numbering.clients], [{ kept: false, taken: 1, strange: 0 }, { kept: true }]);
+      assert.deepEqual([numbering.company, numbering.clients], [{ kept: false, inUse: 1, invalid: 0 }, { kept: true }]);
       assert.deepEqual(
         [numbering.users, numbering.events],
         [

@@ -16,14 +16,14 @@ export type ReadPorts = {
 };
 
 /** The number of passes, and the number of records that changed in the last pass; undefined after a single pass. */
-export type PassResult = { readonly readings: number; readonly changed: number | undefined };
+export type ReadResult = { readonly readings: number; readonly changed: number | undefined };
 
 /**
  * Reads all lists completely, in several passes, until a pass finds no change. Several are necessary because offsets
  * shift when the source changes meanwhile, and lists do not report changes. Continues where an earlier run stopped. If
  * that run has finished a pass, starts another pass.
  */
-export async function readAll(ports: ReadPorts): Promise<PassResult> {
+export async function readAll(ports: ReadPorts): Promise<ReadResult> {
   const { work, print } = ports;
   const begun = work.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
   const first = begun.isOver ? begun.reading + 1 : begun.reading;

@@ -59,7 +59,7 @@ const companyTexts = [
 const referenceTo = (resourceType: string, required?: true) => ({
   field: `${resourceType}_id`,
   to: `${resourceType}s` as ReferenceField['to'],
-  shownAs: `${resourceType}_name`,
+  nameField: `${resourceType}_name`,
   ...(required && { required }),
 });
 

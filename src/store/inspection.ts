@@ -1,7 +1,7 @@
 import type { Queries } from './store.ts';
 
 /** The state of a database, found without creating, migrating or changing it. */
-export type Inspection = {
+export type DatabaseInspection = {
   /** Name and version of the database engine. */
   readonly engine: string;
   /** Number of the last applied migration; 0 for an empty database. */

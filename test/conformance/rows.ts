@@ -1,6 +1,6 @@
 /**
  * Every table row, numbered rule and obligation of the specification, each with the clauses that implement it.
- * Points that the specification leaves open ("not shown") are rows as well; their clauses describe the choice.
+ * Points that the specification leaves open are rows too, marked "not shown"; their clauses say what Carillon does.
  */
 export type SpecificationRow = { readonly id: string; readonly summary: string; readonly clauses: readonly string[] };
 

@@ -1,7 +1,7 @@
 import { type Activity, activity } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
 import { Carillon, type CarillonOptions, createSend, transportOptionsOf } from './carillon.ts';
-import { type CheckTarget, targetCheckMethod } from './hooks.ts';
+import { type CheckTarget, createCheckTarget } from './hooks.ts';
 import {
   type Invitations,
   invitations,
@@ -80,7 +80,7 @@ export class CarillonConsole extends Carillon {
     this.activity = activity(send);
     this.hours = hours(send);
     this.overview = overview(send);
-    this.verdict = targetCheckMethod(send);
+    this.verdict = createCheckTarget(send);
     this.#sendPublic = createSend(transportOptionsOf({ ...consoleOptions, basePath: '/console' }));
   }
 

@@ -187,7 +187,7 @@ export type TargetCheckResult = {
 export type CheckTarget = (targetUrl: string, options?: CallOptions) => Promise<TargetCheckResult>;
 
 /** Creates the method for the target check at `/verdict`. */
-export function targetCheckMethod(send: Send): CheckTarget {
+export function createCheckTarget(send: Send): CheckTarget {
   return async (targetUrl, options) =>
     recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));
 }

@@ -13,7 +13,7 @@ import { systemRandom } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { removeExported } from '../../transfer/remove.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connect.ts';
-import { readEmail, readExpiry, readPermissions, readPlainText, readRole } from '../input/parse-flag.ts';
+import { parsePlainText, readEmail, readExpiry, readPermissions, readRole } from '../input/parse-flag.ts';
 import { addProgressOption, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
 import { CliError } from '../output/screen.ts';
 import {
@@ -68,7 +68,7 @@ async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
   if (timeZone !== undefined && parseZone(timeZone) === undefined)
     throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is not one.`]);
   const change = {
-    ...(companyName === undefined ? {} : { company_name: readPlainText('--company-name', companyName, 255) }),
+    ...(companyName === undefined ? {} : { company_name: parsePlainText('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),
   };
   const account = await withAccount(flags, (write) => changeAccount(write, change));
@@ -115,8 +115,8 @@ export function addUsers(program: Command): void {
         const created = await insertUser(write, {
           email,
           role,
-          first_name: readPlainText('--first-name', flags.firstName, 100),
-          last_name: readPlainText('--last-name', flags.lastName, 100),
+          first_name: parsePlainText('--first-name', flags.firstName, 100),
+          last_name: parsePlainText('--last-name', flags.lastName, 100),
         });
         recordOccurrences(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;
@@ -195,7 +195,7 @@ async function createKey(flags: KeyCreateFlags): Promise<void> {
       throw new CliError([`--permissions: a ${user.role} may not have ${excessPermissions.join(', ')}.`]);
     const key = {
       userId: user.user_id,
-      label: readPlainText('--label', flags.label, 255),
+      label: parsePlainText('--label', flags.label, 255),
       permissions: requestedPermissions ?? rolePermissions,
       expiresAt: expiryTimestamp(expiry, write.now),
     };

@@ -7,7 +7,7 @@ import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { mebibytes } from '../../store/backup/backup.ts';
 import { formatDatabase } from '../../store/database-url.ts';
-import type { Inspection } from '../../store/inspection.ts';
+import type { DatabaseInspection } from '../../store/inspection.ts';
 
 /** Result of one check. For a warning or a fault, the message says how to fix the problem. */
 export type Finding = {
@@ -24,7 +24,7 @@ export type CheckInput = {
   /**
    * Inspection of the database; undefined if the database does not exist yet, an error message if it cannot be reached.
    */
-  readonly database: Inspection | string | undefined;
+  readonly database: DatabaseInspection | string | undefined;
   readonly clock: Clock;
   /** Resolves host names. Undefined with `--offline`, so that checks which need the network are skipped. */
   readonly resolve: ResolveName | undefined;
@@ -120,7 +120,7 @@ async function checkDatabase(config: Config, database: CheckInput['database'], c
   ];
 }
 
-function checkSchema({ version, newest }: Inspection): Finding {
+function checkSchema({ version, newest }: DatabaseInspection): Finding {
   const check = 'schema';
   if (version > newest) return fault(check, `version ${version} is from a newer Carillon; update Carillon`);
   if (version < newest)
@@ -128,9 +128,9 @@ function checkSchema({ version, newest }: Inspection): Finding {
   return ok(check, `version ${version}, up to date`);
 }
 
-const isSchemaReadable = ({ version, newest }: Inspection) => version > 0 && version <= newest;
+const isSchemaReadable = ({ version, newest }: DatabaseInspection) => version > 0 && version <= newest;
 
-async function checkIntegrity(database: Inspection): Promise<Finding> {
+async function checkIntegrity(database: DatabaseInspection): Promise<Finding> {
   const check = 'integrity';
   if (database.problems.length > 0)
     return fault(check, `${database.problems.join('; ')}; stop the service and restore the last good backup`);
@@ -140,7 +140,7 @@ async function checkIntegrity(database: Inspection): Promise<Finding> {
   return ok(check, 'sound, and every occurrence has its record');
 }
 
-function checkDurability({ durability: requiredDurability }: Config, { weakSettings }: Inspection): Finding {
+function checkDurability({ durability: requiredDurability }: Config, { weakSettings }: DatabaseInspection): Finding {
   const check = 'durability';
   if (weakSettings.length === 0) return ok(check, 'confirmed writes are on disk');
   const message = `${weakSettings.join(', ')}: confirmed writes may be lost in a power failure`;
@@ -149,7 +149,7 @@ function checkDurability({ durability: requiredDurability }: Config, { weakSetti
     : fault(check, `${message}; turn it on`);
 }
 
-function checkDiskSpace({ freeBytes, bytes }: Inspection): Finding[] {
+function checkDiskSpace({ freeBytes, bytes }: DatabaseInspection): Finding[] {
   const check = 'disk';
   if (freeBytes === undefined) return [];
   const free = `${mebibytes(freeBytes)} free`;
@@ -164,7 +164,7 @@ function checkDiskSpace({ freeBytes, bytes }: Inspection): Finding[] {
 /** Maximum tolerated clock difference. Above it, timestamps of different machines appear out of order. */
 const MAX_CLOCK_SKEW_MS = 2_000;
 
-function checkDatabaseClock({ clockAheadMs }: Inspection): Finding[] {
+function checkDatabaseClock({ clockAheadMs }: DatabaseInspection): Finding[] {
   if (clockAheadMs === undefined) return [];
   const apart = `${Math.round(Math.abs(clockAheadMs))} ms`;
   if (Math.abs(clockAheadMs) <= MAX_CLOCK_SKEW_MS)
@@ -174,7 +174,7 @@ function checkDatabaseClock({ clockAheadMs }: Inspection): Finding[] {
 }
 
 /** Reports a fault if the newest occurrence is in the future according to this machine's clock. */
-async function checkFutureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
+async function checkFutureOccurrences(database: DatabaseInspection, clock: Clock): Promise<Finding[]> {
   if (!isSchemaReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries
     .selectFrom('occurrences')

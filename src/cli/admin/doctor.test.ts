@@ -18,7 +18,7 @@ import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { parseDatabaseUrl } from '../../store/database-url.ts';
 import { inspectDatabase } from '../../store/inspect.ts';
-import type { Inspection } from '../../store/inspection.ts';
+import type { DatabaseInspection } from '../../store/inspection.ts';
 import type { Queries } from '../../store/store.ts';
 import { type CheckInput, checkAll } from './doctor-checks.ts';
 
@@ -51,7 +51,7 @@ test('C11 doctor target prints the address and the setting that allows it; with 
   assert.deepEqual([name, value], ['CARILLON_ALLOW_TARGETS', host.replace(':', '/32:')]);
 
   const allowed = await runCarillon(['doctor', 'target', url], { environment: { ...PUBLIC, [name]: value } });
-  assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', faults: [] });
+  assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', stderrLines: [] });
 
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
   const listening = await listeningUrl(started);
@@ -216,7 +216,7 @@ const newestSchemaVersion = readdirSync(new URL('../../store/migrations', import
 
 const noRows = { executeTakeFirst: async () => ({ latest: null }) };
 /** Inspection of a sound database. Its queries are a stub that finds no occurrence. */
-const soundInspection: Inspection = {
+const soundInspection: DatabaseInspection = {
   engine: 'SQLite 3.53.0',
   version: 0,
   newest: 2,
@@ -267,7 +267,7 @@ test('doctor checks the base address and the allowed targets', async () => {
 });
 
 test('doctor checks the database: existence, integrity, schema, durability, file system and disk space', async () => {
-  const at = (check: string, differs: Partial<Inspection>) =>
+  const at = (check: string, differs: Partial<DatabaseInspection>) =>
     findingsOf(check, { database: { ...soundInspection, ...differs } });
   assert.match((await findingsOf('database', {})).join(), /^warning: none at sqlite:data\/carillon\.db yet; /);
   assert.match(
@@ -289,7 +289,10 @@ test('doctor checks the database: existence, integrity, schema, durability, file
     (await at('durability', { weakSettings: ['fsync is off'] })).join(),
     /^fault: fsync is off: .*; turn it on$/,
   );
-  const any = { config: configOf({ durability: 'any' }), database: { ...soundInspection, weak: ['fsync is off'] } };
+  const any = {
+    config: configOf({ durability: 'any' }),
+    database: { ...soundInspection, weakSettings: ['fsync is off'] },
+  };
   assert.match((await findingsOf('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
   assert.match((await at('disk', { freeBytes: 1_000_000 })).join(), /^fault: 1\.0 MiB free; free disk space/);
   assert.match(

@@ -30,7 +30,7 @@ sqlite.test(
     assert.deepEqual([first.code, first.stderrLines], [0, []]);
     assert.match(
       first.stdout,
-      /^created: 1, changed: 0, unchanged: 0, .*\ntimes with a zone are in Europe\/Zurich; .*\n1 LOCATION: An event has no field/,
+      /^created: 1, changed: 0, unchanged: 0, .*\ntimes with a zone are in Europe\/Zurich; .*\n1 LOCATION: Events have no field/,
     );
     assert.ok(!first.stdout.includes('\u001b'), 'a terminal is told no commands');
     const [event] = (await own.events.list()).data;

@@ -12,7 +12,7 @@ export function readEmail(text: string, flag = '--email'): string {
   throw new CliError([`${flag} must be an e-mail address; ${text} is not one.`]);
 }
 
-export function readPlainText(flag: string, text: string, maxLength: number): string {
+export function parsePlainText(flag: string, text: string, maxLength: number): string {
   if (isValidText(text, 0, maxLength) && hasNoControlCharacters(text)) return text.trim();
   throw new CliError([`${flag} must be a text of at most ${maxLength} characters without control characters.`]);
 }

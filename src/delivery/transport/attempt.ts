@@ -4,7 +4,7 @@ import type { AttemptOutcome, AttemptResult, LocalError, TargetFailure } from '.
 import { excuseIfPaused } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
 import { startDeadline } from './deadline.ts';
-import { classifyConnectionError, DialError, dial, resolveAndCheck } from './dial.ts';
+import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
@@ -110,7 +110,7 @@ async function openConnection(
     interrupt(isResolved ? TIMED_OUT : { kind: 'local_error', code: 'no_resolver' }),
   );
   const connect = async () => {
-    const addresses = await resolveAndCheck(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
+    const addresses = await resolveAndCheckTarget(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });

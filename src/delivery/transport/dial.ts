@@ -47,7 +47,7 @@ export class DialError extends Error {
 }
 
 /** Resolves and checks the target; returns the addresses that may be dialled. Throws `DialError` if there are none. */
-export async function resolveAndCheck(
+export async function resolveAndCheckTarget(
   guard: SsrfGuard,
   url: URL,
   dnsTimeoutMs: number,

@@ -39,7 +39,7 @@ export class RequestSlots {
   readonly #active: ActiveRequests;
   readonly #requests: Quota;
   readonly #lookups: Quota;
-  /** Slots of requests that join a lookup of the same key that another request has started. */
+  /** Slots of requests that wait for another request's lookup of the same API key. */
   readonly #joinedLookups: Quota;
   /** Number of requests that wait for the lookup of a caller, by claimed identity. */
   readonly #lookupCounts = new Map<string, number>();

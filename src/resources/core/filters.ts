@@ -155,7 +155,10 @@ export function aliasFilter<N extends string, A extends string, T>(
 }
 
 /** Throws 400 if a request gives a filter under both of its names with different values. */
-export function requireEqualAliases<F extends Filters>(filters: F, given: ParsedParameters<F & QueryParameters>): void {
+export function rejectConflictingAliases<F extends Filters>(
+  filters: F,
+  given: ParsedParameters<F & QueryParameters>,
+): void {
   const values: Readonly<Record<string, unknown>> = given;
   for (const name of Object.keys(values)) {
     const alias = filters[name]?.alias;
@@ -177,7 +180,7 @@ export function bindFilters<F extends Filters>(
   filters: F,
   given: ParsedParameters<F & QueryParameters>,
 ): BoundFilter[] {
-  requireEqualAliases(filters, given);
+  rejectConflictingAliases(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
     const filter = filters[name];
     return filter === undefined

@@ -10,7 +10,7 @@ export type ColumnValues = Readonly<Record<string, unknown>>;
 
 /** Returns the columns of a resource type that referring records copy. */
 const copiedColumnsOf = (resourceType: ResourceName) => [
-  ...new Set(relationsTo(resourceType).flatMap(({ shares: copiedColumns = [] }) => copiedColumns)),
+  ...new Set(relationsTo(resourceType).flatMap(({ copiedColumns = [] }) => copiedColumns)),
 ];
 
 const recordQueries = mapResources((resourceType) =>
@@ -62,7 +62,7 @@ export function resolveReferences(
     /** For each copied column, the relation whose referenced record the column was compared with. */
     const sources = new Map<string, Relation>();
     for (const relation of relations) {
-      const { field, shares = [] } = relation;
+      const { field, copiedColumns: shares = [] } = relation;
       const id = Number(all[field] ?? 0);
       const isNew = [field, ...shares].some((column) => given[column] !== undefined || sources.has(column));
       const isChecked = [field, ...shares].every((column) => sources.has(column));
@@ -87,7 +87,9 @@ function mismatchError({ field, to }: Relation, resourceType: ResourceName, colu
 
 /** Returns the relations whose records copy one of the changed columns. These records must change too. */
 const affectedRelations = (resourceType: ResourceName, changes: ColumnValues) =>
-  relationsTo(resourceType).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
+  relationsTo(resourceType).filter(({ copiedColumns: shares = [] }) =>
+    shares.some((column) => Object.hasOwn(changes, column)),
+  );
 
 /** Returns the occurrence kinds that a change of these columns may record for dependent records. */
 export function cascadedChangeKinds(resourceType: ResourceName, changes: ColumnValues): readonly OccurrenceKind[] {
@@ -112,7 +114,7 @@ export async function cascadeReferenceChanges(
   const changes = Object.fromEntries(
     Object.entries(to).filter(([column, value]) => value !== undefined && value !== moved[column]),
   );
-  for (const { of, field, shares = [] } of affectedRelations(resourceType, changes)) {
+  for (const { of, field, copiedColumns: shares = [] } of affectedRelations(resourceType, changes)) {
     const shared = shares.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const columns = await resolveReferences(write, of, Object.fromEntries(shared))();
     const movedId = Number(moved[resourceTypes[resourceType].key]);
@@ -139,7 +141,7 @@ type Relation = {
   /** The referenced record is the parent. Its id is required, and creation takes it from the request path. */
   readonly isParent?: true;
   /** Columns that the referring record copies from the referenced record, such as `project_id`. */
-  readonly shares?: readonly string[];
+  readonly copiedColumns?: readonly string[];
 };
 
 /**
@@ -152,12 +154,12 @@ const relations: readonly Relation[] = [
     field: 'parent_id',
     to: 'comment',
     onDelete: 'deleted',
-    shares: ['project_id', 'task_id', 'subtask_id'],
+    copiedColumns: ['project_id', 'task_id', 'subtask_id'],
   },
-  { of: 'comment', field: 'subtask_id', to: 'subtask', onDelete: 'deleted', shares: ['task_id'] },
-  { of: 'comment', field: 'task_id', to: 'task', onDelete: 'deleted', shares: ['project_id'] },
+  { of: 'comment', field: 'subtask_id', to: 'subtask', onDelete: 'deleted', copiedColumns: ['task_id'] },
+  { of: 'comment', field: 'task_id', to: 'task', onDelete: 'deleted', copiedColumns: ['project_id'] },
   { of: 'time_entry', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
-  { of: 'time_entry', field: 'subtask_id', to: 'subtask', onDelete: 'cleared', shares: ['task_id'] },
+  { of: 'time_entry', field: 'subtask_id', to: 'subtask', onDelete: 'cleared', copiedColumns: ['task_id'] },
   { of: 'subtask', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
   { of: 'task', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },
   { of: 'comment', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },

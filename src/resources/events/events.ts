@@ -4,7 +4,14 @@ import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { aliasFilter, dateFrom, dateTo, filterConditions, idFilter, requireEqualAliases } from '../core/filters.ts';
+import {
+  aliasFilter,
+  dateFrom,
+  dateTo,
+  filterConditions,
+  idFilter,
+  rejectConflictingAliases,
+} from '../core/filters.ts';
 import { createListFunction, loadPage } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
@@ -45,7 +52,7 @@ async function listEvents(
   given: ParsedParameters<typeof eventFilters>,
   paging: PageRequest,
 ): Promise<Page<EventRow>> {
-  requireEqualAliases(eventFilters, given);
+  rejectConflictingAliases(eventFilters, given);
   const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
     const found = selectOverlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');

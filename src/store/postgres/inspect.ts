@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { DatabaseLocation } from '../database-url.ts';
-import type { Inspection } from '../inspection.ts';
+import type { DatabaseInspection } from '../inspection.ts';
 import { migrations } from '../migrate.ts';
 import type { Queries } from '../store.ts';
 import { clientOptions, createQueries, createQueryFunction, parseAddress } from './connection.ts';
@@ -16,7 +16,7 @@ type DatabaseFacts = { engine: string; bytes: number; at: number; made: boolean;
 export async function inspect(
   { url }: Extract<DatabaseLocation, { scheme: 'postgres' }>,
   now: () => number,
-): Promise<Inspection> {
+): Promise<DatabaseInspection> {
   const { address, extras } = parseAddress(url);
   const client = new pg.Client(clientOptions(address));
   // No handling needed: the next query reports a lost connection.

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { databaseBytes, freeBytesIn, integrityErrors } from '../backup/backup.ts';
 import type { DatabaseLocation } from '../database-url.ts';
-import type { Inspection } from '../inspection.ts';
+import type { DatabaseInspection } from '../inspection.ts';
 import { migrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
 import { requireSingleName, resolvePath } from './file-lock.ts';
@@ -20,7 +20,7 @@ const NETWORK_FILE_SYSTEMS: Readonly<Record<number, string>> = {
 
 export async function inspect({
   path,
-}: Extract<DatabaseLocation, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
+}: Extract<DatabaseLocation, { scheme: 'sqlite' }>): Promise<DatabaseInspection | undefined> {
   if (!existsSync(path)) return undefined;
   requireSingleName(path);
   const connection = new SqliteConnection(path, { readOnly: true, waitsWhenBusy: true });

@@ -90,7 +90,7 @@ export type ScriptedService = {
   readonly maxPageSize?: number;
   /** Statuses of error responses, by resource. */
   readonly errorStatuses?: Readonly<Record<string, number>>;
-  /** Returns the length of a list that the service reports, if it differs from the real length. */
+  /** Returns the total that the service reports for a list; absent: the real length. */
   totalOf?(resourceType: string, length: number): unknown;
   /** Runs before each response; returns true if it has sent the response itself. */
   before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;

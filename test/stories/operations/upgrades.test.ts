@@ -46,7 +46,7 @@ function readEveryRow(path: string): Map<string, Row[]> {
 }
 
 /**
- * Returns a clock that starts an hour after the service of the release stopped: no row has expired, all waits are over.
+ * Returns a clock that starts an hour after the old release stopped: all retry waits are over, and no row has expired.
  */
 function clockHourAfter(path: string): Clock {
   const last = Number(readEveryRow(path).get('attempts')?.at(-1)?.attempted_at);
