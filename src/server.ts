@@ -132,7 +132,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     // Without a mail server, no alerts are stored.
     const hookAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routePorts = { guard, random, log, baseUrl: () => baseUrl, notices: hookAlerts, quotas };
+    const routePorts = { guard, random, log, baseUrl: () => baseUrl, hookAlerts, quotas };
     const limits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,

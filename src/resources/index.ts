@@ -40,7 +40,7 @@ export type RoutePorts = {
   readonly log: Log;
   readonly baseUrl: () => string;
   /** Mails hook alerts to the owners of hooks. Without it, no alerts are mailed. */
-  readonly notices?: EnqueueHookAlerts;
+  readonly hookAlerts?: EnqueueHookAlerts;
   /** Quotas of each account. Without them, there are no limits. */
   readonly quotas?: Quotas;
 };

@@ -68,7 +68,7 @@ export function listJson(): readonly object[] {
       slug: one.slug,
       group,
       description: one.description,
-      seenAs: String(one.senderSees),
+      senderSees: String(one.senderSees),
       outcome: outcomeOf(one),
       scheme: schemeOf([one]),
     })),

@@ -83,7 +83,7 @@ export async function completeDeliveries(
           reason: one.ended,
           now,
           by: DISPATCHER_ACTOR,
-          notices: hookAlerts,
+          hookAlerts,
         });
     }
     return completions.filter((one) => !valid.includes(one));

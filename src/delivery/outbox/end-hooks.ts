@@ -10,9 +10,9 @@ export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
   reason: EndedReason,
-  notices: EnqueueHookAlerts = skipHookAlerts,
+  hookAlerts: EnqueueHookAlerts = skipHookAlerts,
 ): Promise<number[]> {
-  const end = { reason, now: write.now, by: write.by, notices };
+  const end = { reason, now: write.now, by: write.by, hookAlerts };
   return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, end);
 }
 
@@ -21,7 +21,7 @@ type HookEnd = {
   readonly reason: EndedReason;
   readonly now: number;
   readonly by: Actor;
-  readonly notices: EnqueueHookAlerts;
+  readonly hookAlerts: EnqueueHookAlerts;
 };
 
 /**
@@ -40,7 +40,11 @@ export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], 
 /** Maximum number of hooks per statement. Well below both databases' limits of parameters. */
 const HOOKS_PER_STATEMENT = 1_000;
 
-async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: HookEnd): Promise<number[]> {
+async function endBatch(
+  tx: Tx,
+  hookIds: readonly number[],
+  { reason, now, by, hookAlerts }: HookEnd,
+): Promise<number[]> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -71,7 +75,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
   if (endedIds.length === 0) return [];
   // An owner who ended the hook is not alerted (X10).
   const toAlert = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
-  if (reason !== 'user_deleted') await notices(tx, reason, toAlert, now);
+  if (reason !== 'user_deleted') await hookAlerts(tx, reason, toAlert, now);
   await dropManualAttempts(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
   tx.events.addEnded(endedIds, reason);

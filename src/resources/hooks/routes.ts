@@ -23,14 +23,14 @@ export type HookPorts = {
   guard: SsrfGuard;
   log: Log;
   baseUrl: () => string;
-  notices?: EnqueueHookAlerts;
+  hookAlerts?: EnqueueHookAlerts;
   quotas?: Quotas;
 };
 
 const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
 export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, notices: alerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
+  const { guard, log, baseUrl, hookAlerts: alerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
   const input = creationBodySpec(hookInputFields);
   const hookQuota: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
   const pendingQuota: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];

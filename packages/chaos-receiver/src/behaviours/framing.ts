@@ -117,35 +117,35 @@ type BreakPoint = {
   readonly startsAt?: StartPhase;
   /** Bytes that are sent before the connection breaks. */
   readonly bytes?: string;
-  readonly seenAs: SenderResult;
+  readonly senderSees: SenderResult;
 };
 
 const BREAK_POINTS: readonly BreakPoint[] = [
-  { name: 'on-connect', when: 'immediately after the connect', startsAt: 'connected', seenAs: 'reset' },
-  { name: 'after-request-head', when: 'after the request head', startsAt: 'request-head', seenAs: 'reset' },
-  { name: 'mid-request-body', when: 'within the request body', startsAt: 'request-body', seenAs: 'reset' },
-  { name: 'after-request', when: 'after the request', seenAs: 'reset' },
-  { name: 'mid-status-line', when: 'within the status line', bytes: 'HTTP/1.1 2', seenAs: 'reset' },
-  { name: 'after-status-line', when: 'after the status line', bytes: 'HTTP/1.1 200 OK\r\n', seenAs: 'reset' },
-  { name: 'mid-head', when: 'within a header', bytes: 'HTTP/1.1 200 OK\r\nContent-Le', seenAs: 'reset' },
-  { name: 'mid-100', when: 'within a `100 Continue`', bytes: 'HTTP/1.1 100 Cont', seenAs: 'reset' },
-  { name: 'after-100', when: 'after a `100 Continue`', bytes: 'HTTP/1.1 100 Continue\r\n\r\n', seenAs: 'reset' },
+  { name: 'on-connect', when: 'immediately after the connect', startsAt: 'connected', senderSees: 'reset' },
+  { name: 'after-request-head', when: 'after the request head', startsAt: 'request-head', senderSees: 'reset' },
+  { name: 'mid-request-body', when: 'within the request body', startsAt: 'request-body', senderSees: 'reset' },
+  { name: 'after-request', when: 'after the request', senderSees: 'reset' },
+  { name: 'mid-status-line', when: 'within the status line', bytes: 'HTTP/1.1 2', senderSees: 'reset' },
+  { name: 'after-status-line', when: 'after the status line', bytes: 'HTTP/1.1 200 OK\r\n', senderSees: 'reset' },
+  { name: 'mid-head', when: 'within a header', bytes: 'HTTP/1.1 200 OK\r\nContent-Le', senderSees: 'reset' },
+  { name: 'mid-100', when: 'within a `100 Continue`', bytes: 'HTTP/1.1 100 Cont', senderSees: 'reset' },
+  { name: 'after-100', when: 'after a `100 Continue`', bytes: 'HTTP/1.1 100 Continue\r\n\r\n', senderSees: 'reset' },
   {
     name: 'after-head',
     when: 'after the head of a 200',
     bytes: responseHead('200 OK', 'Content-Length: 10'),
-    seenAs: 200,
+    senderSees: 200,
   },
   {
     name: 'mid-body',
     when: 'within the body of a 200',
     bytes: `${responseHead('200 OK', 'Content-Length: 10')}12345`,
-    seenAs: 200,
+    senderSees: 200,
   },
 ];
 
 const resets = BREAK_POINTS.map(
-  ({ name, when, startsAt = 'request', bytes, seenAs: senderSees }): Behaviour => ({
+  ({ name, when, startsAt = 'request', bytes, senderSees }): Behaviour => ({
     slug: `rst-${name}`,
     description: `Resets the connection (RST) ${when}.`,
     senderSees,
@@ -155,7 +155,7 @@ const resets = BREAK_POINTS.map(
 );
 
 const closes = BREAK_POINTS.map(
-  ({ name, when, startsAt = 'request', bytes, seenAs: senderSees }): Behaviour => ({
+  ({ name, when, startsAt = 'request', bytes, senderSees }): Behaviour => ({
     slug: `fin-${name}`,
     description: `Closes the connection (FIN) ${when}.`,
     senderSees,
