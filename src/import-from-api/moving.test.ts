@@ -154,8 +154,8 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(
         [numbering.users, numbering.events],
         [
-          { kept: false, taken: 2, strange: 0 },
-          { kept: false, taken: 2, strange: 0 },
+          { kept: false, inUse: 2, invalid: 0 },
+          { kept: false, inUse: 2, invalid: 0 },
         ],
       );
       const map = linesOf(`${work}.ids`).filter(({ resource: resourceType }) => resourceType === 'events');

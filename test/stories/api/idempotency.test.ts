@@ -323,7 +323,7 @@ for (const { test, testService } of stores) {
           calls += 1;
           return { body: { data: { call: calls } }, created: '/events/7' };
         };
-        const transaction = canLock ? tx : { ...tx, tryLockAccount: async () => false };
+        const transaction = canLock ? tx : { ...tx, tryLock: async () => false };
         return runOnce(transaction, write, { ...once, fingerprint }, 201, call, (body) => body);
       });
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });

@@ -196,7 +196,7 @@ const EXECUTIONS_FOR_GENERIC_PLAN = 6;
 /** Returns the number of sequential scans and of index scans of a table. */
 async function readScanCounts(store: Store, table: string) {
   const { rows } = await sql<{ sequential: number; indexed: number }>`
-    select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = ${table}`.execute(
+    select seq_scan::int as sequential, idx_scan::int as indexed from pg_stat_user_tables where relname = ${table}`.execute(
     store.read,
   );
   return rows[0] ?? assert.fail(`${table} is a table`);
