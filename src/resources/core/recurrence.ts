@@ -6,7 +6,7 @@ import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssignees } from './assignments.ts';
 import { openCompletion } from './completion.ts';
 import type { ColumnValues } from './references.ts';
-import { resourceTables } from './resource-tables.ts';
+import { idBatches, resourceTables } from './resource-tables.ts';
 
 type RecurringResourceType = 'task' | 'subtask';
 
@@ -34,16 +34,14 @@ export async function repeatTask(
   const [task] = created;
   if (task === undefined) return [];
   const subtasks = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
-  const inOrder = subtasks.orderBy('subtasks.subtask_id').limit(BATCH_SIZE);
-  for (let last = 0; ; ) {
-    const rows = await inOrder.where('subtasks.subtask_id', '>', last).execute();
+  const inOrder = subtasks.orderBy('subtasks.subtask_id');
+  for await (const ids of idBatches(write, 'subtask', 'task_id', [taskId], BATCH_SIZE)) {
+    const rows = await inOrder.where('subtasks.subtask_id', 'in', ids).execute();
     const copies = rows.map((row) => ({ ...row, task_id: task.recordId }));
     created.push(...(await insertOpenCopies(write, 'subtask', period, copies)));
     const recurring = rows.flatMap((row) => (row.recurring === '' ? [] : [row.subtask_id]));
     if (recurring.length > 0)
       await write.updateTable('subtasks').set({ recurring: '' }).where('subtask_id', 'in', recurring).execute();
-    if (rows.length < BATCH_SIZE) break;
-    last = rows.at(-1)?.subtask_id ?? last;
   }
   return created;
 }

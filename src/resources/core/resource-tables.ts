@@ -47,6 +47,7 @@ export async function* idBatches(
   resourceType: ResourceName,
   column: string,
   values: readonly number[],
+  batchSize = BATCH_SIZE,
 ): AsyncGenerator<number[], void> {
   const [table, id] = [resourceTables[resourceType], idColumnOf(resourceType)];
   const matching = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
@@ -56,9 +57,9 @@ export async function* idBatches(
   do {
     rows = await ordered
       .where(id as never, '>', last as never)
-      .limit(BATCH_SIZE)
+      .limit(batchSize)
       .execute();
     if (rows.length > 0) yield rows.map((row) => row.id);
     last = rows.at(-1)?.id ?? last;
-  } while (rows.length === BATCH_SIZE);
+  } while (rows.length === batchSize);
 }

@@ -112,7 +112,7 @@ for (const { test, testService } of stores) {
   }
 }
 
-for (const { test, testService } of stores) {
+for (const { name, test, testService } of stores) {
   const largest: StatementSize = { rows: 0 };
   const carillon = await testService(
     { after },
@@ -236,10 +236,12 @@ for (const { test, testService } of stores) {
     assert.deepEqual(countOf(recorded), { deleted_subtask: MANY_ROWS, deleted_task: 1, deleted_project: 1 });
   });
 
-  // The service of the tests above has recorded the size of each statement.
-  test('no statement of theirs has read or changed more than a thousand records', () => {
-    assert.ok(largest.rows <= 1_000, `${largest.rows} rows in one statement`);
-  });
+  // Statements of PostgreSQL run in another process and block nothing here. The service of the tests above has recorded
+  // the size of each statement.
+  if (name === 'SQLite')
+    test('very many records are completed, copied and deleted by statements of at most a thousand records each', () => {
+      assert.ok(largest.rows > 100 && largest.rows <= 1_000, `${largest.rows} rows in one statement`);
+    });
 
   test('C23 a user with very many hooks is deleted, and all hooks end', async () => {
     const owner = await carillon.createAccount('hooks.test');
