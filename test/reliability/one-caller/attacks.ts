@@ -23,8 +23,8 @@ export type AttackTarget = AttackParameters & {
   readonly headers: Readonly<Record<string, string>>;
   /** Path of the URL of a large calendar. */
   readonly calendar: string;
-  /** A task with many comments, in the account of the attacker. */
-  readonly task: LargeTask;
+  /** A task with many comments, in the account of the attacker; undefined for an attacker without a key. */
+  readonly task: LargeTask | undefined;
 };
 
 /** The path of a task, and two projects to move it to. */
@@ -177,6 +177,7 @@ export const attacks: readonly Attack[] = [
     by: KEY_HOLDERS,
     async run(aim) {
       const { headers, task } = aim;
+      if (task === undefined) throw new Error('the attacker has no task');
       const requests = task.projects.map((project_id) =>
         rawRequest('PUT', task.path, { ...json, ...headers, ...closeConnection }, JSON.stringify({ project_id })),
       );
