@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
+import { apiKey, Carillon, type HookKind, hookKinds } from '../packages/sdk/src/index.ts';
 import { startProcess } from '../test/kit/service/service-process.ts';
 import { enterSchedule, type ReleaseSchedule } from './release-calendar.ts';
 
@@ -137,7 +137,7 @@ async function printNotification(notification: ReceivedNotification): Promise<vo
 /** Runs a request and records its start time for the notifications that it causes. */
 async function timeRequest<T>(
   work: () => Promise<T>,
-  causes: (result: T) => readonly (readonly [Kind, string])[],
+  causes: (result: T) => readonly (readonly [HookKind, string])[],
 ): Promise<T> {
   const startedAt = performance.now();
   const result = await work();
@@ -145,8 +145,8 @@ async function timeRequest<T>(
   return result;
 }
 
-for (const kind of kinds) await carillon.hooks.create({ target_url: webhookReceiver.at(`/${kind}`), event: kind });
-printLine(`A receiver is subscribed to all ${kinds.length} kinds. Entering the release schedule of Node.js:\n`);
+for (const kind of hookKinds) await carillon.hooks.create({ target_url: webhookReceiver.at(`/${kind}`), event: kind });
+printLine(`A receiver is subscribed to all ${hookKinds.length} kinds. Entering the release schedule of Node.js:\n`);
 
 const { created, dates } = await enterSchedule(carillon, schedule, timeRequest, (done, all) =>
   progress(`${done} of ${all} release lines`),

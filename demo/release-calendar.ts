@@ -1,4 +1,4 @@
-import type { Carillon, Kind } from '../packages/sdk/src/index.ts';
+import type { Carillon, HookKind } from '../packages/sdk/src/index.ts';
 
 /** The release lines of Node.js with their dates (YYYY-MM-DD); some have a codename. */
 export type ReleaseSchedule = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -6,7 +6,7 @@ export type ReleaseSchedule = Readonly<Record<string, Readonly<Record<string, st
 /** Runs a request and records its start time for the notifications that it causes. */
 export type TimeRequest = <T>(
   work: () => Promise<T>,
-  causes: (result: T) => readonly (readonly [kind: Kind, path: string])[],
+  causes: (result: T) => readonly (readonly [kind: HookKind, path: string])[],
 ) => Promise<T>;
 
 const PHASES: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ import type { RequestRate } from './durations.ts';
 import type { RateLimits } from './http/auth/rate-limits.ts';
 import type { RouteGroup } from './http/auth/route-groups.ts';
 import type { SessionCookie } from './http/auth/session-cookie.ts';
-import { skipBodyParsing } from './http/body/body-parser.ts';
+import { disableBodyParsing } from './http/body/body-parser.ts';
 import { ErrorHandler } from './http/errors/error-handler.ts';
 import { FeedWaiters } from './http/feed/waiters.ts';
 import { type CapabilityUrl, mountCapabilityUrl } from './http/routes/capability-urls.ts';
@@ -13,7 +13,7 @@ import { mountRouteGroup } from './http/routes/mount.ts';
 import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes.ts';
 import { parseQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
-import { addCorsHeaders, corsPolicyFor } from './http/server/cors.ts';
+import { addCorsHeaders, createCorsPolicy } from './http/server/cors.ts';
 import { addHealthRoutes, type HealthPorts } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
 import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';
@@ -69,29 +69,29 @@ export type AppPorts = {
 export type App = {
   readonly server: FastifyInstance;
   /**
-   * Begins a graceful shutdown: each response closes its connection, and requests that are kept waiting are answered
-   * now.
+   * Begins a graceful shutdown: each response closes its connection. Requests that wait for the feed and delayed
+   * responses are answered immediately.
    */
   drain(): void;
 };
 
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
-  const corsHeaders = corsPolicyFor(ports.corsOrigins);
+  const corsPolicy = createCorsPolicy(ports.corsOrigins);
   const httpLimits: HttpLimits = new HttpLimits({
     ...ports,
-    corsPolicy: corsHeaders,
+    corsPolicy,
     timeouts: ports.timeouts ?? defaultTimeouts,
     onRequestTimeout: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
-  const { connections, requestSlots, bodies } = httpLimits;
+  const { connections, requestSlots, bodyReader } = httpLimits;
   let requestNumber = 0;
   const bootId = Buffer.from(ports.random.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
     logger: false,
-    // Node's timeout is off, since it would end clients whose data arrived while this process was paused. Our own
-    // deadlines apply.
+    // Disable Node's timeouts of requests and headers: they would close connections whose data arrived while this
+    // process was paused. `HttpLimits` enforces deadlines instead.
     requestTimeout: 0,
     keepAliveTimeout: (ports.timeouts ?? defaultTimeouts).keepAliveMs,
     forceCloseConnections: 'idle',
@@ -110,9 +110,13 @@ export async function createApp(ports: AppPorts): Promise<App> {
       return `${bootId}-${requestNumber}`;
     },
     clientErrorHandler: (error, socket) => {
-      const failed = (err: unknown) => log.error({ event: 'request.failed', err });
+      const logFailure = (err: unknown) => log.error({ event: 'request.failed', err });
       const respond = () =>
-        void respondToMalformed(error, socket, { routeGroups: ports.routeGroups, baseUrl: baseUrl(), failed });
+        void respondToMalformed(error, socket, {
+          routeGroups: ports.routeGroups,
+          baseUrl: baseUrl(),
+          failed: logFailure,
+        });
       connections.afterResponses(socket, respond);
     },
     frameworkErrors: (error, request, reply) => {
@@ -126,7 +130,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('routeGroup', undefined);
-  skipBodyParsing(app);
+  disableBodyParsing(app);
 
   app.setErrorHandler((error, request, reply) => errorHandler.reject(error, request, reply));
   app.setNotFoundHandler(() => {
@@ -151,32 +155,33 @@ export async function createApp(ports: AppPorts): Promise<App> {
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';
     ports.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime / 1_000);
-    if (request.shedReason !== undefined) httpLimits.shedding.count(request.shedReason);
+    if (request.shedReason !== undefined) httpLimits.loadShedding.countShed(request.shedReason);
     else log.info(logFieldsOf(request, reply, route));
     done();
   });
 
-  addCorsHeaders(app, corsHeaders);
+  addCorsHeaders(app, corsPolicy);
   addHealthRoutes(app, { ...ports.health, baseUrl });
-  const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
-  const failed = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
+  const feedWaiters = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
+  const logRequestFailure = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
   for (const group of ports.routeGroups)
-    mountRouteGroup(app, group, { ...ports, feedWaiters: followers, bodies, requestSlots, reportError: failed });
+    mountRouteGroup(app, group, { ...ports, feedWaiters, bodyReader, requestSlots, reportError: logRequestFailure });
   if (ports.publicRoutes !== undefined)
     mountPublicRoutes(app, ports.publicRoutes.rows, ports.publicRoutes.routeGroup, {
       ...ports,
       ...ports.publicRoutes,
-      bodies,
+      bodyReader,
       requestSlots,
     });
-  for (const url of ports.capabilityUrls ?? []) mountCapabilityUrl(app, url, { ...ports, requestSlots });
+  for (const capabilityUrl of ports.capabilityUrls ?? [])
+    mountCapabilityUrl(app, capabilityUrl, { ...ports, requestSlots });
   await app.ready();
   httpLimits.attach(app);
   return {
     server: app,
     drain: () => {
       httpLimits.batchedResponses.stop();
-      followers.stop();
+      feedWaiters.stop();
       errorHandler.stop();
     },
   };
@@ -198,6 +203,6 @@ function logFieldsOf(request: FastifyRequest, reply: FastifyReply, route: string
 
 /** Returns the log fields that identify a caller. */
 function callerLogFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
-  const by = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
-  return { account_id: accountId, user_id: userId, ...by };
+  const credentialField = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
+  return { account_id: accountId, user_id: userId, ...credentialField };
 }

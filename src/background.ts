@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import { ClusterNode } from './delivery/cluster/cluster-node.ts';
-import { singleNodeLeases } from './delivery/cluster/leases.ts';
+import { createSingleNodeLeases } from './delivery/cluster/leases.ts';
 import { Dispatcher } from './delivery/dispatcher/dispatcher.ts';
 import { applyRetention, RETENTION_MS, startRetention } from './delivery/maintenance/retention.ts';
 import type { EnqueueHookAlerts } from './delivery/outbox/end-hooks.ts';
-import type { Attempt } from './delivery/transport/attempt.ts';
+import type { SendAttempt } from './delivery/transport/attempt.ts';
 import { deleteExpiredResponses } from './http/routes/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
@@ -26,7 +26,7 @@ export type BackgroundPorts = {
   readonly realClock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly attempt: Attempt;
+  readonly attempt: SendAttempt;
   readonly hookAlerts: EnqueueHookAlerts;
   readonly metrics: () => Metrics;
   readonly baseUrl: () => string;
@@ -41,7 +41,7 @@ export type BackgroundWork = {
   /** Starts the dispatcher, which resumes pending deliveries (C20). */
   start(): Promise<void>;
   /** Starts the mailer and the hourly retention. Called last, when the start of the service can no longer fail. */
-  startRetention(): void;
+  startMailAndRetention(): void;
   /**
    * Stops all background work.
    *
@@ -50,20 +50,20 @@ export type BackgroundWork = {
   stop(graceMs?: number): Promise<void>;
 };
 
-export async function createBackground(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
+export async function createBackgroundWork(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
   const { store, realClock, clock, log, baseUrl, metrics } = ports;
   const { role } = config;
   // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
   const leases =
     store.clusterSession === undefined
-      ? singleNodeLeases(backgroundStore)
+      ? createSingleNodeLeases(backgroundStore)
       : new ClusterNode({ store: backgroundStore, sessions: store.clusterSession, realClock, log, role });
   const dispatcher = new Dispatcher({
     ...ports,
     store: backgroundStore,
     claims: leases,
-    waitsMs: config.retryWaits,
+    retryDelaysMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
     maxAttemptsPerHost: config.maxAttemptsPerHost,
     onAttempt({ outcome, result, ms, lateMs }) {
@@ -81,16 +81,16 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     retentionMs: RETENTION_MS.endedHooks,
     onMail: (result) => metrics().mails.inc({ result }),
   });
-  let retention: ReturnType<typeof startRetention> | undefined;
+  let retentionJob: ReturnType<typeof startRetention> | undefined;
   const isApiOnly = role === 'api';
   return {
-    inFlight: () => dispatcher.inFlight,
+    inFlight: () => dispatcher.inFlightCount,
     leasedQueueCount: () => dispatcher.leasedQueueCount,
     // An API-only node joins the cluster, but delivers nothing.
     start: () => (isApiOnly ? leases.joinAsApiOnly() : dispatcher.start()),
-    startRetention() {
+    startMailAndRetention() {
       if (!isApiOnly)
-        retention = startRetention({ store, clock, log }, [
+        retentionJob = startRetention({ store, clock, log }, [
           applyRetention,
           deleteExpiredResponses,
           deleteExpiredSessions,
@@ -99,7 +99,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
       mailer?.start();
     },
     async stop(graceMs = ATTEMPT_STOP_TIMEOUT_MS) {
-      retention?.stop();
+      retentionJob?.stop();
       // Keep the leases of this node until the results of its mails are stored: otherwise another node would send the
       // mails again.
       await mailer?.stop(MAIL_STOP_TIMEOUT_MS);

@@ -6,8 +6,8 @@ export type Clock = {
   now(): number;
   /** Milliseconds since an arbitrary time; never decreases. For durations and deadlines. */
   monotonic(): number;
-  /** Calls `run` once, `waitMs` from now. Returns a function that cancels the call. */
-  after(waitMs: number, run: () => void): () => void;
+  /** Calls `callback` once, after `waitMs`. Returns a function that cancels the call. */
+  after(waitMs: number, callback: () => void): () => void;
 };
 
 /** Maximum delay of a Node timer: a timer with a longer delay fires after 1 ms. */
@@ -16,8 +16,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(waitMs, run) {
-    const timer = setTimeout(run, Math.min(Math.max(waitMs, 0), MAX_TIMER_MS));
+  after(waitMs, callback) {
+    const timer = setTimeout(callback, Math.min(Math.max(waitMs, 0), MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };

@@ -7,21 +7,26 @@ const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
  */
 export function parseJson(bytes: Uint8Array): unknown {
   const value: unknown = JSON.parse(utf8Decoder.decode(bytes));
-  const pending = isJsonContainer(value) ? [value] : [];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) visitContainer(next, pending);
+  const pendingContainers = isJsonContainer(value) ? [value] : [];
+  for (
+    let nextContainer = pendingContainers.pop();
+    nextContainer !== undefined;
+    nextContainer = pendingContainers.pop()
+  )
+    pushChildContainers(nextContainer, pendingContainers);
   return value;
 }
 
-function visitContainer(container: JsonContainer, pending: JsonContainer[]): void {
+function pushChildContainers(container: JsonContainer, pendingContainers: JsonContainer[]): void {
   if (Array.isArray(container)) {
-    for (const value of container) if (isJsonContainer(value)) pending.push(value);
+    for (const value of container) if (isJsonContainer(value)) pendingContainers.push(value);
     return;
   }
   if (Object.hasOwn(container, '__proto__')) throw new SyntaxError('The JSON has a key __proto__.');
   // `for in` visits own keys only: objects from `JSON.parse` inherit no enumerable properties.
   for (const key in container) {
     const value = container[key];
-    if (isJsonContainer(value)) pending.push(value);
+    if (isJsonContainer(value)) pendingContainers.push(value);
   }
 }
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { testClock } from '../test/kit/clock.ts';
-import { hasNoControlCharacters } from './control-characters.ts';
+import { isPlainText } from './control-characters.ts';
 import { formatTerminalLine, LogWriter } from './log-writer.ts';
 
 const full = () => Object.assign(new Error('full'), { code: 'EAGAIN' });
@@ -111,8 +111,8 @@ test('on a terminal no text of a line moves the cursor or begins another line', 
   const hostile = 'x\u001b[2J\r\nforged\u2028\u202e';
   const line = terminal({ event: hostile, field: hostile, err: { message: hostile, stack: `${hostile}\n${hostile}` } });
   const [first, ...calls] = line.split('\n');
-  assert.ok(hasNoControlCharacters(first ?? ''), line);
-  for (const call of calls) assert.ok(hasNoControlCharacters(call) && call.startsWith('  '), line);
+  assert.ok(isPlainText(first ?? ''), line);
+  for (const call of calls) assert.ok(isPlainText(call) && call.startsWith('  '), line);
   const colored = formatTerminalLine(JSON.stringify({ level: 50, time: at, event: 'fatal' }), true);
   assert.ok(colored.includes(`${styleText('red', 'ERROR', { validateStream: false })} fatal`));
 });

@@ -9,23 +9,23 @@ const MAX_BUFFERED_LENGTH = 1_024 * 1_024;
 /** Delay before the next write when the reader's buffer is full. */
 const RETRY_DELAY_MS = 10;
 
-/** Log lines are colored if the terminal has more bits per color than this. */
-const MIN_COLOR_DEPTH = 2;
+/** Color depth, in bits, up to which a terminal counts as monochrome and gets no colors. */
+const MAX_MONOCHROME_DEPTH_BITS = 2;
 
 /** Writes as many of the bytes as fit now, and returns their number. */
 type WriteBytes = (bytes: Uint8Array) => number;
 
-/** Formats one line of JSON, without its line end, as the text that is printed. Control characters are escaped. */
+/** Formats one JSON log entry, without line end, as the text that is printed. Escapes control characters. */
 type FormatLine = (json: string) => string;
 
 /**
- * Buffers log lines and writes them once per event-loop iteration: a system call per line would be a noticeable part of the
- * cost of a request. Logging never fails a request: a line that cannot be written is dropped.
+ * Buffers log lines and writes them once per event-loop iteration, because a system call per line would make requests
+ * noticeably slower. Logging never fails a request: a line that cannot be written is dropped.
  */
 export class LogWriter {
-  readonly #write: WriteBytes;
+  readonly #writeBytes: WriteBytes;
   readonly #clock: Clock;
-  readonly #format: FormatLine;
+  readonly #formatLine: FormatLine;
   #bufferedLines: string[] = [];
   /** Bytes that the last write did not accept. They may begin in the middle of a multi-byte character. */
   #unwrittenBytes: Uint8Array = new Uint8Array();
@@ -33,17 +33,17 @@ export class LogWriter {
   #cancelFlush: (() => void) | undefined;
 
   constructor(write: WriteBytes, clock: Clock, format: FormatLine = printableJson) {
-    this.#write = write;
+    this.#writeBytes = write;
     this.#clock = clock;
-    this.#format = format;
+    this.#formatLine = format;
   }
 
   /** Buffers one log line: JSON that ends with a line end. */
   write(line: string): void {
-    const safe = `${this.#format(line.slice(0, -1))}\n`;
-    if (this.#bufferedLength + safe.length > MAX_BUFFERED_LENGTH) return;
-    this.#bufferedLines.push(safe);
-    this.#bufferedLength += safe.length;
+    const printableLine = `${this.#formatLine(line.slice(0, -1))}\n`;
+    if (this.#bufferedLength + printableLine.length > MAX_BUFFERED_LENGTH) return;
+    this.#bufferedLines.push(printableLine);
+    this.#bufferedLength += printableLine.length;
     if (this.#cancelFlush !== undefined) return;
     const immediate = setImmediate(() => this.flushSync());
     this.#cancelFlush = () => clearImmediate(immediate);
@@ -68,14 +68,14 @@ export class LogWriter {
    * the rest.
    */
   #writeAvailable(bytes: Uint8Array): Uint8Array {
-    let written = 0;
+    let writtenBytes = 0;
     try {
-      while (written < bytes.length) written += this.#write(bytes.subarray(written));
+      while (writtenBytes < bytes.length) writtenBytes += this.#writeBytes(bytes.subarray(writtenBytes));
     } catch (error) {
-      const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
-      if (!isFull) return new Uint8Array();
+      const isBufferFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+      if (!isBufferFull) return new Uint8Array();
     }
-    return bytes.subarray(written);
+    return bytes.subarray(writtenBytes);
   }
 }
 
@@ -108,16 +108,18 @@ export function formatTerminalLine(json: string, hasColors: boolean): string {
   const colorize = (text: string, color: Color | undefined) =>
     hasColors && color !== undefined ? styleText(color, text, { validateStream: false }) : text;
   const { name, color } = LOG_LEVELS[level] ?? { name: String(level) };
-  const at = new Date(time);
-  const clockTime = `${at.toTimeString().slice(0, 8)}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+  const localTime = new Date(time);
+  const clockTime = `${localTime.toTimeString().slice(0, 8)}.${String(localTime.getMilliseconds()).padStart(3, '0')}`;
   const fieldTexts = Object.entries(fields).map(
     ([field, value]) => `${colorize(`${field}=`, 'dim')}${formatFieldValue(value)}`,
   );
-  const words = [event, msg, err?.message].filter((word) => word !== undefined).map((word) => printable(String(word)));
-  const line = [colorize(clockTime, 'dim'), colorize(name.padEnd(5), color), ...words, ...fieldTexts].join(' ');
+  const messageWords = [event, msg, err?.message]
+    .filter((word) => word !== undefined)
+    .map((word) => printable(String(word)));
+  const line = [colorize(clockTime, 'dim'), colorize(name.padEnd(5), color), ...messageWords, ...fieldTexts].join(' ');
   // Skip the first line of the stack, which repeats the message.
   const stackLines = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
-  return [line, ...stackLines.map((call) => colorize(`  ${printable(call)}`, 'dim'))].join('\n');
+  return [line, ...stackLines.map((stackLine) => colorize(`  ${printable(stackLine)}`, 'dim'))].join('\n');
 }
 
 /** Formats the value of a field. Text with blanks or quotes is quoted, so that the end of each value is visible. */
@@ -133,14 +135,14 @@ let standardErrorWriter: LogWriter | undefined;
  * Returns the log writer of this process: JSON on standard error, or text if that is a terminal. It is flushed when the
  * process exits.
  */
-export function standardErrorLog(): LogWriter {
+export function openStandardErrorLog(): LogWriter {
   if (standardErrorWriter === undefined) {
     const { stderr } = process;
-    const hasColors = stderr.isTTY && stderr.getColorDepth() > MIN_COLOR_DEPTH;
+    const hasColors = stderr.isTTY && stderr.getColorDepth() > MAX_MONOCHROME_DEPTH_BITS;
     const format = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : printableJson;
-    const created = new LogWriter((bytes) => writeSync(2, bytes), systemClock, format);
-    process.on('exit', () => created.flushSync());
-    standardErrorWriter = created;
+    const writer = new LogWriter((bytes) => writeSync(2, bytes), systemClock, format);
+    process.on('exit', () => writer.flushSync());
+    standardErrorWriter = writer;
   }
   return standardErrorWriter;
 }

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
-import { standardErrorLog } from './log-writer.ts';
+import { openStandardErrorLog } from './log-writer.ts';
 
 export type Log = Logger;
 
@@ -16,14 +16,14 @@ export function serializeError(error: Error): Record<string, unknown> {
   return Object.fromEntries(properties.filter(([name]) => !PRIVATE_PROPERTIES.includes(name)));
 }
 
-let lastAt = Number.NaN;
+let lastFormattedAt = Number.NaN;
 let lastTimeField = '';
 
 /** Returns the `time` field of a log line. The time is formatted once per millisecond. */
-function timeField(): string {
+function formatTimeField(): string {
   const now = systemClock.now();
-  if (now !== lastAt) {
-    lastAt = now;
+  if (now !== lastFormattedAt) {
+    lastFormattedAt = now;
     lastTimeField = `,"time":"${new Date(now).toISOString()}"`;
   }
   return lastTimeField;
@@ -31,7 +31,10 @@ function timeField(): string {
 
 /** Creates the log: one JSON object per line on standard error, so that standard output stays free for results. */
 export function createLog(level: string): Log {
-  return pino({ level, base: null, timestamp: timeField, serializers: { err: serializeError } }, standardErrorLog());
+  return pino(
+    { level, base: null, timestamp: formatTimeField, serializers: { err: serializeError } },
+    openStandardErrorLog(),
+  );
 }
 
 /** Masks a target URL for logs: keeps scheme, host and port. The path may contain a secret. */

@@ -21,7 +21,7 @@ export function createMetrics(ports: {
   const { store, clock } = ports;
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Histogram({
+  const requestDurations = new Histogram({
     name: 'carillon_request_seconds',
     help: 'Duration of requests, by method, route and status.',
     labelNames: ['method', 'route', 'status'],
@@ -31,12 +31,12 @@ export function createMetrics(ports: {
   /** Cached series of the histogram by method, route and status, because the lookup by labels is slow. */
   const seriesByLabels = new Map<string, { observe(seconds: number): void }>();
   function observeRequest(method: string, route: string, status: number, seconds: number): void {
-    const name = `${method} ${route} ${status}`;
-    const found = seriesByLabels.get(name) ?? requests.labels(method, route, String(status));
-    seriesByLabels.set(name, found);
-    found.observe(seconds);
+    const seriesKey = `${method} ${route} ${status}`;
+    const series = seriesByLabels.get(seriesKey) ?? requestDurations.labels(method, route, String(status));
+    seriesByLabels.set(seriesKey, series);
+    series.observe(seconds);
   }
-  const attempts = new Histogram({
+  const attemptDurations = new Histogram({
     name: 'carillon_attempt_seconds',
     help: 'Duration of attempts, by outcome: a status or a failure code.',
     labelNames: ['outcome'],
@@ -49,7 +49,7 @@ export function createMetrics(ports: {
     labelNames: ['result'],
     registers,
   });
-  const lateness = new Histogram({
+  const deliveryLateness = new Histogram({
     name: 'carillon_delivery_lateness_seconds',
     help: 'Time from when a delivery was due to its attempt.',
     buckets: [...DURATION_BUCKETS_S, 60, 600],
@@ -67,19 +67,19 @@ export function createMetrics(ports: {
     labelNames: ['result'],
     registers,
   });
-  const shed = new Counter({
+  const shedRequests = new Counter({
     name: 'carillon_requests_shed_total',
     help: 'Requests rejected with 503 before they were processed, by exceeded limit: requests, visitors, request_bytes or response_bytes.',
     labelNames: ['reason'],
     registers,
   });
-  const closed = new Counter({
+  const closedConnections = new Counter({
     name: 'carillon_connections_closed_total',
     help: 'Connections closed by the service, by exceeded limit: head_timeout, body_timeout, drop_timeout, unread, pipelined or too_many.',
     labelNames: ['reason'],
     registers,
   });
-  const limited = new Counter({
+  const rateLimitedRequests = new Counter({
     name: 'carillon_requests_rate_limited_total',
     help: 'Calls rejected by a rate limit, by limit.',
     labelNames: ['limit'],
@@ -107,10 +107,10 @@ export function createMetrics(ports: {
     commitEvents.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
     // Each node counts only the hooks that it ended itself, so that the sum over all nodes is right.
     if (events.origin !== 'here') return;
-    for (const reason of events.ended.values()) hooksEnded.inc({ reason });
+    for (const reason of events.endedHooks.values()) hooksEnded.inc({ reason });
   });
-  store.onGroupCommit((writes, seconds) => {
-    commitGroupSizes.observe(writes);
+  store.onGroupCommit((writeCount, seconds) => {
+    commitGroupSizes.observe(writeCount);
     commitDurations.observe(seconds);
   });
   new Gauge({
@@ -119,7 +119,7 @@ export function createMetrics(ports: {
     registers,
     async collect() {
       // Delivery ids ascend, so the delivery with the lowest id is the oldest. This needs no full scan.
-      const oldest = await store.read
+      const oldestDelivery = await store.read
         .selectFrom('pending_deliveries')
         .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
         .where('hooks.date_ended', 'is', null)
@@ -127,7 +127,7 @@ export function createMetrics(ports: {
         .orderBy('pending_deliveries.delivery_id')
         .limit(1)
         .executeTakeFirst();
-      this.set(oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.created_at) / 1_000);
+      this.set(oldestDelivery === undefined ? 0 : Math.max(0, clock.now() - oldestDelivery.created_at) / 1_000);
     },
   });
   new Gauge({
@@ -163,13 +163,13 @@ export function createMetrics(ports: {
     registers,
     async collect() {
       if (!ports.isMailConfigured) return this.set(0);
-      const first = await store.read
+      const oldestAlert = await store.read
         .selectFrom('hook_alerts')
         .select('noted_at')
         .orderBy('hook_alert_id')
         .limit(1)
         .executeTakeFirst();
-      return this.set(first === undefined ? 0 : Math.max(0, clock.now() - first.noted_at) / 1_000);
+      return this.set(oldestAlert === undefined ? 0 : Math.max(0, clock.now() - oldestAlert.noted_at) / 1_000);
     },
   });
   new Gauge({
@@ -201,5 +201,15 @@ export function createMetrics(ports: {
       return this.set(nodes);
     },
   });
-  return { registry, observeRequest, attempts, deliveries, lateness, mails, shed, closed, limited };
+  return {
+    registry,
+    observeRequest,
+    attempts: attemptDurations,
+    deliveries,
+    lateness: deliveryLateness,
+    mails,
+    shed: shedRequests,
+    closed: closedConnections,
+    limited: rateLimitedRequests,
+  };
 }

@@ -56,8 +56,8 @@ export function isAdmin(caller: { readonly role: Role }): boolean {
   return caller.role !== 'member';
 }
 
-export function outranks(role: Role, other: Role): boolean {
-  return roles.indexOf(role) > roles.indexOf(other);
+export function outranks(role: Role, otherRole: Role): boolean {
+  return roles.indexOf(role) > roles.indexOf(otherRole);
 }
 
 /** The permissions of a role. A key never has more permissions than its user (C2). */

@@ -103,7 +103,7 @@ export type FieldError = { field: string; message: string };
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[];
-  /** Seconds after which the caller may retry; undefined for the default of the status. */
+  /** Seconds after which the caller may retry. Undefined means the default for the status. */
   readonly retryAfterS: number | undefined;
 
   constructor(

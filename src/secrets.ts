@@ -32,14 +32,14 @@ export function hashApiKey(key: string): string {
 }
 
 /** Returns the hash of a target URL. Targets are unique by this hash, over all accounts (C12). */
-export function hashTarget(normalisedUrl: string): string {
-  return hash('sha256', normalisedUrl, 'base64url');
+export function hashTarget(normalizedUrl: string): string {
+  return hash('sha256', normalizedUrl, 'base64url');
 }
 
 /** Prefix of every signing secret, as Standard Webhooks defines it. */
 export const SIGNING_SECRET_PREFIX = 'whsec_';
 
-/** Creates a secret that signs the notifications of a hook (X8): the prefix and 256 random bits. */
+/** Creates the secret that signs the webhooks of a hook: the prefix and 256 random bits (X8). */
 export function newSigningSecret(random: Random): string {
   return SIGNING_SECRET_PREFIX + Buffer.from(random.bytes(32)).toString('base64');
 }
@@ -59,7 +59,7 @@ export type ScryptCost = { readonly logN: number; readonly r: number; readonly p
 
 /**
  * The cost of a new hash: 32 MiB of memory and a large part of a second of CPU time. Each stored hash contains its own
- * cost, so this one can be increased later.
+ * cost, so the cost of new hashes can be increased later.
  */
 export const SCRYPT_COST: ScryptCost = { logN: 15, r: 8, p: 3 };
 
@@ -88,7 +88,7 @@ type StoredHash = { readonly cost: ScryptCost; readonly salt: Uint8Array; readon
 export class PassphraseHasher {
   readonly #random: Random;
   readonly #cost: ScryptCost;
-  /** Compared with the passphrase if there is no stored hash, so that the response takes the same time. */
+  /** Replaces a missing stored hash in a comparison, so that the comparison takes the same time. */
   readonly #dummyHash: StoredHash;
   readonly #semaphore: FairSemaphore<string>;
 
@@ -107,42 +107,45 @@ export class PassphraseHasher {
    */
   async hash(passphrase: string, network: string): Promise<string> {
     const salt = this.#random.bytes(16);
-    const derived = await this.#derive(passphrase, salt, this.#cost, network);
+    const derivedHash = await this.#derive(passphrase, salt, this.#cost, network);
     const { logN, r, p } = this.#cost;
-    return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(derived)}`;
+    return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(derivedHash)}`;
   }
 
   /**
-   * Whether a passphrase matches a stored hash; false, after the same time, without a stored hash. Throws like `hash`.
+   * Whether a passphrase matches a stored hash. Without a stored hash, returns false after the same time, so that the
+   * time does not reveal which users exist. Throws like `hash`.
    */
   async matches(passphrase: string, stored: string | undefined, network: string): Promise<boolean> {
     const { cost, salt, hash: expected } = stored === undefined ? this.#dummyHash : parseStoredHash(stored);
-    const derived = await this.#derive(passphrase, salt, cost, network);
-    return timingSafeEqual(derived, expected) && stored !== undefined;
+    const derivedHash = await this.#derive(passphrase, salt, cost, network);
+    return timingSafeEqual(derivedHash, expected) && stored !== undefined;
   }
 
   /** Whether a stored hash has a lower cost than the current one. */
-  isOutdated(stored: string): boolean {
-    const { logN, r, p } = parseStoredHash(stored).cost;
+  isOutdated(storedHash: string): boolean {
+    const { logN, r, p } = parseStoredHash(storedHash).cost;
     return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
   }
 
   #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: ScryptCost, network: string): Promise<Buffer> {
     const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
     // Normalize the text, because keyboards compose the same characters differently.
-    const text = passphrase.normalize('NFKC');
-    return this.#semaphore.run(network, () => scryptAsync(text, salt, HASH_BYTES, options));
+    const normalizedText = passphrase.normalize('NFKC');
+    return this.#semaphore.run(network, () => scryptAsync(normalizedText, salt, HASH_BYTES, options));
   }
 }
 
-function scryptAsync(text: string, salt: Uint8Array, bytes: number, options: ScryptOptions): Promise<Buffer> {
+function scryptAsync(text: string, salt: Uint8Array, byteCount: number, options: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(text, salt, bytes, options, (error, key) => (error === null ? resolve(key) : reject(error)));
+    scrypt(text, salt, byteCount, options, (error, derivedKey) =>
+      error === null ? resolve(derivedKey) : reject(error),
+    );
   });
 }
 
-function parseStoredHash(stored: string): StoredHash {
-  const [, logN, r, p, salt = '', hashText = ''] = STORED_HASH_PATTERN.exec(stored) ?? [];
+function parseStoredHash(storedHash: string): StoredHash {
+  const [, logN, r, p, salt = '', hashText = ''] = STORED_HASH_PATTERN.exec(storedHash) ?? [];
   if (hashText === '') throw new Error('the stored text is no hash of a passphrase');
   const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
   return { cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hashText, 'base64url') };

@@ -1,20 +1,20 @@
 import { fileURLToPath } from 'node:url';
-import { publicDocuments } from './api-docs/documents.ts';
+import { createPublicDocuments } from './api-docs/documents.ts';
 import { createApp } from './app.ts';
 import { DeniedRequestLog, type DeniedSignIn } from './audit/denied-requests.ts';
-import { createBackground } from './background.ts';
+import { createBackgroundWork } from './background.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summarizeConfig } from './config/load.ts';
-import { riskyOrigins } from './config/origins.ts';
+import { findRiskyOrigins } from './config/origins.ts';
 import { ReadReceipts } from './delivery/maintenance/read-receipts.ts';
 import { BacklogQuota } from './delivery/outbox/backlog-quota.ts';
 import { enqueueHookAlerts, skipHookAlerts } from './delivery/outbox/end-hooks.ts';
 import { isTargetTaken } from './delivery/outbox/restore-hook.ts';
-import { type Attempt, createAttempt } from './delivery/transport/attempt.ts';
+import { createAttempt, type SendAttempt } from './delivery/transport/attempt.ts';
 import { createResolver, type ResolveName } from './delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from './delivery/transport/ssrf-guard.ts';
 import { addRateLimitedProblem, RateLimits } from './http/auth/rate-limits.ts';
-import { apiRouteGroup, consoleRouteGroup } from './http/auth/route-groups.ts';
+import { createApiRouteGroup, createConsoleRouteGroup } from './http/auth/route-groups.ts';
 import { SessionCookie } from './http/auth/session-cookie.ts';
 import { createOpenApiDocument } from './http/routes/openapi.ts';
 import { closeServer } from './http/server/graceful-shutdown.ts';
@@ -26,7 +26,7 @@ import { createMetrics } from './metrics.ts';
 import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
 import { createCalendarUrl } from './resources/calendars/ics-route.ts';
 import { webhooks } from './resources/hooks/webhook.ts';
-import { allRoutes, consoleRoutes, publicRoutes } from './resources/index.ts';
+import { createApiRoutes, createConsoleRoutes, createPublicRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { LoginThrottle } from './resources/passphrases/login-throttle.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
@@ -34,7 +34,7 @@ import { PassphraseHasher, type Random, SCRYPT_COST, type ScryptCost, systemRand
 import type { StoreOptions } from './store/database-url.ts';
 import { openStore } from './store/open.ts';
 import { DatabaseLost, type Store, StoreError } from './store/store.ts';
-import { findIncompleteTransfer, incompleteTransferText } from './transfer/incomplete-transfers.ts';
+import { explainIncompleteTransfer, findIncompleteTransfer } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
 /** How long the process keeps running after its database was lost, so that clients get a 503. */
@@ -52,8 +52,8 @@ export type ServicePorts = {
   readonly log: Log;
   readonly resolve: ResolveName;
   /** Replaces outgoing HTTP requests. */
-  readonly attempt?: Attempt;
-  /** Called on a fatal error; by default logs it and exits. */
+  readonly attempt?: SendAttempt;
+  /** Called on a fatal error. The default logs the error and exits. */
   readonly onFatal: (error: unknown) => void;
   /** Maximum number of SQLite pages, to simulate a full disk. */
   readonly maxPages?: number;
@@ -92,10 +92,10 @@ export async function startService(config: Config, overrides: Partial<ServicePor
   const realClock = overrides.realClock ?? systemClock;
   const random = overrides.random ?? systemRandom;
   const log = overrides.log ?? createLog(config.logLevel);
-  let isEnding = false;
+  let hasFatalError = false;
   const reportFatal = overrides.onFatal ?? createFatalHandler(log, realClock);
   const onFatal = (error: unknown) => {
-    isEnding = true;
+    hasFatalError = true;
     reportFatal(error);
   };
   const timeouts = overrides.timeouts ?? defaultTimeouts;
@@ -133,7 +133,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     const hookAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
     const routePorts = { guard, random, log, baseUrl: () => baseUrl, hookAlerts, quotas };
-    const limits = new RateLimits({
+    const rateLimits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
         'key-writes': config.rateLimitKeyWrites,
@@ -143,22 +143,28 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlog = new BacklogQuota({ store, clock, log, max: config.maxPending });
-    const routes = addRateLimitedProblem(allRoutes(routePorts), limits);
+    const backlogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
+    const routes = addRateLimitedProblem(createApiRoutes(routePorts), rateLimits);
     const consolePorts = {
       ...routePorts,
       passphrases: new PassphraseHasher(random, overrides.passphraseCost ?? SCRYPT_COST),
       throttle: new LoginThrottle(clock),
-      onRefused: (refused: DeniedSignIn) => deniedRequests.addSignIn(refused),
+      onRefused: (deniedSignIn: DeniedSignIn) => deniedRequests.addSignIn(deniedSignIn),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
-    const cookie = new SessionCookie(() => baseUrl);
-    const apiGroup = apiRouteGroup(routes, authenticator, (caller, path, ids) => readReceipts.add(caller, path, ids));
-    const consoleGroup = consoleRouteGroup([...routes, ...consoleRoutes(consolePorts)], sessionAuthenticator, {
-      cookie,
-      baseUrl: () => baseUrl,
-    });
-    const background = await createBackground(config, {
+    const sessionCookie = new SessionCookie(() => baseUrl);
+    const apiGroup = createApiRouteGroup(routes, authenticator, (caller, path, ids) =>
+      readReceipts.add(caller, path, ids),
+    );
+    const consoleGroup = createConsoleRouteGroup(
+      [...routes, ...createConsoleRoutes(consolePorts)],
+      sessionAuthenticator,
+      {
+        cookie: sessionCookie,
+        baseUrl: () => baseUrl,
+      },
+    );
+    const background = await createBackgroundWork(config, {
       store,
       clock,
       realClock,
@@ -186,20 +192,22 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       log,
       metrics,
       routeGroups: servesApi ? [apiGroup, consoleGroup] : [],
-      publicRoutes: servesApi ? { routeGroup: consoleGroup, rows: publicRoutes(consolePorts), cookie } : undefined,
+      publicRoutes: servesApi
+        ? { routeGroup: consoleGroup, rows: createPublicRoutes(consolePorts), cookie: sessionCookie }
+        : undefined,
       capabilityUrls: servesApi ? [createCalendarUrl({ store, log, baseUrl: () => baseUrl })] : [],
       health: {
         clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,
-        probe: () => store.probe(),
-        isEnding: () => isEnding,
+        probeDatabase: () => store.probe(),
+        isEnding: () => hasFatalError,
         openapi: () => {
           openapiDocument ??= createOpenApiDocument(routes, baseUrl, version, webhooks);
           return openapiDocument;
         },
-        documents: publicDocuments(() => ({ routes, baseUrl, version })),
-        pages: servesApi ? ConsoleFiles.read(CONSOLE_FOLDER) : undefined,
+        documents: createPublicDocuments(() => ({ routes, baseUrl, version })),
+        consoleFiles: servesApi ? ConsoleFiles.read(CONSOLE_FOLDER) : undefined,
         greeting: () => ({
           service: 'Carillon',
           version,
@@ -209,7 +217,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
         }),
       },
       baseUrl: () => baseUrl,
-      onDenied: (denied) => deniedRequests.add(denied),
+      onDenied: (deniedRequest) => deniedRequests.add(deniedRequest),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       realClock,
@@ -217,9 +225,9 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       maxConnections: config.maxConnections,
       maxUnread: config.maxUnread,
       maxFollowers: config.maxFollowers,
-      limits,
+      limits: rateLimits,
       wrongKeys: config.wrongKeys,
-      isOverPendingQuota: (accountId) => backlog.isFull(accountId),
+      isOverPendingQuota: (accountId) => backlogQuota.isFull(accountId),
       timeouts,
     });
     const port = await (overrides.listen ?? listen)(app.server, config);
@@ -234,11 +242,12 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       await Promise.all([closeServer(app.server, realClock, drainMs), background.stop(0)]);
       throw error;
     });
-    background.startRetention();
+    background.startMailAndRetention();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summarizeConfig(config) });
-    for (const open of riskyOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
+    for (const riskyOrigin of findRiskyOrigins(config.corsOrigins))
+      log.warn({ event: 'cors.open_origin', ...riskyOrigin });
 
-    let stopping: Promise<void> | undefined;
+    let stopPromise: Promise<void> | undefined;
     const stop = async () => {
       log.info({ event: 'stopping' });
       app.drain();
@@ -257,8 +266,8 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       baseUrl,
       firstAccount,
       stop: () => {
-        stopping ??= stop();
-        return stopping;
+        stopPromise ??= stop();
+        return stopPromise;
       },
     };
   } catch (error) {
@@ -269,8 +278,8 @@ export async function startService(config: Config, overrides: Partial<ServicePor
 
 /** Throws `StartError` if the database contains an incomplete import. */
 async function rejectIncompleteImport(store: Store): Promise<void> {
-  const unfinished = await findIncompleteTransfer(store.read);
-  if (unfinished !== undefined) throw new StartError(incompleteTransferText(unfinished));
+  const incompleteTransfer = await findIncompleteTransfer(store.read);
+  if (incompleteTransfer !== undefined) throw new StartError(explainIncompleteTransfer(incompleteTransfer));
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
@@ -286,10 +295,10 @@ async function listen(server: HttpServer, { host, port }: Config): Promise<numbe
 }
 
 function listenErrorText(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'EADDRINUSE') return 'the port is in use; choose another one with --port';
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'this machine has no such address';
-  if (code === 'EACCES') return 'this user is not permitted to use the port';
+  const errorCode = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (errorCode === 'EADDRINUSE') return 'the port is in use; choose another one with --port';
+  if (errorCode === 'EADDRNOTAVAIL' || errorCode === 'ENOTFOUND') return 'this machine has no such address';
+  if (errorCode === 'EACCES') return 'this user is not permitted to use the port';
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -6,7 +6,7 @@ import { currentRoute } from './app/router.ts';
 import { loadSession, session } from './app/session.ts';
 import { Shell } from './app/shell.tsx';
 import { applyTheme } from './app/theme.tsx';
-import { errorMessage } from './app/use-query.ts';
+import { describeError } from './app/use-query.ts';
 import { AcceptInvitation } from './auth/accept-invitation.tsx';
 import { SignIn } from './auth/sign-in.tsx';
 import { LoadingSkeleton } from './components/badge.tsx';
@@ -25,7 +25,7 @@ function App() {
   return session.value === undefined ? <SignIn /> : <Shell />;
 }
 
-async function start(element: HTMLElement): Promise<void> {
+async function startConsole(element: HTMLElement): Promise<void> {
   applyTheme();
   if (import.meta.env.DEV && location.hash.startsWith('#/styleguide')) {
     const { Styleguide } = await import('./app/styleguide.tsx');
@@ -43,9 +43,9 @@ async function start(element: HTMLElement): Promise<void> {
     await loadSession();
   } catch (error) {
     session.value = undefined;
-    showToast(errorMessage(error), { isBad: true });
+    showToast(describeError(error), { isError: true });
   }
 }
 
-const element = document.querySelector<HTMLElement>('#app');
-if (element !== null) void start(element);
+const appElement = document.querySelector<HTMLElement>('#app');
+if (appElement !== null) void startConsole(appElement);

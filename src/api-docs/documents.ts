@@ -3,29 +3,34 @@ import { StaticResponse } from '../http/static/console-files.ts';
 import { createDocsPage, type DocumentedApi } from './page.ts';
 import { groupByResource } from './schema-shape.ts';
 
-/** The public documents by path. Each one is rendered on its first request, when the base URL is known. */
-export function publicDocuments(documented: () => DocumentedApi): Readonly<Record<string, () => StaticResponse>> {
-  return { '/docs': lazy(() => createDocsPage(documented())), '/llms.txt': lazy(() => renderLlmsText(documented())) };
+/** Creates the public documents by path. A document is rendered at its first request, when the base URL is known. */
+export function createPublicDocuments(
+  getDocumentedApi: () => DocumentedApi,
+): Readonly<Record<string, () => StaticResponse>> {
+  return {
+    '/docs': memoize(() => createDocsPage(getDocumentedApi())),
+    '/llms.txt': memoize(() => renderLlmsText(getDocumentedApi())),
+  };
 }
 
-function lazy<T>(create: () => T): () => T {
-  let created: T | undefined;
+function memoize<T>(createValue: () => T): () => T {
+  let cachedValue: T | undefined;
   return () => {
-    created ??= create();
-    return created;
+    cachedValue ??= createValue();
+    return cachedValue;
   };
 }
 
 /** Renders `/llms.txt`, which describes the API to a language model that writes an integration. */
 function renderLlmsText({ routes, baseUrl, version }: DocumentedApi): StaticResponse {
-  const resourceTypes = [...groupByResource(routes)].map(([resourceType, rows]) =>
+  const resourceSections = [...groupByResource(routes)].map(([resourceType, resourceRoutes]) =>
     [
       `## ${resourceType}`,
       '',
-      ...rows.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`),
+      ...resourceRoutes.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`),
     ].join('\n'),
   );
-  const text = `# Carillon ${version}
+  const llmsText = `# Carillon ${version}
 
 > Self-hosted project management: records over REST, notifications by webhook, in one transaction.
 
@@ -38,9 +43,9 @@ function renderLlmsText({ routes, baseUrl, version }: DocumentedApi): StaticResp
 - [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and responses
 - [API documentation](${baseUrl}/docs): the same with examples
 
-${resourceTypes.join('\n\n')}
+${resourceSections.join('\n\n')}
 `;
-  return new StaticResponse(Buffer.from(text), {
+  return new StaticResponse(Buffer.from(llmsText), {
     'content-type': 'text/plain; charset=utf-8',
     'cache-control': 'no-cache',
   });

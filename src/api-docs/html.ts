@@ -1,4 +1,4 @@
-/** The content of a page: a text, which is escaped, HTML, which is not escaped, or a list of contents. */
+/** Content of an HTML page: a text or number (escaped), trusted HTML (not escaped), or a list of such contents. */
 export type HtmlContent = string | number | Html | readonly HtmlContent[];
 
 /** Trusted HTML, inserted without escaping. */
@@ -10,14 +10,14 @@ export class Html {
   }
 }
 
-/** A template tag for HTML: html`<b>${name}</b>`. Text values are escaped, for elements and quoted attributes. */
+/** Template tag for HTML: html`<b>${name}</b>`. Escapes text values for use in elements and quoted attributes. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlContent[]): Html {
-  const parts = strings.map((string, index) => string + render(values[index] ?? ''));
-  return new Html(parts.join(''));
+  const renderedParts = strings.map((string, index) => string + renderContent(values[index] ?? ''));
+  return new Html(renderedParts.join(''));
 }
 
-function render(value: HtmlContent): string {
+function renderContent(value: HtmlContent): string {
   if (value instanceof Html) return value.text;
-  if (typeof value === 'string') return value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-  return typeof value === 'number' ? String(value) : value.map(render).join('');
+  if (typeof value === 'string') return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return typeof value === 'number' ? String(value) : value.map(renderContent).join('');
 }

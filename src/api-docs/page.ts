@@ -12,17 +12,17 @@ import { groupByResource } from './schema-shape.ts';
 export type Chapter = { readonly id: string; readonly title: string; readonly text: Html };
 
 /** The chapters for developers who connect an application. */
-export function guideChapters(baseUrl: string): readonly Chapter[] {
+export function createGuideChapters(baseUrl: string): readonly Chapter[] {
   return [
-    { id: 'calling', title: 'Calling', text: callingText(baseUrl) },
-    { id: 'being-told', title: 'Receiving notifications', text: notificationsText(baseUrl) },
-    { id: 'missing-nothing', title: 'Catching up', text: catchingUpText(baseUrl) },
-    { id: 'lists-and-dates', title: 'Lists, dates, errors', text: listsAndDatesText() },
-    { id: 'once', title: 'Safe retries and conditional requests', text: safeRetriesText(baseUrl) },
+    { id: 'calling', title: 'Calling', text: renderCallingText(baseUrl) },
+    { id: 'being-told', title: 'Receiving notifications', text: renderWebhooksText(baseUrl) },
+    { id: 'missing-nothing', title: 'Catching up', text: renderCatchingUpText(baseUrl) },
+    { id: 'lists-and-dates', title: 'Lists, dates, errors', text: renderListsAndDatesText() },
+    { id: 'once', title: 'Safe retries and conditional requests', text: renderSafeRetriesText(baseUrl) },
   ];
 }
 
-const callingText = (baseUrl: string) => html`
+const renderCallingText = (baseUrl: string) => html`
 <p>Every call under <code>/v2</code> carries two headers: <code>key</code>, an API key, and <code>domain</code>, the account it
 belongs to. The first start of the service prints both; the console issues more. JSON in, JSON out, UTF-8.</p>
 <pre><code>export CARILLON_DOMAIN=… CARILLON_KEY=…
@@ -34,7 +34,7 @@ const carillon = new Carillon({ baseUrl: '${baseUrl}', auth: apiKey({ domain, ke
 <p>A record is returned as <code>{ "data": { … } }</code>: created with 201 and its <code>Location</code>, changed with 200, deleted
 with 200 and <code>[]</code>. Unknown fields are ignored, so a record can be sent back as it was read.</p>`;
 
-const notificationsText = (baseUrl: string) => html`
+const renderWebhooksText = (baseUrl: string) => html`
 <p>A hook subscribes one target to one kind. When something of this kind happens, the service POSTs the URL of the record to the
 target, and the target fetches the record with a key:</p>
 <pre><code>{"resource_url":"${baseUrl}/v2/events/1"}</code></pre>
@@ -53,13 +53,13 @@ delivery's id as <code>Webhook-Id</code>. Delivery is at least once: after a cra
 <p>A change notifies the hooks of the user who made it. Make the target URL hard to guess, fetch only URLs that
 begin with <code>${baseUrl}/v2/</code>, and respond 200 only when the work is stored safely.</p>`;
 
-const catchingUpText = (baseUrl: string) => html`
+const renderCatchingUpText = (baseUrl: string) => html`
 <p>The <a href="#notifications">feed</a> contains everything that was or could not be delivered in the last 90 days, in order and without gaps. Store the cursor of the
 last entry that you have processed, and continue after it at any time. <code>wait=30</code> waits for new entries, <code>Accept: text/event-stream</code> streams them.</p>
 <pre><code>curl '${baseUrl}/v2/notifications?wait=0' \\
   -H "domain: $CARILLON_DOMAIN" -H "key: $CARILLON_KEY"</code></pre>`;
 
-const listsAndDatesText = () => html`
+const renderListsAndDatesText = () => html`
 <p>A list is <code>{ "paging": { "offset", "limit", "total_records" }, "data": […] }</code>. A page has at most 1000 records and 8 MiB (a page that is cut short returns its actual <code>limit</code>), in a stable
 order, with <code>Link: rel="next"</code> while there is more: follow it to miss nothing while records are added and removed. Values are strings (<code>hours</code>, <code>minutes</code> and <code>billed</code> of a time entry are numbers), flags <code>"0"</code> and <code>"1"</code>; ids are strings of digits.</p>
 <p>A day is written <code>yyyymmdd</code>; start and due dates also in the output form, <code>YYYY-MM-DD HH:MM:SS</code>, where 00:00:00 means all day. They
@@ -67,7 +67,7 @@ have no time zone and are never converted. Timestamps that the service writes ar
 <p>An error is <code>application/problem+json</code> with a stable <code>code</code> and, for invalid fields, <code>errors</code> with one entry for each:
 see <a href="#problems">problems</a>.</p>`;
 
-const safeRetriesText = (baseUrl: string) => html`
+const renderSafeRetriesText = (baseUrl: string) => html`
 <p>A POST with an <code>Idempotency-Key</code> runs once, even if it is repeated within a day. A single record has an <code>ETag</code>: sent back
 as <code>If-Match</code>, a change is rejected with 412 if the record was changed in the meantime; as <code>If-None-Match</code>, a read
 returns 304 if the record is unchanged.</p>
@@ -78,12 +78,12 @@ returns 304 if the record is unchanged.</p>
 export type DocumentedApi = { readonly routes: readonly Route[]; readonly baseUrl: string; readonly version: string };
 
 /**
- * The page `/docs` (X6) with every route, parameter, field and problem, derived from the routes. It has no scripts or
- * external resources. `sandbox` gives it an opaque origin, so that injected content could not use the console's
- * session.
+ * Creates the page `/docs` with every route, parameter, field and problem, derived from the routes (X6). The page has
+ * no scripts or external resources. The CSP directive `sandbox` gives it an opaque origin, so that injected content
+ * could not use the console's session.
  */
-export function createDocsPage(documented: DocumentedApi): StaticResponse {
-  const policy = [
+export function createDocsPage(documentedApi: DocumentedApi): StaticResponse {
+  const contentSecurityPolicy = [
     "default-src 'none'",
     `style-src 'sha256-${hash('sha256', stylesheet, 'base64')}'`,
     "base-uri 'none'",
@@ -91,9 +91,9 @@ export function createDocsPage(documented: DocumentedApi): StaticResponse {
     "frame-ancestors 'none'",
     'sandbox',
   ];
-  return new StaticResponse(Buffer.from(renderPage(documented)), {
+  return new StaticResponse(Buffer.from(renderPage(documentedApi)), {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': policy.join('; '),
+    'content-security-policy': contentSecurityPolicy.join('; '),
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
@@ -102,9 +102,9 @@ export function createDocsPage(documented: DocumentedApi): StaticResponse {
 }
 
 function renderPage({ routes, baseUrl, version }: DocumentedApi): string {
-  const common = commonProblems(routes);
-  const resourceTypes = [...groupByResource(routes)];
-  const chapters = guideChapters(baseUrl);
+  const commonProblemCodes = findCommonProblems(routes);
+  const routesByResource = [...groupByResource(routes)];
+  const chapters = createGuideChapters(baseUrl);
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>
@@ -125,16 +125,16 @@ function renderPage({ routes, baseUrl, version }: DocumentedApi): string {
 ${chapters.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
 <li><a href="#problems">Problems</a></li>
 </ul>
-${resourceTypes.map(([resourceType, rows]) => renderContents(resourceType, rows))}
+${routesByResource.map(([resourceType, resourceRoutes]) => renderContentsEntry(resourceType, resourceRoutes))}
 </nav>
 <main id="content">
 <h1>Carillon API</h1>
 <p class="soft">Version ${version}, at <code>${baseUrl}</code>. This page is generated from the running service.</p>
 ${chapters.map(({ id, title, text: content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
-${resourceTypes.map(([resourceType, rows]) => html`<h2 id="${resourceType}">${resourceType}</h2>${rows.map((row) => renderOperation(row, baseUrl, common))}`)}
+${routesByResource.map(([resourceType, resourceRoutes]) => html`<h2 id="${resourceType}">${resourceType}</h2>${resourceRoutes.map((route) => renderOperation(route, baseUrl, commonProblemCodes))}`)}
 <h2 id="problems">Problems</h2>
-<p>Every call can return ${[...common].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
-${renderTable(['Code', 'Meaning'], Object.entries(problems).map(problemRow))}
+<p>Every call can return ${[...commonProblemCodes].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
+${renderTable(['Code', 'Meaning'], Object.entries(problems).map(renderProblemRow))}
 </main>
 </body>
 </html>
@@ -142,20 +142,20 @@ ${renderTable(['Code', 'Meaning'], Object.entries(problems).map(problemRow))}
   return text;
 }
 
-function renderContents(resourceType: string, rows: readonly Route[]): Html {
+function renderContentsEntry(resourceType: string, resourceRoutes: readonly Route[]): Html {
   return html`<ul><li><a href="#${resourceType}">${resourceType}</a><ul>
-${rows.map((row) => html`<li><a href="#${anchorOf(row)}">${row.method} ${row.path}</a></li>`)}
+${resourceRoutes.map((route) => html`<li><a href="#${anchorOf(route)}">${route.method} ${route.path}</a></li>`)}
 </ul></li></ul>`;
 }
 
-function problemRow([code, { status, detail }]: [string, { status: number; detail: string }]) {
+function renderProblemRow([code, { status, detail }]: [string, { status: number; detail: string }]) {
   return [html`<span id="problem-${code}">${status} <code>${code}</code></span>`, detail];
 }
 
-/** The problems that every route can return. They are listed once and not for each route. */
-function commonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
-  const all = Object.keys(problems) as ProblemCode[];
-  return new Set(all.filter((code) => routes.every((row) => problemsOf(row).includes(code))));
+/** Finds the problems that every route can return. The page lists them once instead of for each route. */
+function findCommonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
+  const allCodes = Object.keys(problems) as ProblemCode[];
+  return new Set(allCodes.filter((code) => routes.every((route) => problemsOf(route).includes(code))));
 }
 
 /** The style sheet of `/docs`: light and dark, responsive, without external resources. */

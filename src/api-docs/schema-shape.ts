@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../http/fields/field.ts';
-import { idNames, type Route } from '../http/routes/route.ts';
+import { idNamesOf, type Route } from '../http/routes/route.ts';
 
-/** An example call of a route, as a shell command and with the SDK. */
+/** An example call of a route: as a curl command, and as a line of code that uses the SDK. */
 export type ExampleCall = { readonly curl: string; readonly sdk: string };
 
 /** SDK methods whose names do not follow from the path. */
@@ -13,7 +13,7 @@ const SDK_METHOD_NAMES: Readonly<Record<string, string>> = {
   'POST /events/import': 'events.import',
 };
 
-const ICS = [
+const EXAMPLE_ICS = [
   'BEGIN:VCALENDAR',
   'VERSION:2.0',
   'PRODID:-//example.com//calendar//EN',
@@ -26,57 +26,61 @@ const ICS = [
   '',
 ].join('\r\n');
 
-const ID = '1';
+const EXAMPLE_ID = '1';
 
 /** Returns an example call of a route with only its required input. */
-export function exampleCallOf(route: Route, baseUrl: string): ExampleCall {
-  const url = `${baseUrl}/v2${route.path.replace(/\{\w+\}/g, ID)}`;
-  const body = exampleBodyOf(route);
-  const lines = [
+export function createExampleCall(route: Route, baseUrl: string): ExampleCall {
+  const url = `${baseUrl}/v2${route.path.replace(/\{\w+\}/g, EXAMPLE_ID)}`;
+  const exampleBody = createExampleBody(route);
+  const curlLines = [
     `curl${route.method === 'GET' ? '' : ` -X ${route.method}`} '${url}'`,
     `-H "domain: $CARILLON_DOMAIN" -H "key: $CARILLON_KEY"`,
-    ...(body === undefined ? [] : [`-H 'content-type: application/json' -d '${JSON.stringify(body)}'`]),
+    ...(exampleBody === undefined ? [] : [`-H 'content-type: application/json' -d '${JSON.stringify(exampleBody)}'`]),
   ];
-  return { curl: lines.join(' \\\n  '), sdk: sdkCallOf(route, body) };
+  return { curl: curlLines.join(' \\\n  '), sdk: renderSdkCall(route, exampleBody) };
 }
 
-function sdkCallOf(route: Route, body: unknown): string {
-  const [collection = '', ...rest] = (route.aliasOf ?? route.path).split('/').filter((part) => part !== '');
+function renderSdkCall(route: Route, body: unknown): string {
+  const [collection = '', ...subpathSegments] = (route.aliasOf ?? route.path).split('/').filter((part) => part !== '');
   const resourceType = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  const name =
-    SDK_METHOD_NAMES[`${route.method} ${route.path}`] ?? `${resourceType}.${sdkMethodOf(route, rest.at(-1) ?? '')}`;
-  const args = [...idNames(route.path).map(() => ID), ...(body === undefined ? [] : [toLiteral(body)])];
-  return `await carillon.${name}(${args.join(', ')})`;
+  const methodName =
+    SDK_METHOD_NAMES[`${route.method} ${route.path}`] ??
+    `${resourceType}.${sdkMethodNameOf(route, subpathSegments.at(-1) ?? '')}`;
+  const sdkArguments = [
+    ...idNamesOf(route.path).map(() => EXAMPLE_ID),
+    ...(body === undefined ? [] : [formatJsLiteral(body)]),
+  ];
+  return `await carillon.${methodName}(${sdkArguments.join(', ')})`;
 }
 
-/** The name of the SDK method: the action of the path, or a verb by HTTP method. */
-function sdkMethodOf(route: Route, last: string): string {
+/** Returns the name of the SDK method: the action at the end of the path, or a verb for the HTTP method. */
+function sdkMethodNameOf(route: Route, lastSegment: string): string {
   if (route.method === 'GET') return route.mode === 'follow' || 'offset' in route.parameters ? 'list' : 'get';
   if (route.method === 'PUT') return 'update';
   if (route.method === 'DELETE') return 'delete';
-  return route.path.includes('}/') ? last : 'create';
+  return route.path.includes('}/') ? lastSegment : 'create';
 }
 
-function toLiteral(value: unknown): string {
+function formatJsLiteral(value: unknown): string {
   return JSON.stringify(value)
     .replace(/"(\w+)":/g, ' $1: ')
     .replaceAll('"', "'")
     .replace(/\}$/, ' }');
 }
 
-/** The example body of a route: its required fields; if there are none, its first field. */
-function exampleBodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined {
+/** Creates the example body of a route: its required fields, or its first field if no field is required. */
+function createExampleBody({ body }: Route): Readonly<Record<string, unknown>> | undefined {
   if (body === undefined) return undefined;
   const fields = Object.entries(propertiesOf(body));
-  const required = fields.filter(([name]) => requiredNamesOf(body).includes(name));
-  const shown = required.length > 0 ? required : fields.slice(0, 1);
-  return Object.fromEntries(shown.map(([name, schema]) => [name, exampleValue(name, schema)]));
+  const requiredFields = fields.filter(([name]) => requiredNamesOf(body).includes(name));
+  const exampleFields = requiredFields.length > 0 ? requiredFields : fields.slice(0, 1);
+  return Object.fromEntries(exampleFields.map(([name, schema]) => [name, createExampleValue(name, schema)]));
 }
 
-function exampleValue(name: string, schema: JsonSchema): unknown {
+function createExampleValue(name: string, schema: JsonSchema): unknown {
   if (Array.isArray(schema.enum)) return schema.enum.includes('new_event') ? 'new_event' : schema.enum[0];
   if (name === 'overlap') return 3_600;
-  if (name === 'ics') return ICS;
+  if (name === 'ics') return EXAMPLE_ICS;
   if (name === 'target_url') return 'https://app.example/bell-7f3k2q9d';
   if (name === 'email') return 'office@example.com';
   if (name === 'permissions') return ['events:read'];
@@ -96,54 +100,58 @@ export function requiredNamesOf(schema: JsonSchema | undefined): readonly string
 }
 
 /**
- * The fields of the record in a response. The record is `data`, an item of a list in `data`, or the response itself.
+ * Returns the schemas of the fields of the record in a response. The record is `data`, an item of the list in `data`,
+ * or the response itself.
  */
-export function recordPropertiesOf(answer: JsonSchema): SchemaProperties {
-  const properties = propertiesOf(answer);
+export function recordPropertiesOf(responseSchema: JsonSchema): SchemaProperties {
+  const properties = propertiesOf(responseSchema);
   const { data } = properties;
   if (data === undefined) return properties;
   return propertiesOf((data.items ?? data) as JsonSchema);
 }
 
-/** Returns the error message `must be a …` without `must be`, to describe the expected form. */
-export function expectedForm(must: unknown): string {
-  return String(must).replace(/^must be /, '');
+/** Describes the expected form of a value: the error message `must be a …` without `must be`. */
+export function describeExpectedForm(errorMessage: unknown): string {
+  return String(errorMessage).replace(/^must be /, '');
 }
 
 /**
- * The string values of an enumeration. "0" is included only if "1" is a value, too; otherwise "0" is an alias for none.
+ * Returns the string values of an enumeration. "0" is left out if "1" is not a value: then "0" does not mean "false",
+ * but is an alias for no value.
  */
-export function enumTextsOf(schema: JsonSchema): readonly string[] {
-  const words = Array.isArray(schema.enum) ? schema.enum : [];
-  const texts = words.filter((word): word is string => typeof word === 'string');
-  return texts.includes('1') ? texts : texts.filter((word) => word !== '0');
+export function enumStringsOf(schema: JsonSchema): readonly string[] {
+  const enumValues = Array.isArray(schema.enum) ? schema.enum : [];
+  const stringValues = enumValues.filter((word): word is string => typeof word === 'string');
+  return stringValues.includes('1') ? stringValues : stringValues.filter((word) => word !== '0');
 }
 
 /** Whether a field accepts booleans. */
-export function isFlag({ enum: words, type }: JsonSchema): boolean {
-  return Array.isArray(words) ? words.includes(true) : Array.isArray(type) && type.includes('boolean');
+export function isFlag({ enum: enumValues, type }: JsonSchema): boolean {
+  return Array.isArray(enumValues) ? enumValues.includes(true) : Array.isArray(type) && type.includes('boolean');
 }
 
-/** The form of an output value: its possible values, or a description of its format. */
-export function outputForm(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
+/** Describes the form of an output value, either by its possible values or by its format. */
+export function describeOutputForm(
+  schema: JsonSchema,
+): { readonly words: readonly string[] } | { readonly format: string } {
   if (schema.type === 'integer')
-    return { is: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
-  if (schema.type === 'number') return { is: 'number' };
+    return { format: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
+  if (schema.type === 'number') return { format: 'number' };
   if (Array.isArray(schema.enum)) return { words: schema.enum.map(String) };
   if ('const' in schema) return { words: [String(schema.const)] };
-  if (schema.type === 'array') return { is: listForm(schema.items as JsonSchema) };
-  if (schema.pattern === '^\\d{4}-\\d{2}-\\d{2}$') return { is: 'YYYY-MM-DD' };
-  if (String(schema.pattern ?? '').includes(':')) return { is: 'YYYY-MM-DD HH:MM:SS' };
-  if (String(schema.pattern ?? '').includes('.')) return { is: 'decimal number, as a string' };
-  return { is: schema.pattern === undefined ? 'string' : 'digits' };
+  if (schema.type === 'array') return { format: describeListForm(schema.items as JsonSchema) };
+  if (schema.pattern === '^\\d{4}-\\d{2}-\\d{2}$') return { format: 'YYYY-MM-DD' };
+  if (String(schema.pattern ?? '').includes(':')) return { format: 'YYYY-MM-DD HH:MM:SS' };
+  if (String(schema.pattern ?? '').includes('.')) return { format: 'decimal number, as a string' };
+  return { format: schema.pattern === undefined ? 'string' : 'digits' };
 }
 
-function listForm(items: JsonSchema): string {
-  const names = Object.keys(propertiesOf(items));
-  return names.length === 0 ? 'list of strings' : `list of { ${names.join(', ')} }`;
+function describeListForm(items: JsonSchema): string {
+  const itemPropertyNames = Object.keys(propertiesOf(items));
+  return itemPropertyNames.length === 0 ? 'list of strings' : `list of { ${itemPropertyNames.join(', ')} }`;
 }
 
 /** Groups routes by resource, which is the first segment of the path. */
 export function groupByResource(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
-  return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
+  return Map.groupBy(routes, (route) => route.path.split('/')[1] ?? '');
 }

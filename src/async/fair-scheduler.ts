@@ -1,6 +1,6 @@
 /**
- * A fair queue: owners are served in turn, and the items of one owner in their order, so that no owner waits for all
- * the items of another owner.
+ * A fair queue: `shift` serves the owners round-robin and returns the items of each owner in order, so that an owner
+ * with many items does not delay the other owners.
  */
 export class FairQueue<T> {
   readonly #itemsByOwner = new Map<string, T[]>();
@@ -12,20 +12,20 @@ export class FairQueue<T> {
 
   push(owner: string, item: T): void {
     this.#size += 1;
-    const line = this.#itemsByOwner.get(owner);
-    if (line === undefined) this.#itemsByOwner.set(owner, [item]);
-    else line.push(item);
+    const ownerItems = this.#itemsByOwner.get(owner);
+    if (ownerItems === undefined) this.#itemsByOwner.set(owner, [item]);
+    else ownerItems.push(item);
   }
 
   shift(): T | undefined {
-    const [first] = this.#itemsByOwner;
-    if (first === undefined) return undefined;
-    const [owner, line] = first;
-    const item = line.shift();
+    const [firstEntry] = this.#itemsByOwner;
+    if (firstEntry === undefined) return undefined;
+    const [owner, ownerItems] = firstEntry;
+    const item = ownerItems.shift();
     this.#size -= 1;
     // Move the owner behind all other owners.
     this.#itemsByOwner.delete(owner);
-    if (line.length > 0) this.#itemsByOwner.set(owner, line);
+    if (ownerItems.length > 0) this.#itemsByOwner.set(owner, ownerItems);
     return item;
   }
 }
@@ -56,7 +56,7 @@ export class FairScheduler {
     this.#runNext();
   }
 
-  /** Resolves when the owner is next. The work after it, up to the next `await`, counts against the time budget. */
+  /** Resolves when the owner is next. The caller's code up to its next `await` counts against the time budget. */
   waitForTurn(owner: string): Promise<void> {
     return new Promise((resolve) => this.run(owner, resolve));
   }

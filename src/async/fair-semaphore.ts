@@ -12,7 +12,7 @@ export type FairSemaphoreLimits = {
 };
 
 /** The state of one group. A group exists while it uses permits or has waiting calls. */
-type GroupState = { active: number; readonly waiting: (() => void)[] };
+type GroupState = { active: number; readonly waiters: (() => void)[] };
 
 /**
  * A semaphore that no group can exhaust: each group has its own limits for permits and for waiting calls. A free permit
@@ -43,18 +43,18 @@ export class FairSemaphore<K> {
   }
 
   #acquire(key: K): Promise<void> {
-    const group = this.#groups.get(key) ?? { active: 0, waiting: [] };
-    if (this.#hasPermit(group)) {
+    const group = this.#groups.get(key) ?? { active: 0, waiters: [] };
+    if (this.#hasFreePermit(group)) {
       this.#grant(key, group);
       return Promise.resolve();
     }
     const { maxWaiting, maxWaitingPerGroup } = this.#limits;
-    if (this.#waitingCount >= maxWaiting || group.waiting.length >= maxWaitingPerGroup) {
+    if (this.#waitingCount >= maxWaiting || group.waiters.length >= maxWaitingPerGroup) {
       return Promise.reject(new Problem('overloaded'));
     }
     this.#groups.set(key, group);
     this.#waitingCount += 1;
-    return new Promise((resolve) => group.waiting.push(resolve));
+    return new Promise((resolve) => group.waiters.push(resolve));
   }
 
   #release(key: K): void {
@@ -68,17 +68,17 @@ export class FairSemaphore<K> {
 
   #grantNext(): void {
     for (const [key, group] of this.#groups) {
-      if (!this.#hasPermit(group)) continue;
-      const next = group.waiting.shift();
-      if (next === undefined) continue;
+      if (!this.#hasFreePermit(group)) continue;
+      const nextWaiter = group.waiters.shift();
+      if (nextWaiter === undefined) continue;
       this.#waitingCount -= 1;
       this.#grant(key, group);
-      next();
+      nextWaiter();
       return;
     }
   }
 
-  #hasPermit({ active }: GroupState): boolean {
+  #hasFreePermit({ active }: GroupState): boolean {
     return this.#activeCount < this.#limits.maxActive && active < this.#limits.maxActivePerGroup;
   }
 
@@ -91,6 +91,6 @@ export class FairSemaphore<K> {
   /** Moves a group behind all other groups; removes it if it uses no permits and has no waiting calls. */
   #moveToEnd(key: K, group: GroupState): void {
     this.#groups.delete(key);
-    if (group.active > 0 || group.waiting.length > 0) this.#groups.set(key, group);
+    if (group.active > 0 || group.waiters.length > 0) this.#groups.set(key, group);
   }
 }

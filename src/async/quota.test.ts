@@ -6,29 +6,29 @@ const of = (group: string, member: string): QuotaOwner => ({ group, member });
 
 test('a quota has a limit in total, one for each group and one for each member', () => {
   const quota = new Quota({ total: 10, group: 6, member: 4 });
-  assert.equal(quota.take(of('a', 'a1'), 4), true);
-  assert.equal(quota.take(of('a', 'a1'), 1), false, 'the member has its share');
-  assert.equal(quota.take(of('a', 'a2'), 2), true);
-  assert.equal(quota.take(of('a', 'a3'), 1), false, 'the group has its share');
-  assert.equal(quota.take(of('b', 'b1'), 4), true);
-  assert.equal(quota.take(of('c', 'c1'), 1), false, 'nothing is left');
-  quota.giveBack(of('a', 'a1'), 4);
-  assert.deepEqual([quota.used, quota.take(of('c', 'c1'), 4)], [6, true]);
+  assert.equal(quota.tryTake(of('a', 'a1'), 4), true);
+  assert.equal(quota.tryTake(of('a', 'a1'), 1), false, 'the member has its share');
+  assert.equal(quota.tryTake(of('a', 'a2'), 2), true);
+  assert.equal(quota.tryTake(of('a', 'a3'), 1), false, 'the group has its share');
+  assert.equal(quota.tryTake(of('b', 'b1'), 4), true);
+  assert.equal(quota.tryTake(of('c', 'c1'), 1), false, 'nothing is left');
+  quota.release(of('a', 'a1'), 4);
+  assert.deepEqual([quota.usedAmount, quota.tryTake(of('c', 'c1'), 4)], [6, true]);
 });
 
 test('an owner without a member has the share of its group; without limits for groups, all that there is', () => {
   const shared = new Quota({ total: 10, group: 3, member: 1 });
-  assert.deepEqual([shared.take({ group: 'a' }, 3), shared.take({ group: 'a' })], [true, false]);
+  assert.deepEqual([shared.tryTake({ group: 'a' }, 3), shared.tryTake({ group: 'a' })], [true, false]);
   const plain = new Quota({ total: 3 });
-  assert.deepEqual([plain.take(of('a', 'a1'), 3), plain.take(of('b', 'b1'))], [true, false]);
+  assert.deepEqual([plain.tryTake(of('a', 'a1'), 3), plain.tryTake(of('b', 'b1'))], [true, false]);
 });
 
 test('what is in use already is counted beyond the limits, and nobody has room until it is given back', () => {
   const quota = new Quota({ total: 10, group: 4 });
   quota.add({ group: 'a' }, 12);
   assert.deepEqual([quota.hasRoom({ group: 'a' }, 0), quota.hasRoom({ group: 'b' }, 0)], [false, false]);
-  quota.giveBack({ group: 'a' }, 8);
+  quota.release({ group: 'a' }, 8);
   assert.deepEqual([quota.hasRoom({ group: 'a' }, 0), quota.hasRoom({ group: 'a' })], [true, false]);
-  quota.giveBack({ group: 'a' }, 4);
-  assert.equal(quota.used, 0);
+  quota.release({ group: 'a' }, 4);
+  assert.equal(quota.usedAmount, 0);
 });

@@ -9,9 +9,9 @@ export class RunningTime {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #onTick: () => void;
-  #ms = 0;
-  #lastAt = 0;
-  #cancel: (() => void) | undefined;
+  #runningMs = 0;
+  #lastTickAt = 0;
+  #cancelTick: (() => void) | undefined;
 
   constructor(clock: Clock, intervalMs: number, onTick: () => void) {
     this.#clock = clock;
@@ -21,38 +21,38 @@ export class RunningTime {
 
   /** Running time up to the last tick, in milliseconds. */
   get runningMs(): number {
-    return this.#ms;
+    return this.#runningMs;
   }
 
   /** Running time at the next tick. Deadlines count from it, so that no deadline is reached early. */
   get nextTickMs(): number {
-    return this.#ms + this.#intervalMs;
+    return this.#runningMs + this.#intervalMs;
   }
 
   start(): void {
-    if (this.#cancel !== undefined) return;
-    this.#lastAt = this.#clock.monotonic();
+    if (this.#cancelTick !== undefined) return;
+    this.#lastTickAt = this.#clock.monotonic();
     this.#schedule();
   }
 
   stop(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
+    this.#cancelTick?.();
+    this.#cancelTick = undefined;
   }
 
   #schedule(): void {
-    this.#cancel = this.#clock.after(this.#intervalMs, () => this.#tick());
+    this.#cancelTick = this.#clock.after(this.#intervalMs, () => this.#tick());
   }
 
   #tick(): void {
     const now = this.#clock.monotonic();
-    const elapsedMs = now - this.#lastAt;
-    const maxMs = 2 * this.#intervalMs;
-    this.#lastAt = now;
-    this.#ms += Math.min(elapsedMs, maxMs);
+    const elapsedMs = now - this.#lastTickAt;
+    const maxElapsedMs = 2 * this.#intervalMs;
+    this.#lastTickAt = now;
+    this.#runningMs += Math.min(elapsedMs, maxElapsedMs);
     this.#schedule();
-    if (elapsedMs <= maxMs) this.#onTick();
+    if (elapsedMs <= maxElapsedMs) this.#onTick();
     // Two immediates, since the first one may run before the event loop has read its sockets.
-    else setImmediate(() => setImmediate(() => this.#cancel !== undefined && this.#onTick()));
+    else setImmediate(() => setImmediate(() => this.#cancelTick !== undefined && this.#onTick()));
   }
 }

@@ -7,13 +7,13 @@ const IDLE_ITERATIONS = 2;
  * Waits until a batch is complete: runs event-loop iterations as long as they add items, up to `maxCount` items, so
  * that batches grow with the load. Runs at least one iteration, so that responses to earlier items can be sent.
  *
- * @param count returns the number of items that are waiting
+ * @param countItems returns the number of items that are waiting
  */
-export async function waitForBatch(count: () => number, maxCount: number): Promise<void> {
+export async function waitForBatch(countItems: () => number, maxCount: number): Promise<void> {
   let idleIterations = 0;
   do {
-    const countBefore = count();
+    const countBefore = countItems();
     await new Promise<void>((resolve) => setImmediate(resolve));
-    idleIterations = count() > countBefore ? 0 : idleIterations + 1;
-  } while (idleIterations < IDLE_ITERATIONS && count() < maxCount);
+    idleIterations = countItems() > countBefore ? 0 : idleIterations + 1;
+  } while (idleIterations < IDLE_ITERATIONS && countItems() < maxCount);
 }

@@ -58,7 +58,7 @@ export type AttributedAuditEntry = AuditEntry & { readonly accountId: number; re
 /** Writes audit entries in this transaction, pipelined with the commit. */
 export function writeAuditEntries(write: AccountWrite, ...entries: readonly AuditEntry[]): void {
   if (entries.length === 0) return;
-  const rows = entries.map((entry) => toAuditRow(entry, write.by, write.now));
+  const rows = entries.map((entry) => toAuditRow(entry, write.actor, write.now));
   write.pipelineWithCommit(write.insertInto('audit', rows));
 }
 
@@ -73,14 +73,14 @@ export function writeAuditEntriesAcrossAccounts(
   tx.withCommit(tx.queries.insertInto('audit').values(rows));
 }
 
-function toAuditRow({ action, subject, detail = {} }: AuditEntry, by: Actor, now: number) {
+function toAuditRow({ action, subject, detail = {} }: AuditEntry, actor: Actor, now: number) {
   return {
-    user_id: by.userId,
-    key_id: by.keyId,
+    user_id: actor.userId,
+    key_id: actor.keyId,
     action,
     subject,
     detail: JSON.stringify(detail),
-    source: by.source,
+    source: actor.source,
     happened_at: now,
   };
 }

@@ -31,14 +31,14 @@ const MAX_ROWS_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
 /**
- * Denied requests that are written as one audit entry: those of one caller and route, of one unknown key, or of one
- * sign-in.
+ * A group of denied requests that share one audit entry: requests of one caller to one route, requests with the same
+ * unusable credentials, or rejected sign-ins of the same user. All of them have the same source.
  */
 type DeniedGroup = {
   readonly route: string;
   readonly source: string;
   readonly caller?: Caller | undefined;
-  readonly hash?: string | undefined;
+  readonly keyHash?: string | undefined;
   readonly domain?: string | undefined;
   readonly signIn?: DeniedSignIn;
 };
@@ -47,8 +47,8 @@ type CountedDeniedGroup = DeniedGroup & { count: number };
 
 /**
  * Writes denied requests to the audit log in groups, so that an attacker cannot cause a write per request or fill the
- * disk: at most once a second, with exponential backoff to once a minute, 21 rows per write and 500 rows per hour, then
- * one row a minute.
+ * disk. The interval between writes grows from a second to a minute (exponential backoff). A write has at most 21 rows.
+ * After 500 rows in an hour, further requests are only counted, in one row a minute.
  */
 export class DeniedRequestLog {
   readonly #store: Store;
@@ -59,7 +59,7 @@ export class DeniedRequestLog {
   #intervalMs = MIN_INTERVAL_MS;
   #hourStartedAt = 0;
   #rowsThisHour = 0;
-  #cancel: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
     this.#store = store;
@@ -70,9 +70,15 @@ export class DeniedRequestLog {
   add({ route, source, caller, credentials }: DeniedRequest): void {
     const hash = credentials.key === undefined ? undefined : hashApiKey(credentials.key);
     // Requests of known callers are grouped by route, other requests by key.
-    const name =
+    const groupKeyParts =
       caller === undefined ? [source, hash, credentials.domain] : [source, caller.keyId, caller.sessionId, route];
-    this.#addToGroup(JSON.stringify(name), { route, source, caller, hash, domain: credentials.domain });
+    this.#addToGroup(JSON.stringify(groupKeyParts), {
+      route,
+      source,
+      caller,
+      keyHash: hash,
+      domain: credentials.domain,
+    });
   }
 
   /**
@@ -83,33 +89,33 @@ export class DeniedRequestLog {
     this.#addToGroup(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
   }
 
-  #addToGroup(name: string, group: DeniedGroup): void {
-    const same = this.#groups.get(name);
-    if (same !== undefined) same.count += 1;
+  #addToGroup(groupKey: string, group: DeniedGroup): void {
+    const existingGroup = this.#groups.get(groupKey);
+    if (existingGroup !== undefined) existingGroup.count += 1;
     else if (this.#groups.size >= MAX_GROUPS_PER_WRITE) this.#ungroupedCount += 1;
-    else this.#groups.set(name, { ...group, count: 1 });
-    if (this.#cancel !== undefined) return;
+    else this.#groups.set(groupKey, { ...group, count: 1 });
+    if (this.#cancelTimer !== undefined) return;
     // No request was denied recently: start again with the shortest interval that the hourly limit allows.
-    this.#intervalMs = this.#minInterval();
-    this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
+    this.#intervalMs = this.#minIntervalMs();
+    this.#cancelTimer = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
   }
 
   /** Writes all groups; called at shutdown. */
   async flush(): Promise<void> {
-    this.#cancel?.();
-    this.#cancel = undefined;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
     this.#intervalMs = MIN_INTERVAL_MS;
-    await this.#write();
+    await this.#writeGroups();
   }
 
   async #onTimer(): Promise<void> {
-    this.#cancel = undefined;
+    this.#cancelTimer = undefined;
     const isIdle = this.#groups.size === 0;
-    this.#intervalMs = isIdle ? this.#minInterval() : Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS);
+    this.#intervalMs = isIdle ? this.#minIntervalMs() : Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS);
     if (isIdle) return;
     // Schedule the next write. The timer stops when no request was denied in between.
-    this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
-    await this.#write();
+    this.#cancelTimer = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
+    await this.#writeGroups();
   }
 
   #startHourIfDue(): void {
@@ -119,31 +125,31 @@ export class DeniedRequestLog {
     this.#rowsThisHour = 0;
   }
 
-  #minInterval(): number {
+  #minIntervalMs(): number {
     this.#startHourIfDue();
     return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? MIN_INTERVAL_MS : MAX_INTERVAL_MS;
   }
 
-  async #write(): Promise<void> {
-    const all = [...this.#groups.values()];
-    if (all.length === 0) return;
+  async #writeGroups(): Promise<void> {
+    const allGroups = [...this.#groups.values()];
+    if (allGroups.length === 0) return;
     this.#startHourIfDue();
-    const groups = all.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
+    const groups = allGroups.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
     this.#rowsThisHour += groups.length;
-    const others = all.slice(groups.length).reduce((sum, one) => sum + one.count, this.#ungroupedCount);
-    this.#intervalMs = Math.max(this.#intervalMs, this.#minInterval());
+    const otherCount = allGroups.slice(groups.length).reduce((sum, group) => sum + group.count, this.#ungroupedCount);
+    this.#intervalMs = Math.max(this.#intervalMs, this.#minIntervalMs());
     this.#groups = new Map();
     this.#ungroupedCount = 0;
     try {
       await this.#store.write(async (tx) => {
         writeAuditEntriesAcrossAccounts(
           tx,
-          await toAuditEntries(tx.queries, groups, others, this.#clock.now()),
+          await toAuditEntries(tx.queries, groups, otherCount, this.#clock.now()),
           this.#clock.now(),
         );
       });
     } catch (error) {
-      // A failed write must not fail anything else. The service log has each denied request as well.
+      // The error is only logged: no caller waits for this write, and the service log has each denied request as well.
       this.#log.warn({ event: 'audit.write_failed', err: error });
     }
   }
@@ -152,62 +158,62 @@ export class DeniedRequestLog {
 async function toAuditEntries(
   queries: Queries,
   groups: readonly CountedDeniedGroup[],
-  others: number,
+  otherCount: number,
   now: number,
 ): Promise<AttributedAuditEntry[]> {
   const unknownCallers = groups.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
-  const keys = await findKeysByHash(queries, unknownCallers);
-  const accounts = await findAccountsByDomain(queries, unknownCallers);
-  const entries = groups.map((one): AttributedAuditEntry & { count: number } => {
-    const key = one.hash === undefined ? undefined : keys.get(one.hash);
-    if (one.caller !== undefined) return notPermittedEntry(one, one.caller);
-    if (one.signIn !== undefined) return rejectedSignInEntry(one, one.signIn);
-    if (key !== undefined) return unusableKeyEntry(one, key, now);
-    const accountId = accounts.get(one.domain ?? '') ?? 0;
-    const by = { userId: 0, keyId: 0, source: one.source };
-    return { action: 'denied.unknown_key', subject: '', accountId, by, count: one.count };
+  const keysByHash = await findKeysByHash(queries, unknownCallers);
+  const accountIdsByDomain = await findAccountsByDomain(queries, unknownCallers);
+  const entries = groups.map((group): AttributedAuditEntry & { count: number } => {
+    const key = group.keyHash === undefined ? undefined : keysByHash.get(group.keyHash);
+    if (group.caller !== undefined) return toNotPermittedEntry(group, group.caller);
+    if (group.signIn !== undefined) return toRejectedSignInEntry(group, group.signIn);
+    if (key !== undefined) return toUnusableKeyEntry(group, key, now);
+    const accountId = accountIdsByDomain.get(group.domain ?? '') ?? 0;
+    const actor = { userId: 0, keyId: 0, source: group.source };
+    return { action: 'denied.unknown_key', subject: '', accountId, by: actor, count: group.count };
   });
-  const rest: AttributedAuditEntry[] = [
+  const othersEntries: AttributedAuditEntry[] = [
     {
       action: 'denied.others',
       subject: '',
-      detail: { count: others },
+      detail: { count: otherCount },
       accountId: 0,
       by: { userId: 0, keyId: 0, source: 'many' },
     },
   ];
-  return [...mergeEqualEntries(entries), ...(others > 0 ? rest : [])];
+  return [...mergeEqualEntries(entries), ...(otherCount > 0 ? othersEntries : [])];
 }
 
-function notPermittedEntry({ route, source, count }: CountedDeniedGroup, { accountId, userId, keyId }: Caller) {
+function toNotPermittedEntry({ route, source, count }: CountedDeniedGroup, { accountId, userId, keyId }: Caller) {
   return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
 }
 
-function rejectedSignInEntry({ count }: CountedDeniedGroup, { source, accountId, userId }: DeniedSignIn) {
-  const by = { userId: 0, keyId: 0, source };
+function toRejectedSignInEntry({ count }: CountedDeniedGroup, { source, accountId, userId }: DeniedSignIn) {
+  const actor = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
-  return { action: 'login.refused', subject, accountId, by, count } as const;
+  return { action: 'login.refused', subject, accountId, by: actor, count } as const;
 }
 
-function unusableKeyEntry({ source, domain, count }: CountedDeniedGroup, key: ApiKeyRow, now: number) {
+function toUnusableKeyEntry({ source, domain, count }: CountedDeniedGroup, key: ApiKeyRow, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
-  const detail = { because: unusableReason(key, domain, now) };
-  const by = { userId, keyId, source };
-  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by, count } as const;
+  const detail = { because: explainUnusableKey(key, domain, now) };
+  const actor = { userId, keyId, source };
+  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by: actor, count } as const;
 }
 
 /** Merges equal entries and adds up their counts. */
 function mergeEqualEntries(
   entries: readonly (AttributedAuditEntry & { readonly count: number })[],
 ): AttributedAuditEntry[] {
-  const sums = new Map<string, AttributedAuditEntry & { count: number }>();
+  const entriesByKey = new Map<string, AttributedAuditEntry & { count: number }>();
   for (const entry of entries) {
-    const name = JSON.stringify({ ...entry, count: 0 });
-    const same = sums.get(name);
-    if (same === undefined) sums.set(name, { ...entry });
-    else same.count += entry.count;
+    const entryKey = JSON.stringify({ ...entry, count: 0 });
+    const existingEntry = entriesByKey.get(entryKey);
+    if (existingEntry === undefined) entriesByKey.set(entryKey, { ...entry });
+    else existingEntry.count += entry.count;
   }
-  return [...sums.values()].map(({ count, detail, ...entry }) => ({ ...entry, detail: { ...detail, count } }));
+  return [...entriesByKey.values()].map(({ count, detail, ...entry }) => ({ ...entry, detail: { ...detail, count } }));
 }
 
 type ApiKeyRow = Awaited<ReturnType<typeof selectKeysByHash>>[number];
@@ -216,7 +222,7 @@ async function findKeysByHash(
   queries: Queries,
   groups: readonly CountedDeniedGroup[],
 ): Promise<Map<string, ApiKeyRow>> {
-  const hashes = groups.map(({ hash }) => hash).filter((hash) => hash !== undefined);
+  const hashes = groups.map(({ keyHash }) => keyHash).filter((hash) => hash !== undefined);
   const rows = hashes.length === 0 ? [] : await selectKeysByHash(queries, hashes);
   return new Map(rows.map((row) => [row.key_hash, row]));
 }
@@ -240,7 +246,7 @@ function selectKeysByHash(queries: Queries, hashes: readonly string[]) {
     .execute();
 }
 
-function unusableReason(key: ApiKeyRow, domain: string | undefined, now: number): string {
+function explainUnusableKey(key: ApiKeyRow, domain: string | undefined, now: number): string {
   if (key.date_deleted !== null) return 'its user was deleted';
   if (key.revoked_at !== null) return 'revoked';
   if (key.expires_at !== null && key.expires_at <= now) return 'expired';

@@ -3,53 +3,57 @@ import { version } from '../version.ts';
 import { CliError, onOutputError, stderr, stdout } from './output/screen.ts';
 
 /**
- * A command. `summary` is its line in the help overview. `load` imports its module, which happens only when the command
- * is used.
+ * A command. `summary` describes the command in the overview of the help. `load` imports the module of the command,
+ * only when the command is used, and returns the function that registers the command.
  */
 type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
 
 const OPERATOR_COMMANDS: readonly CommandEntry[] = [
-  { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
+  { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServeCommand },
   {
     name: 'accounts',
     summary: 'manage accounts',
-    load: async () => (await import('./admin/accounts.ts')).addAccounts,
+    load: async () => (await import('./admin/accounts.ts')).addAccountCommands,
   },
   {
     name: 'users',
     summary: 'manage users of an account',
-    load: async () => (await import('./admin/accounts.ts')).addUsers,
+    load: async () => (await import('./admin/accounts.ts')).addUserCommands,
   },
   {
     name: 'keys',
     summary: 'manage API keys of an account',
-    load: async () => (await import('./admin/accounts.ts')).addKeys,
+    load: async () => (await import('./admin/accounts.ts')).addKeyCommands,
   },
   {
     name: 'export',
     summary: 'export an account, or all of them, to a file',
-    load: async () => (await import('./admin/export-import.ts')).addExport,
+    load: async () => (await import('./admin/export-import.ts')).addExportCommand,
   },
   {
     name: 'import',
     summary: 'import an export, or an account of another service',
-    load: async () => (await import('./admin/export-import.ts')).addImport,
+    load: async () => (await import('./admin/export-import.ts')).addImportCommand,
   },
   {
     name: 'backup',
     summary: 'back up the database',
-    load: async () => (await import('./admin/backup.ts')).addBackup,
+    load: async () => (await import('./admin/backup.ts')).addBackupCommand,
   },
   {
     name: 'restore',
     summary: 'restore a backup',
-    load: async () => (await import('./admin/backup.ts')).addRestore,
+    load: async () => (await import('./admin/backup.ts')).addRestoreCommand,
   },
-  { name: 'audit', summary: 'list the audit log', load: async () => (await import('./admin/audit.ts')).addAudit },
+  {
+    name: 'audit',
+    summary: 'list the audit log',
+    load: async () => (await import('./admin/audit.ts')).addAuditCommand,
+  },
   {
     name: 'doctor',
     summary: 'check the installation and suggest fixes',
-    load: async () => (await import('./admin/doctor.ts')).addDoctor,
+    load: async () => (await import('./admin/doctor.ts')).addDoctorCommands,
   },
 ];
 
@@ -57,58 +61,62 @@ const CLIENT_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'login',
     summary: 'save the URL of a service, a domain and a key',
-    load: async () => (await import('./client/login.ts')).addLogin,
+    load: async () => (await import('./client/login.ts')).addLoginCommand,
   },
-  { name: 'logout', summary: 'delete a saved login', load: async () => (await import('./client/login.ts')).addLogout },
+  {
+    name: 'logout',
+    summary: 'delete a saved login',
+    load: async () => (await import('./client/login.ts')).addLogoutCommand,
+  },
   {
     name: 'whoami',
     summary: 'show the service and the user of the login',
-    load: async () => (await import('./client/login.ts')).addWhoami,
+    load: async () => (await import('./client/login.ts')).addWhoamiCommand,
   },
   {
     name: 'listen',
     summary: 'show occurrences as they happen and forward them to a URL',
-    load: async () => (await import('./client/listen.ts')).addListen,
+    load: async () => (await import('./client/listen.ts')).addListenCommand,
   },
   {
     name: 'trigger',
     summary: 'cause an occurrence, to test hooks',
-    load: async () => (await import('./client/trigger.ts')).addTrigger,
+    load: async () => (await import('./client/trigger.ts')).addTriggerCommands,
   },
   {
     name: 'mcp',
     summary: 'serve the API as tools, over the Model Context Protocol',
-    load: async () => (await import('./client/mcp.ts')).addMcp,
+    load: async () => (await import('./client/mcp.ts')).addMcpCommand,
   },
-  resourceCommand('events', 'manage calendar events'),
-  resourceCommand('clients', 'manage clients'),
-  resourceCommand('contacts', 'manage contacts'),
-  resourceCommand('projects', 'manage projects'),
-  resourceCommand('tasks', 'manage tasks'),
-  resourceCommand('subtasks', 'manage subtasks'),
-  resourceCommand('time-entries', 'manage time entries of tasks'),
-  resourceCommand('comments', 'manage comments on projects and tasks'),
-  resourceCommand('teams', 'manage teams'),
-  resourceCommand('calendars', 'manage calendar subscriptions'),
+  createResourceEntry('events', 'manage calendar events'),
+  createResourceEntry('clients', 'manage clients'),
+  createResourceEntry('contacts', 'manage contacts'),
+  createResourceEntry('projects', 'manage projects'),
+  createResourceEntry('tasks', 'manage tasks'),
+  createResourceEntry('subtasks', 'manage subtasks'),
+  createResourceEntry('time-entries', 'manage time entries of tasks'),
+  createResourceEntry('comments', 'manage comments on projects and tasks'),
+  createResourceEntry('teams', 'manage teams'),
+  createResourceEntry('calendars', 'manage calendar subscriptions'),
   {
     name: 'import-calendar',
     summary: 'import the events of an .ics file',
-    load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
+    load: async () => (await import('./client/import-calendar.ts')).addImportCalendarCommand,
   },
-  resourceCommand('hooks', 'manage hooks'),
-  resourceCommand('deliveries', 'list and redeliver deliveries'),
-  resourceCommand('notifications', 'read the feed'),
-  resourceCommand('user', 'show the caller'),
-  resourceCommand('company', 'show the account'),
+  createResourceEntry('hooks', 'manage hooks'),
+  createResourceEntry('deliveries', 'list and redeliver deliveries'),
+  createResourceEntry('notifications', 'read the feed'),
+  createResourceEntry('user', 'show the caller'),
+  createResourceEntry('company', 'show the account'),
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
-    load: async () => (await import('./completion/completion.ts')).addCompletion,
+    load: async () => (await import('./completion/completion.ts')).addCompletionCommand,
   },
 ];
 
 /** Returns the entry for the command of a resource. Its subcommands are derived from the routes. */
-function resourceCommand(name: string, summary: string): CommandEntry {
+function createResourceEntry(name: string, summary: string): CommandEntry {
   return {
     name,
     summary,
@@ -130,7 +138,7 @@ import --from-api left records out, which it lists.`;
 
 /** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // A pipe that its reader closes early is not an error, as after `carillon … | head`.
+  // A closed pipe is not an error: in `carillon … | head`, the reader closes the pipe early.
   onOutputError((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
   // Escape uncaught errors, since their messages may contain untrusted text that Node would print unescaped. `serve`
@@ -156,9 +164,9 @@ function exitWithStackTrace(error: unknown): void {
 }
 
 /**
- * Builds the program. Commands that `isWanted` selects are loaded in full; the others have only a name and a summary.
+ * Builds the program. Commands for which `mustLoad` is true are loaded; the others have only a name and a summary.
  */
-export async function createProgram(isWanted: (name: string) => boolean): Promise<Command> {
+export async function createProgram(mustLoad: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
     .description('Self-hosted project management with a REST API, a calendar and webhooks.')
     .version(version)
@@ -167,13 +175,15 @@ export async function createProgram(isWanted: (name: string) => boolean): Promis
       writeOut: (text) => stdout.printText(text),
       writeErr: (text) => stderr.printText(text),
       outputError: (text, write) =>
-        write(`${text.trim().replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}; see carillon --help\n`),
+        write(
+          `${text.trim().replace(/\s+/g, (whitespace) => (whitespace.includes('\n') ? ' ' : whitespace))}; see carillon --help\n`,
+        ),
     })
     .exitOverride();
-  for (const [group, entries] of Object.entries(COMMAND_GROUPS)) {
+  for (const [group, commandEntries] of Object.entries(COMMAND_GROUPS)) {
     program.commandsGroup(group);
-    for (const { name, summary, load } of entries) {
-      if (isWanted(name)) (await load())(program);
+    for (const { name, summary, load } of commandEntries) {
+      if (mustLoad(name)) (await load())(program);
       else program.command(name);
       program.commands.at(-1)?.summary(summary);
     }

@@ -12,12 +12,12 @@ import {
 import { formatDatabase, parseDatabaseUrl } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
-/** The parsed value of an option, or the error as text that follows the option's name. */
+/** The parsed value of an option, or an error text that is printed after the option's name. */
 export type ParseResult<T> = { value: T } | { fault: string };
 
 /** The definition of an option of `carillon serve`. Flags, environment variables, help and docs are derived from it. */
 export type Option<T> = {
-  /** `--flag`, and `CARILLON_FLAG` in the environment. */
+  /** Name of the flag without `--`. The name of the environment variable is derived from it. */
   readonly flag: string;
   readonly shape: string;
   readonly description: string;
@@ -26,28 +26,28 @@ export type Option<T> = {
   readonly parse: (text: string) => ParseResult<T>;
   /** Set if the value is never logged or displayed. */
   readonly secret?: true;
-  /** Converts the value to the one that is displayed, if the value contains a secret or is not a plain one. */
+  /** Converts the value for logs and display, such as to leave out a password. Default: the value itself. */
   readonly show?: (value: T) => unknown;
 };
 
-function option<T>(row: Option<T>): Option<T> {
+function defineOption<T>(row: Option<T>): Option<T> {
   return row;
 }
 
 /** Defines an option for a rate limit, which is off by default. */
-function rateLimitOption(name: string, counted: string): Option<RequestRate | undefined> {
+function defineRateLimit(name: string, limitedRequests: string): Option<RequestRate | undefined> {
   return {
     flag: `rate-limit-${name}`,
     shape: 'off|number/s|m|h',
-    description: `Rate limit of ${counted}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
+    description: `Rate limit of ${limitedRequests}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
     initial: 'off',
     parse: parseRateLimit,
-    show: showRate,
+    show: formatRate,
   };
 }
 
 /** Defines an option for a quota per account, which is off by default. */
-function quotaOption(flag: string, description: string): Option<number | undefined> {
+function defineQuota(flag: string, description: string): Option<number | undefined> {
   return {
     flag,
     shape: 'off|number',
@@ -64,21 +64,21 @@ export type NodeRole = (typeof nodeRoles)[number];
 
 /** All options, in the order of the help. */
 export const options = {
-  host: option({
+  host: defineOption({
     flag: 'host',
     shape: 'address',
     description: 'The address to listen on.',
     initial: '127.0.0.1',
     parse: (text) => (/^[\w.:-]+$/.test(text) ? { value: text } : { fault: 'must be a host name or an IP address' }),
   }),
-  port: option({
+  port: defineOption({
     flag: 'port',
     shape: 'number',
     description: 'The port to listen on; 0 takes a free one.',
     initial: '8080',
     parse: (text) => parseWholeNumber(text, 0, 65_535),
   }),
-  database: option({
+  database: defineOption({
     flag: 'database',
     shape: 'sqlite:path|postgres://…',
     description: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
@@ -86,18 +86,18 @@ export const options = {
     parse: parseDatabaseUrl,
     show: formatDatabase,
   }),
-  role: option<NodeRole>({
+  role: defineOption<NodeRole>({
     flag: 'role',
     shape: 'all|api|delivery',
     description:
       'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
     initial: 'all',
     parse: (text) => {
-      const role = nodeRoles.find((one) => one === text);
+      const role = nodeRoles.find((candidate) => candidate === text);
       return role === undefined ? { fault: 'must be all, api or delivery' } : { value: role };
     },
   }),
-  durability: option<'full' | 'any'>({
+  durability: defineOption<'full' | 'any'>({
     flag: 'durability',
     shape: 'full|any',
     description:
@@ -105,7 +105,7 @@ export const options = {
     initial: 'full',
     parse: (text) => (text === 'full' || text === 'any' ? { value: text } : { fault: 'must be full or any' }),
   }),
-  baseUrl: option({
+  baseUrl: defineOption({
     flag: 'base-url',
     shape: 'url',
     description:
@@ -113,32 +113,32 @@ export const options = {
     initial: undefined,
     parse: parseBaseUrl,
   }),
-  allowTargets: option<readonly AllowRule[]>({
+  allowTargets: defineOption<readonly AllowRule[]>({
     flag: 'allow-targets',
     shape: 'list',
     description:
       'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
     initial: '',
     parse(text) {
-      const parsed = parseAllowRules(text);
-      return 'fault' in parsed ? { fault: parsed.fault } : { value: parsed.rules };
+      const parsedRules = parseAllowRules(text);
+      return 'fault' in parsedRules ? { fault: parsedRules.fault } : { value: parsedRules.rules };
     },
   }),
-  retryWaits: option({
+  retryWaits: defineOption({
     flag: 'retry-waits',
     shape: 'duration,duration',
     description: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
     initial: '1m,2h',
     parse: parseRetryDelays,
   }),
-  attemptTimeout: option({
+  attemptTimeout: defineOption({
     flag: 'attempt-timeout',
     shape: 'duration',
     description: 'Timeout of one attempt: DNS, connection and response.',
     initial: '15s',
     parse: (text) => parseBoundedDuration(text, 100, 300_000),
   }),
-  corsOrigins: option<readonly string[]>({
+  corsOrigins: defineOption<readonly string[]>({
     flag: 'cors-origins',
     shape: 'list',
     description:
@@ -146,14 +146,14 @@ export const options = {
     initial: '',
     parse: (text) => parseOrigins(splitList(text)),
   }),
-  trustProxy: option<readonly string[]>({
+  trustProxy: defineOption<readonly string[]>({
     flag: 'trust-proxy',
     shape: 'list',
     description: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
     initial: '',
     parse: parseProxies,
   }),
-  smtpUrl: option<MailServer | undefined>({
+  smtpUrl: defineOption<MailServer | undefined>({
     flag: 'smtp-url',
     shape: 'smtp://…|smtps://…',
     description:
@@ -162,7 +162,7 @@ export const options = {
     parse: parseMailServer,
     show: formatMailServer,
   }),
-  mailFrom: option<Sender | undefined>({
+  mailFrom: defineOption<Sender | undefined>({
     flag: 'mail-from',
     shape: 'address',
     description:
@@ -171,7 +171,7 @@ export const options = {
     parse: parseSender,
     show: formatSender,
   }),
-  metricsToken: option<string>({
+  metricsToken: defineOption<string>({
     flag: 'metrics-token',
     shape: 'token',
     description:
@@ -181,7 +181,7 @@ export const options = {
       text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },
     secret: true,
   }),
-  maxRequests: option({
+  maxRequests: defineOption({
     flag: 'max-requests',
     shape: 'number',
     description:
@@ -189,7 +189,7 @@ export const options = {
     initial: '1000',
     parse: (text) => parseWholeNumber(text, 1, 100_000),
   }),
-  maxConnections: option({
+  maxConnections: defineOption({
     flag: 'max-connections',
     shape: 'number',
     description:
@@ -197,16 +197,16 @@ export const options = {
     initial: '20000',
     parse: (text) => parseWholeNumber(text, 16, 1_000_000),
   }),
-  maxUnread: option({
+  maxUnread: defineOption({
     flag: 'max-unread',
     shape: 'MiB',
     description:
       'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
-    // The minimum is 80 MiB, so that the eighth of it for one user is enough for the largest page.
+    // With at least 80 MiB, the share of one user (an eighth) is enough for the largest page.
     parse: (text) => parseWholeNumber(text, 80, 65_536),
   }),
-  maxFollowers: option({
+  maxFollowers: defineOption({
     flag: 'max-followers',
     shape: 'number',
     description:
@@ -214,25 +214,25 @@ export const options = {
     initial: '10000',
     parse: (text) => parseWholeNumber(text, 1, 1_000_000),
   }),
-  rateLimitKeyReads: rateLimitOption('key-reads', 'reading requests per key'),
-  rateLimitKeyWrites: rateLimitOption('key-writes', 'writing requests per key'),
-  rateLimitAccountReads: rateLimitOption('account-reads', 'reading requests per account'),
-  rateLimitAccountWrites: rateLimitOption('account-writes', 'writing requests per account'),
-  wrongKeys: option<RequestRate | undefined>({
+  rateLimitKeyReads: defineRateLimit('key-reads', 'reading requests per key'),
+  rateLimitKeyWrites: defineRateLimit('key-writes', 'writing requests per key'),
+  rateLimitAccountReads: defineRateLimit('account-reads', 'reading requests per account'),
+  rateLimitAccountWrites: defineRateLimit('account-writes', 'writing requests per account'),
+  wrongKeys: defineOption<RequestRate | undefined>({
     flag: 'wrong-keys',
     shape: 'off|number/s|m|h',
     description:
       'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
     initial: '60/m',
     parse: parseRateLimit,
-    show: showRate,
+    show: formatRate,
   }),
-  maxHooks: quotaOption('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
-  maxPending: quotaOption(
+  maxHooks: defineQuota('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
+  maxPending: defineQuota(
     'max-pending-per-account',
     'Quota of pending deliveries per account. Beyond it, a write that would add one is rejected with 429. Pending deliveries are never dropped.',
   ),
-  maxAttemptsPerHost: option({
+  maxAttemptsPerHost: defineOption({
     flag: 'max-attempts-per-host',
     shape: 'number',
     description:
@@ -240,7 +240,7 @@ export const options = {
     initial: '1000',
     parse: (text) => parseWholeNumber(text, 1, 2_000),
   }),
-  logLevel: option({
+  logLevel: defineOption({
     flag: 'log-level',
     shape: 'level',
     description: 'The lowest level that is logged: debug, info, warn, error or silent.',
@@ -259,10 +259,10 @@ export function environmentVariableOf(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function parseWholeNumber(text: string, min: number, max: number, or = ''): ParseResult<number> {
+function parseWholeNumber(text: string, min: number, max: number, alternatives = ''): ParseResult<number> {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return { value };
-  return { fault: `must be ${or}a whole number from ${min} to ${max}` };
+  return { fault: `must be ${alternatives}a whole number from ${min} to ${max}` };
 }
 
 function parseRateLimit(text: string): ParseResult<RequestRate | undefined> {
@@ -271,10 +271,10 @@ function parseRateLimit(text: string): ParseResult<RequestRate | undefined> {
   return value === undefined ? { fault: 'must be off, or a rate such as 100/s, 6000/m or 1000/h' } : { value };
 }
 
-const WINDOW_NAMES: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
+const WINDOW_SUFFIXES: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
 
-function showRate(rate: RequestRate | undefined): string {
-  return rate === undefined ? 'off' : `${rate.count}/${WINDOW_NAMES[rate.windowS]}`;
+function formatRate(rate: RequestRate | undefined): string {
+  return rate === undefined ? 'off' : `${rate.count}/${WINDOW_SUFFIXES[rate.windowS]}`;
 }
 
 function parseBoundedDuration(text: string, minMs: number, maxMs: number): ParseResult<number> {
@@ -284,10 +284,10 @@ function parseBoundedDuration(text: string, minMs: number, maxMs: number): Parse
 }
 
 function parseBaseUrl(text: string): ParseResult<string> {
-  const fault = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
+  const invalidUrl = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
   const url = URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) return fault;
-  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return fault;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return invalidUrl;
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return invalidUrl;
   return { value: url.href.replace(/([^/])\/+$/, '$1') };
 }
 
@@ -295,22 +295,24 @@ function parseBaseUrl(text: string): ParseResult<string> {
 const MAX_RETRY_DELAY_MS = 365 * 24 * 3_600_000;
 
 function parseRetryDelays(text: string): ParseResult<readonly [number, number]> {
-  const [first = -1, second = -1, ...more] = text.split(',').map(parseDuration);
-  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= MAX_RETRY_DELAY_MS;
-  if (!isWait(first) || !isWait(second) || more.length > 0)
+  const [firstDelayMs = -1, secondDelayMs = -1, ...extraDelays] = text.split(',').map(parseDuration);
+  const isValidDelay = (delayMs: number) => delayMs >= 0 && delayMs <= MAX_RETRY_DELAY_MS;
+  if (!isValidDelay(firstDelayMs) || !isValidDelay(secondDelayMs) || extraDelays.length > 0)
     return { fault: 'must be two durations of at most 365d, such as 1m,2h' };
-  return { value: [first, second] };
+  return { value: [firstDelayMs, secondDelayMs] };
 }
 
 function parseProxies(text: string): ParseResult<readonly string[]> {
   const proxies = splitList(text);
-  const wrong = proxies.find((proxy) => {
-    const [address = '', bits, ...more] = proxy.split('/');
+  const invalidProxy = proxies.find((proxy) => {
+    const [address = '', prefixBits, ...extraParts] = proxy.split('/');
     const family = isIP(address);
-    if (family === 0 || more.length > 0) return true;
-    return bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+    if (family === 0 || extraParts.length > 0) return true;
+    return prefixBits !== undefined && !(/^\d+$/.test(prefixBits) && Number(prefixBits) <= (family === 4 ? 32 : 128));
   });
-  return wrong === undefined ? { value: proxies } : { fault: `must list IP addresses or CIDRs; ${wrong} is none` };
+  return invalidProxy === undefined
+    ? { value: proxies }
+    : { fault: `must list IP addresses or CIDRs; ${invalidProxy} is none` };
 }
 
 function splitList(text: string): string[] {

@@ -8,20 +8,20 @@ const MIDNIGHT = '00:00:00';
 const LAST_SECOND = '23:59:59';
 
 export const dayOf = (time: string): string => time.slice(0, 10);
-export const isTimed = (time: string): boolean => time.slice(11) !== MIDNIGHT;
-export const atMidnight = (day: string): string => `${day} ${MIDNIGHT}`;
+export const hasTimeOfDay = (time: string): boolean => time.slice(11) !== MIDNIGHT;
+export const toMidnightTime = (day: string): string => `${day} ${MIDNIGHT}`;
 
 /** Adds a number of days to a day. The result is clamped to the years 1 to 9999. */
-export function addDays(day: string, count: number): string {
+export function addDays(day: string, dayCount: number): string {
   const [year, month, date] = [Number(day.slice(0, 4)), Number(day.slice(5, 7)), Number(day.slice(8, 10))];
-  const moved = new Date(0).setUTCFullYear(year, month - 1, date) + count * DAY_MS;
-  if (moved < FIRST_DAY) return '0001-01-01';
-  if (moved > LAST_DAY) return '9999-12-31';
-  return new Date(moved).toISOString().slice(0, 10);
+  const resultMs = new Date(0).setUTCFullYear(year, month - 1, date) + dayCount * DAY_MS;
+  if (resultMs < FIRST_DAY_MS) return '0001-01-01';
+  if (resultMs > LAST_DAY_MS) return '9999-12-31';
+  return new Date(resultMs).toISOString().slice(0, 10);
 }
 
-const FIRST_DAY = new Date(0).setUTCFullYear(1, 0, 1);
-const LAST_DAY = new Date(0).setUTCFullYear(9999, 11, 31);
+const FIRST_DAY_MS = new Date(0).setUTCFullYear(1, 0, 1);
+const LAST_DAY_MS = new Date(0).setUTCFullYear(9999, 11, 31);
 
 /** Start and end of an event in iCalendar terms: two days, or two times. The end is exclusive. */
 type EventSpan =
@@ -32,28 +32,31 @@ type EventSpan =
 export type StoredDates = { readonly start_date: string; readonly due_date: string };
 
 /**
- * Converts stored dates to iCalendar terms. An event without an end time is all-day, as in the console. An event with
- * only a start time, on a single day, has no end.
+ * Converts stored dates to iCalendar terms. An event without an end time is all-day, as in the console. The only
+ * exception is an event on a single day that has a start time: it is timed and has no end.
  */
 export function toSpan({ start_date, due_date }: StoredDates): EventSpan {
-  if (!isTimed(due_date)) {
-    const isOpen = isTimed(start_date) && dayOf(start_date) === dayOf(due_date);
-    if (isOpen) return { isAllDay: false, start: start_date, end: undefined };
+  if (!hasTimeOfDay(due_date)) {
+    const hasOnlyStartTime = hasTimeOfDay(start_date) && dayOf(start_date) === dayOf(due_date);
+    if (hasOnlyStartTime) return { isAllDay: false, start: start_date, end: undefined };
     return { isAllDay: true, start: dayOf(start_date), end: addDays(dayOf(due_date), 1) };
   }
-  const end = due_date.endsWith(LAST_SECOND) ? atMidnight(addDays(dayOf(due_date), 1)) : due_date;
+  const end = due_date.endsWith(LAST_SECOND) ? toMidnightTime(addDays(dayOf(due_date), 1)) : due_date;
   return { isAllDay: false, start: start_date, end: end < start_date ? start_date : end };
 }
 
 /** Converts iCalendar terms to stored dates; the inverse of `toSpan`. An end before the start is ignored. */
 export function toStoredDates(span: EventSpan): StoredDates {
   if (span.isAllDay) {
-    const last = addDays(span.end, -1);
-    return { start_date: atMidnight(span.start), due_date: atMidnight(last < span.start ? span.start : last) };
+    const lastDay = addDays(span.end, -1);
+    return {
+      start_date: toMidnightTime(span.start),
+      due_date: toMidnightTime(lastDay < span.start ? span.start : lastDay),
+    };
   }
   const { start, end } = span;
-  if (end === undefined || end < start) return { start_date: start, due_date: atMidnight(dayOf(start)) };
-  if (isTimed(end)) return { start_date: start, due_date: end };
+  if (end === undefined || end < start) return { start_date: start, due_date: toMidnightTime(dayOf(start)) };
+  if (hasTimeOfDay(end)) return { start_date: start, due_date: end };
   if (end === start) return { start_date: start, due_date: start };
   return { start_date: start, due_date: `${addDays(dayOf(end), -1)} ${LAST_SECOND}` };
 }

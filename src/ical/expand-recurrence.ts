@@ -15,22 +15,23 @@ export type ExpansionRange = {
 };
 
 /**
- * Yields the times of a rule in order. The expansion goes from day to day, so that it reaches the end of the range with
- * any rule. Without COUNT it begins at the start of the range, however long ago DTSTART was. Returns whether the rule
- * continues after the range.
+ * Yields the times of a rule within the range, in order. The expansion goes through the days of the range, so that it
+ * also ends for a rule that has no times. A rule with COUNT is expanded from DTSTART, because all of its times must be
+ * counted. Any other rule is expanded from the start of the range. Returns whether the rule may have times after the
+ * range.
  */
 export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
   const lastMs = Math.min(range.toMs, untilMs);
   const firstMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
-  let counted = 0;
+  let occurrenceCount = 0;
   for (const atMs of selectTimes(rule, { ...range, fromMs: firstMs, toMs: lastMs })) {
     if (atMs < startMs) continue;
     if (atMs > lastMs) break;
-    counted += 1;
+    occurrenceCount += 1;
     if (atMs >= fromMs) yield atMs;
-    if (counted >= count) return false;
+    if (occurrenceCount >= count) return false;
   }
   return untilMs > range.toMs;
 }
@@ -44,46 +45,52 @@ const MAX_PERIOD_DAYS = new Map<RecurrenceRule['frequency'], number>([
 
 /** Yields all matching times. With BYSETPOS, yields only the times of each period that BYSETPOS selects. */
 function* selectTimes(rule: RecurrenceRule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
-  const days = new RuleDays(rule, Math.floor(startMs / DAY_MS));
-  const clock = new RuleClock(rule, startMs);
+  const ruleDays = new RuleDays(rule, Math.floor(startMs / DAY_MS));
+  const ruleTimesOfDay = new RuleTimesOfDay(rule, startMs);
   const firstDay = Math.floor(fromMs / DAY_MS);
   if (rule.positions === undefined) {
-    yield* timesOfDays(days, clock, firstDay, toMs, take);
+    yield* generateTimes(ruleDays, ruleTimesOfDay, firstDay, toMs, take);
     return;
   }
-  let period: number[] = [];
-  let currentPeriod: number | undefined;
+  let periodTimes: number[] = [];
+  let currentPeriodNumber: number | undefined;
   // The last period is expanded to its end, even beyond the range, because BYSETPOS can count from the end of a period.
   const lastMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
-  for (const atMs of timesOfDays(days, clock, days.periodOf(firstDay), lastMs, take)) {
-    const periodOfTime = clock.periodOf(atMs) ?? days.periodOf(Math.floor(atMs / DAY_MS));
-    if (periodOfTime !== currentPeriod) {
-      yield* selectPositions(period, rule.positions);
-      period = [];
+  for (const atMs of generateTimes(ruleDays, ruleTimesOfDay, ruleDays.firstDayOfPeriod(firstDay), lastMs, take)) {
+    const periodNumber = ruleTimesOfDay.periodNumberOf(atMs) ?? ruleDays.firstDayOfPeriod(Math.floor(atMs / DAY_MS));
+    if (periodNumber !== currentPeriodNumber) {
+      yield* selectPositions(periodTimes, rule.positions);
+      periodTimes = [];
     }
-    currentPeriod = periodOfTime;
-    period.push(atMs);
+    currentPeriodNumber = periodNumber;
+    periodTimes.push(atMs);
   }
   // If the budget ran out, the last period is incomplete and its positions are unknown.
-  if (take(0)) yield* selectPositions(period, rule.positions);
+  if (take(0)) yield* selectPositions(periodTimes, rule.positions);
 }
 
-function selectPositions(period: readonly number[], positions: ReadonlySet<number>): readonly number[] {
-  return period.filter((_, at) => positions.has(at + 1) || positions.has(at - period.length));
+function selectPositions(periodTimes: readonly number[], positions: ReadonlySet<number>): readonly number[] {
+  return periodTimes.filter((_, index) => positions.has(index + 1) || positions.has(index - periodTimes.length));
 }
 
 /** Yields all times of the matching days. */
-function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: number, take: ExpansionRange['take']) {
+function* generateTimes(
+  ruleDays: RuleDays,
+  ruleTimesOfDay: RuleTimesOfDay,
+  firstDay: number,
+  toMs: number,
+  take: ExpansionRange['take'],
+) {
   for (let day = firstDay; day * DAY_MS <= toMs; ) {
     if (!take(1)) return;
-    const next = days.nextCandidate(day);
-    if (next === day) {
-      for (const atMs of clock.timesOn(day)) {
+    const candidateDay = ruleDays.nextCandidateDay(day);
+    if (candidateDay === day) {
+      for (const atMs of ruleTimesOfDay.timesOn(day)) {
         if (!take(1)) return;
         if (atMs !== undefined) yield atMs;
       }
     }
-    day = Math.max(next, day + 1);
+    day = Math.max(candidateDay, day + 1);
   }
 }
 
@@ -101,47 +108,50 @@ const ZERO_TO_59: readonly number[] = Array.from({ length: 60 }, (_, number) => 
 const HOURS = ZERO_TO_59.slice(0, 24);
 
 /**
- * Computes the times of day of a rule. The rule selects units of a day (hours, minutes, seconds, or the whole day) and
- * has the same times within each unit.
+ * Computes the times of day of a rule. Its unit is the frequency of the rule (an hour, a minute or a second), or the
+ * whole day if the frequency is daily or longer. The rule selects some units of a day, and has the same times within
+ * each of them.
  */
-class RuleClock {
+class RuleTimesOfDay {
   readonly #rule: RecurrenceRule;
   readonly #unitS: number;
   readonly #startUnit: number;
-  readonly #stride: number;
-  /** Allowed hours, minutes and seconds that select units. A part that does not select units is `[0]`. */
+  readonly #unitInterval: number;
+  /**
+   * The hours, minutes and seconds of the units that the rule allows; `[0]` for each part that is smaller than a unit.
+   */
   readonly #allowedParts: readonly (readonly number[])[];
   /** Times within each unit, in milliseconds from its start. */
   readonly #timesWithinUnit: readonly number[];
 
   constructor(rule: RecurrenceRule, startMs: number) {
     const unitS = UNIT_S.get(rule.frequency) ?? DAY_S;
-    const start = modulo(startMs, DAY_MS) / SECOND_MS;
+    const startSecondOfDay = modulo(startMs, DAY_MS) / SECOND_MS;
     const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(toSortedArray);
     this.#rule = rule;
     this.#unitS = unitS;
     this.#startUnit = Math.floor(startMs / SECOND_MS / unitS);
-    this.#stride = unitS === DAY_S ? 1 : rule.interval;
+    this.#unitInterval = unitS === DAY_S ? 1 : rule.interval;
     this.#allowedParts = [
       unitS === DAY_S ? [0] : (hours ?? HOURS),
       unitS > 60 ? [0] : (minutes ?? ZERO_TO_59),
       unitS > 1 ? [0] : (seconds ?? ZERO_TO_59),
     ];
-    const within = secondsOf([
-      unitS < DAY_S ? [0] : (hours ?? [Math.floor(start / 3_600)]),
-      unitS <= 60 ? [0] : (minutes ?? [Math.floor(start / 60) % 60]),
-      unitS === 1 ? [0] : (seconds ?? [start % 60]),
+    const secondsWithinUnit = generateSecondsOfDay([
+      unitS < DAY_S ? [0] : (hours ?? [Math.floor(startSecondOfDay / 3_600)]),
+      unitS <= 60 ? [0] : (minutes ?? [Math.floor(startSecondOfDay / 60) % 60]),
+      unitS === 1 ? [0] : (seconds ?? [startSecondOfDay % 60]),
     ]);
-    this.#timesWithinUnit = [...within].map((second) => second * SECOND_MS);
+    this.#timesWithinUnit = [...secondsWithinUnit].map((second) => second * SECOND_MS);
   }
 
   /**
-   * Yields the times of a day. Yields `undefined` for each rejected candidate, so that the candidate counts as work.
+   * Yields the times of a day. Yields `undefined` for each rejected unit, so that the caller counts its check as work.
    */
   *timesOn(day: number): Generator<number | undefined> {
     for (const unit of this.#unitsOn(day)) {
       if (unit === undefined) yield undefined;
-      else for (const ms of this.#timesWithinUnit) yield day * DAY_MS + unit * this.#unitS * SECOND_MS + ms;
+      else for (const offsetMs of this.#timesWithinUnit) yield day * DAY_MS + unit * this.#unitS * SECOND_MS + offsetMs;
     }
   }
 
@@ -149,7 +159,7 @@ class RuleClock {
    * Returns a number that identifies the second, minute or hour of a time; undefined if the frequency is daily or
    * longer.
    */
-  periodOf(atMs: number): number | undefined {
+  periodNumberOf(atMs: number): number | undefined {
     return this.#unitS === DAY_S ? undefined : Math.floor(atMs / SECOND_MS / this.#unitS);
   }
 
@@ -157,19 +167,20 @@ class RuleClock {
    * Yields the units of a day. Iterates over the units of the interval or over the allowed units, whichever are fewer.
    */
   *#unitsOn(day: number): Generator<number | undefined> {
-    const perDay = DAY_S / this.#unitS;
-    const first = modulo(this.#startUnit - day * perDay, this.#stride);
-    if (perDay / this.#stride < this.#allowedParts.reduce((product, { length }) => product * length, 1)) {
-      for (let unit = first; unit < perDay; unit += this.#stride) yield this.#allows(unit) ? unit : undefined;
+    const unitsPerDay = DAY_S / this.#unitS;
+    const firstUnit = modulo(this.#startUnit - day * unitsPerDay, this.#unitInterval);
+    if (unitsPerDay / this.#unitInterval < this.#allowedParts.reduce((product, { length }) => product * length, 1)) {
+      for (let unit = firstUnit; unit < unitsPerDay; unit += this.#unitInterval)
+        yield this.#allowsUnit(unit) ? unit : undefined;
       return;
     }
-    for (const second of secondsOf(this.#allowedParts)) {
+    for (const second of generateSecondsOfDay(this.#allowedParts)) {
       const unit = second / this.#unitS;
-      yield modulo(unit - first, this.#stride) === 0 ? unit : undefined;
+      yield modulo(unit - firstUnit, this.#unitInterval) === 0 ? unit : undefined;
     }
   }
 
-  #allows(unit: number): boolean {
+  #allowsUnit(unit: number): boolean {
     const { hours, minutes, seconds } = this.#rule;
     const second = unit * this.#unitS;
     if (hours?.has(Math.floor(second / 3_600)) === false) return false;
@@ -179,7 +190,11 @@ class RuleClock {
 }
 
 /** Yields the second of the day for each combination of hour, minute and second. */
-function* secondsOf([hours = [], minutes = [], seconds = []]: readonly (readonly number[])[]): Generator<number> {
+function* generateSecondsOfDay([
+  hours = [],
+  minutes = [],
+  seconds = [],
+]: readonly (readonly number[])[]): Generator<number> {
   for (const hour of hours) {
     for (const minute of minutes) for (const second of seconds) yield hour * 3_600 + minute * 60 + second;
   }
@@ -192,21 +207,21 @@ function toSortedArray(numbers: ReadonlySet<number> | undefined): readonly numbe
 /** A work budget in steps. It can be part of a larger budget: `take` then consumes steps of both. */
 export class WorkBudget {
   readonly #parent: WorkBudget | undefined;
-  #left: number;
+  #remainingSteps: number;
 
-  constructor(max: number, parent?: WorkBudget) {
-    this.#left = max;
+  constructor(maxSteps: number, parent?: WorkBudget) {
+    this.#remainingSteps = maxSteps;
     this.#parent = parent;
   }
 
   get isSpent(): boolean {
-    return this.#left < 0;
+    return this.#remainingSteps < 0;
   }
 
   /** Consumes steps. Returns false if this budget or its parent is used up. */
-  readonly take = (count: number): boolean => {
-    this.#left -= count;
-    const isWithin = this.#parent?.take(count) ?? true;
-    return isWithin && this.#left >= 0;
+  readonly take = (steps: number): boolean => {
+    this.#remainingSteps -= steps;
+    const isWithinParent = this.#parent?.take(steps) ?? true;
+    return isWithinParent && this.#remainingSteps >= 0;
   };
 }

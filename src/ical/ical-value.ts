@@ -33,7 +33,7 @@ export type IcalEvent = {
   readonly excludedRules: readonly RecurrenceRule[];
   readonly excludedTimes: readonly IcalTime[];
   /** RECURRENCE-ID: the time of the series that this event overrides, and whether it also overrides all later times. */
-  readonly replaces: { readonly at: IcalTime; readonly isThisAndFuture: boolean } | undefined;
+  readonly recurrenceId: { readonly at: IcalTime; readonly isThisAndFuture: boolean } | undefined;
   /** Names of the properties and components that are not imported, because an event has no field for them. */
   readonly unsupportedNames: readonly string[];
 };
@@ -50,17 +50,17 @@ const MAX_RULES = 20;
 
 /** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
 export function parseEvent(component: IcalComponent, drops: SkipReport): IcalEvent {
-  const reading = new EventParser(component, drops);
-  return reading.parse();
+  const parser = new EventParser(component, drops);
+  return parser.parse();
 }
 
 class EventParser {
   readonly #component: IcalComponent;
   readonly #drops: SkipReport;
-  readonly #once = new Map<string, IcalProperty>();
-  readonly #lists = new Map<string, IcalProperty[]>();
-  readonly #details: string[] = [];
-  #isDays = false;
+  readonly #singleProperties = new Map<string, IcalProperty>();
+  readonly #listProperties = new Map<string, IcalProperty[]>();
+  readonly #unsupportedNames: string[] = [];
+  #isMarkedAllDay = false;
 
   constructor(component: IcalComponent, drops: SkipReport) {
     this.#component = component;
@@ -74,89 +74,89 @@ class EventParser {
 
   parse(): IcalEvent {
     const { line, lines, components } = this.#component;
-    const uid = this.#text('UID').trim();
-    const start = this.#time('DTSTART');
+    const uid = this.#parseText('UID').trim();
+    const start = this.#parseTime('DTSTART');
     return {
       line,
       // The contents identify an event that has no UID.
       uid: uid === '' ? `without ${lines.map(({ text }) => text).join('\n')}` : uid,
-      name: this.#text('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
-      sequence: Number(this.#text('SEQUENCE')) || 0,
-      isCancelled: /^cancelled$/i.test(this.#text('STATUS').trim()),
-      isMarkedAllDay: this.#isDays,
+      name: this.#parseText('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
+      sequence: Number(this.#parseText('SEQUENCE')) || 0,
+      isCancelled: /^cancelled$/i.test(this.#parseText('STATUS').trim()),
+      isMarkedAllDay: this.#isMarkedAllDay,
       start,
-      end: this.#time('DTEND') ?? this.#duration(),
-      rules: this.#rules('RRULE'),
+      end: this.#parseTime('DTEND') ?? this.#parseDuration(),
+      rules: this.#parseRules('RRULE'),
       extraTimes: this.#parseList('RDATE', parsePeriods),
-      excludedRules: this.#rules('EXRULE'),
+      excludedRules: this.#parseRules('EXRULE'),
       excludedTimes: this.#parseList('EXDATE', parseTimes),
-      replaces: this.#replaces(start),
-      unsupportedNames: [...this.#details, ...components.map(({ name }) => name)],
+      recurrenceId: this.#parseRecurrenceId(start),
+      unsupportedNames: [...this.#unsupportedNames, ...components.map(({ name }) => name)],
     };
   }
 
   #addProperty(property: IcalProperty): void {
     const { name, value } = property;
     if (SINGLE_PROPERTIES.includes(name)) {
-      if (this.#once.has(name)) this.#drop('repeated_property', property);
-      else this.#once.set(name, property);
+      if (this.#singleProperties.has(name)) this.#reportSkipped('repeated_property', property);
+      else this.#singleProperties.set(name, property);
     } else if (LIST_PROPERTIES.includes(name)) {
-      const same = this.#lists.get(name) ?? [];
-      same.push(property);
-      this.#lists.set(name, same);
+      const sameNameProperties = this.#listProperties.get(name) ?? [];
+      sameNameProperties.push(property);
+      this.#listProperties.set(name, sameNameProperties);
     } else if (name === 'X-MICROSOFT-CDO-ALLDAYEVENT') {
-      this.#isDays = /^true$/i.test(value.trim());
-    } else if (!IGNORED_PROPERTIES.includes(name)) this.#details.push(name);
+      this.#isMarkedAllDay = /^true$/i.test(value.trim());
+    } else if (!IGNORED_PROPERTIES.includes(name)) this.#unsupportedNames.push(name);
   }
 
-  #text(name: string): string {
-    const property = this.#once.get(name);
+  #parseText(name: string): string {
+    const property = this.#singleProperties.get(name);
     return property === undefined ? '' : unescapeText(property);
   }
 
-  #time(name: string): IcalTime | undefined {
-    const property = this.#once.get(name);
+  #parseTime(name: string): IcalTime | undefined {
+    const property = this.#singleProperties.get(name);
     const time = property && parsePropertyTime(property);
-    if (property !== undefined && time === undefined) this.#drop('bad_time', property);
+    if (property !== undefined && time === undefined) this.#reportSkipped('bad_time', property);
     return time;
   }
 
-  #duration(): IcalDuration | undefined {
-    const property = this.#once.get('DURATION');
+  #parseDuration(): IcalDuration | undefined {
+    const property = this.#singleProperties.get('DURATION');
     const duration = property && parseDuration(property.value);
-    if (property !== undefined && duration === undefined) this.#drop('bad_duration', property);
+    if (property !== undefined && duration === undefined) this.#reportSkipped('bad_duration', property);
     return duration;
   }
 
   /** Parses RECURRENCE-ID. If its time cannot be parsed, the start of the event is used. */
-  #replaces(start: IcalTime | undefined): IcalEvent['replaces'] {
-    const property = this.#once.get('RECURRENCE-ID');
-    const at = this.#time('RECURRENCE-ID') ?? start;
+  #parseRecurrenceId(start: IcalTime | undefined): IcalEvent['recurrenceId'] {
+    const property = this.#singleProperties.get('RECURRENCE-ID');
+    const at = this.#parseTime('RECURRENCE-ID') ?? start;
     if (property === undefined || at === undefined) return undefined;
     return { at, isThisAndFuture: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
   }
 
-  #rules(name: string): readonly RecurrenceRule[] {
-    const parsed: RecurrenceRule[] = [];
-    for (const property of this.#lists.get(name) ?? []) {
-      const rule = parsed.length < MAX_RULES ? parseRule(property.value) : undefined;
-      if (rule === undefined) this.#drop('bad_rule', property);
-      else parsed.push(rule);
+  #parseRules(name: string): readonly RecurrenceRule[] {
+    const parsedRules: RecurrenceRule[] = [];
+    for (const property of this.#listProperties.get(name) ?? []) {
+      const rule = parsedRules.length < MAX_RULES ? parseRule(property.value) : undefined;
+      if (rule === undefined) this.#reportSkipped('bad_rule', property);
+      else parsedRules.push(rule);
     }
-    return parsed;
+    return parsedRules;
   }
 
   /** Parses the times of a list property. A line with an invalid time is reported, and its valid times are used. */
   #parseList<T>(name: string, parse: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
-    return (this.#lists.get(name) ?? []).flatMap((property) => {
-      const all = parse(property);
-      const good = all.filter((one) => one !== undefined);
-      if (good.length < all.length) this.#drop('bad_time', property);
-      return good;
+    return (this.#listProperties.get(name) ?? []).flatMap((property) => {
+      const parsedValues = parse(property);
+      const validValues = parsedValues.filter((value) => value !== undefined);
+      if (validValues.length < parsedValues.length) this.#reportSkipped('bad_time', property);
+      return validValues;
     });
   }
 
-  #drop(reason: SkipReason, { name, line, value }: IcalProperty): void {
+  #reportSkipped(reason: SkipReason, { name, line, value }: IcalProperty): void {
     this.#drops.add(name, reason, line, value === '' ? 'empty' : value);
   }
 }

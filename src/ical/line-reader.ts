@@ -1,6 +1,6 @@
 import type { SkipReport } from './skipped.ts';
 
-/** Error of a file that is not a valid calendar. `line` is the number of the wrong line, counted from 1. */
+/** Error of a file that is not a valid calendar. `line` is the number of the invalid line, counted from 1. */
 export class CalendarError extends Error {
   readonly line: number;
 
@@ -50,34 +50,34 @@ const MAX_DEPTH = 8;
  * @throws CalendarError if the file contains no calendar
  */
 export function readComponents(text: string, drops: SkipReport): ComponentTree {
-  const outline = new ComponentTreeBuilder(drops);
-  for (const line of unfoldLines(text)) outline.add(line);
-  return outline.end();
+  const builder = new ComponentTreeBuilder(drops);
+  for (const line of unfoldLines(text)) builder.addLine(line);
+  return builder.finish();
 }
 
-/** Joins folded lines: a line that begins with a space or tab continues the one before it (RFC 5545, 3.1). */
+/** Joins folded lines: a line that begins with a space or tab continues the previous line (RFC 5545, 3.1). */
 function* unfoldLines(text: string): Generator<ContentLine> {
-  let number = 0;
+  let lineNumber = 0;
   let parts: string[] = [];
-  let first = 1;
+  let firstLineNumber = 1;
   for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)) {
-    number += 1;
+    lineNumber += 1;
     if (parts.length > 0 && (line.startsWith(' ') || line.startsWith('\t'))) {
       parts.push(line.slice(1));
       continue;
     }
-    if (parts.length > 0) yield { number: first, text: parts.join('') };
+    if (parts.length > 0) yield { number: firstLineNumber, text: parts.join('') };
     parts = line.trim() === '' ? [] : [line];
-    first = number;
+    firstLineNumber = lineNumber;
   }
-  if (parts.length > 0) yield { number: first, text: parts.join('') };
+  if (parts.length > 0) yield { number: firstLineNumber, text: parts.join('') };
 }
 
 const BEGIN_OR_END = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
 
 class ComponentTreeBuilder {
   readonly #drops: SkipReport;
-  readonly #open: OpenComponent[] = [];
+  readonly #openComponents: OpenComponent[] = [];
   readonly #components: IcalComponent[] = [];
   readonly #lines: ContentLine[] = [];
   #firstError: CalendarError | undefined;
@@ -87,69 +87,80 @@ class ComponentTreeBuilder {
     this.#drops = drops;
   }
 
-  add(line: ContentLine): void {
-    const [, border = '', word = ''] = BEGIN_OR_END.exec(line.text) ?? [];
-    const name = word.toUpperCase();
-    const begins = border.toUpperCase() === 'BEGIN';
-    if (!this.#hasBegun && !(begins && name === 'VCALENDAR')) {
+  addLine(line: ContentLine): void {
+    const [, keyword = '', rawName = ''] = BEGIN_OR_END.exec(line.text) ?? [];
+    const name = rawName.toUpperCase();
+    const isBegin = keyword.toUpperCase() === 'BEGIN';
+    if (!this.#hasBegun && !(isBegin && name === 'VCALENDAR')) {
       throw new CalendarError(line.number, 'must be BEGIN:VCALENDAR');
     }
     this.#hasBegun = true;
-    if (border === '') (this.#open.at(-1)?.lines ?? this.#lines).push(line);
-    else if (begins) this.#begin(name, line);
-    else this.#close(name, line);
+    if (keyword === '') (this.#openComponents.at(-1)?.lines ?? this.#lines).push(line);
+    else if (isBegin) this.#beginComponent(name, line);
+    else this.#endComponent(name, line);
   }
 
-  end(): ComponentTree {
+  finish(): ComponentTree {
     if (!this.#hasBegun) throw new CalendarError(1, 'must be BEGIN:VCALENDAR');
-    const last = this.#open.at(-1);
-    if (last !== undefined)
-      this.#firstError ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
+    const innermostComponent = this.#openComponents.at(-1);
+    if (innermostComponent !== undefined)
+      this.#firstError ??= new CalendarError(
+        innermostComponent.line,
+        `begins ${innermostComponent.name}, which does not end`,
+      );
     // A component that is still open at the end of the file may lack more than its END, so it is left out.
-    for (const { name, line } of this.#open) this.#drops.add(name, 'truncated', line, '');
-    this.#open.length = Math.min(this.#open.length, this.#depthOfCalendar());
+    for (const { name, line } of this.#openComponents) this.#drops.add(name, 'truncated', line, '');
+    this.#openComponents.length = Math.min(this.#openComponents.length, this.#depthOfCalendar());
     this.#closeDownTo(0);
     if (this.#components.length === 0 && this.#firstError !== undefined) throw this.#firstError;
     return { components: this.#components, lines: this.#lines };
   }
 
-  #begin(name: string, line: ContentLine): void {
+  #beginComponent(name: string, line: ContentLine): void {
     if (TOP_LEVEL_COMPONENTS.has(name)) {
-      const isNested = this.#open.length > 0 && (name === 'VCALENDAR' || this.#open.at(-1)?.name !== 'VCALENDAR');
-      if (isNested) this.#reportMisplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
+      const isMisplaced =
+        this.#openComponents.length > 0 && (name === 'VCALENDAR' || this.#openComponents.at(-1)?.name !== 'VCALENDAR');
+      if (isMisplaced) this.#reportMisplaced(line, `begins ${name} within ${this.#openComponents.at(-1)?.name}`);
       this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#depthOfCalendar());
     }
-    if (this.#open.length >= MAX_DEPTH) throw new CalendarError(line.number, 'is within too many others');
-    this.#open.push({ name, line: line.number, lines: [], components: [] });
+    if (this.#openComponents.length >= MAX_DEPTH) throw new CalendarError(line.number, 'is within too many others');
+    this.#openComponents.push({ name, line: line.number, lines: [], components: [] });
   }
 
   #depthOfCalendar(): number {
-    return this.#open[0]?.name === 'VCALENDAR' ? 1 : 0;
+    return this.#openComponents[0]?.name === 'VCALENDAR' ? 1 : 0;
   }
 
-  #close(name: string, line: ContentLine): void {
-    const level = this.#open.findLastIndex((one) => one.name === name);
-    if (level === -1) {
-      const last = this.#open.at(-1);
-      const context = last === undefined ? 'nothing has begun' : `${last.name} has begun in line ${last.line}`;
+  #endComponent(name: string, line: ContentLine): void {
+    const openIndex = this.#openComponents.findLastIndex((one) => one.name === name);
+    if (openIndex === -1) {
+      const innermostComponent = this.#openComponents.at(-1);
+      const context =
+        innermostComponent === undefined
+          ? 'nothing has begun'
+          : `${innermostComponent.name} has begun in line ${innermostComponent.line}`;
       this.#reportMisplaced(line, `ends ${name}, and ${context}`);
       return;
     }
-    if (level < this.#open.length - 1) {
-      const last = this.#open.at(-1);
-      this.#reportMisplaced(line, `ends ${name}, and ${last?.name} has begun in line ${last?.line}`);
+    if (openIndex < this.#openComponents.length - 1) {
+      const innermostComponent = this.#openComponents.at(-1);
+      this.#reportMisplaced(
+        line,
+        `ends ${name}, and ${innermostComponent?.name} has begun in line ${innermostComponent?.line}`,
+      );
     }
-    this.#closeDownTo(level);
+    this.#closeDownTo(openIndex);
   }
 
   /** Closes open components, innermost first, down to a depth. */
   #closeDownTo(depth: number): void {
-    while (this.#open.length > depth) {
-      const closed = this.#open.pop();
-      if (closed === undefined) return;
-      if (closed.name === 'VCALENDAR') for (const line of closed.lines) this.#lines.push(line);
-      else if (this.#open.length === 0 || this.#open.at(-1)?.name === 'VCALENDAR') this.#components.push(closed);
-      else this.#open.at(-1)?.components.push(closed);
+    while (this.#openComponents.length > depth) {
+      const closedComponent = this.#openComponents.pop();
+      if (closedComponent === undefined) return;
+      if (closedComponent.name === 'VCALENDAR') for (const line of closedComponent.lines) this.#lines.push(line);
+      else if (this.#openComponents.length === 0 || this.#openComponents.at(-1)?.name === 'VCALENDAR')
+        this.#components.push(closedComponent);
+      else this.#openComponents.at(-1)?.components.push(closedComponent);
     }
   }
 

@@ -18,10 +18,10 @@ const STDIN = 0;
 /** Reads a file from its start, independent of the shared file position. */
 function readText(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
-  for (let at = 0; at < bytes.length; ) {
-    const read = readSync(fd, bytes, at, bytes.length - at, at);
-    if (read === 0) break;
-    at += read;
+  for (let offset = 0; offset < bytes.length; ) {
+    const bytesRead = readSync(fd, bytes, offset, bytes.length - offset, offset);
+    if (bytesRead === 0) break;
+    offset += bytesRead;
   }
   return bytes.toString();
 }

@@ -2,9 +2,15 @@ import { hash } from 'node:crypto';
 import type { StoredDates } from './days.ts';
 import type { WorkBudget } from './expand-recurrence.ts';
 import type { IcalEvent } from './ical-value.ts';
-import { createOccurrenceNamer, expandSeries, hasTimes, type ImportHorizon, type StartedEvent } from './recurrence.ts';
+import {
+  createOccurrenceNamer,
+  type EventWithStart,
+  expandSeries,
+  hasOccurrences,
+  type ImportHorizon,
+} from './recurrence.ts';
 import { type SkipReason, type SkipReport, truncateText } from './skipped.ts';
-import { isWithinYears, type TimeConverter } from './times.ts';
+import { hasStorableYears, type TimeConverter } from './times.ts';
 import type { IcalTime } from './values.ts';
 
 /** Options for parsing a file. */
@@ -42,115 +48,122 @@ export class SeriesConverter {
     this.#ports = ports;
   }
 
-  convertSeries(uid: string, found: readonly IcalEvent[]): void {
+  convertSeries(uid: string, events: readonly IcalEvent[]): void {
     if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain) {
-      for (const one of found) this.#drop('own', one);
+      for (const one of events) this.#reportSkipped('own', one);
       return;
     }
-    const valid = found.filter((one) => this.#hasStart(one));
-    const newest = this.#newest(valid.filter(({ replaces }) => replaces === undefined));
-    const master = newest && this.#withoutEmptyRules(newest);
-    const overrides = this.#newestOverrides(valid, master);
+    const eventsWithStart = events.filter((one) => this.#hasStart(one));
+    const newestMaster = this.#selectNewest(eventsWithStart.filter(({ recurrenceId }) => recurrenceId === undefined));
+    const master = newestMaster && this.#removeEmptyRules(newestMaster);
+    const overrides = this.#selectNewestOverrides(eventsWithStart, master);
     if (master !== undefined && master.rules.length + master.extraTimes.length > 0) {
       this.#convertRecurring(master, overrides);
       return;
     }
     if (master !== undefined) this.#convertSingle(master, '');
-    const nameOf = createOccurrenceNamer();
-    for (const one of overrides) this.#convertSingle(one, nameOf((one.replaces?.at ?? one.start).wallMs)());
+    const nameOccurrence = createOccurrenceNamer();
+    for (const one of overrides) this.#convertSingle(one, nameOccurrence((one.recurrenceId?.at ?? one.start).wallMs)());
   }
 
-  #hasStart(found: IcalEvent): found is StartedEvent {
-    if (found.start === undefined) this.#drop('no_start', found);
-    return found.start !== undefined;
+  #hasStart(event: IcalEvent): event is EventWithStart {
+    if (event.start === undefined) this.#reportSkipped('no_start', event);
+    return event.start !== undefined;
   }
 
   /** Removes rules that have no times, and reports them. */
-  #withoutEmptyRules(found: StartedEvent): StartedEvent {
+  #removeEmptyRules(event: EventWithStart): EventWithStart {
     const { times, steps } = this.#ports;
-    const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
-    if (rules.length < found.rules.length) this.#drop('empty_rule', found);
-    return { ...found, rules };
+    const rules = event.rules.filter((rule) => hasOccurrences(rule, event, times, steps));
+    if (rules.length < event.rules.length) this.#reportSkipped('empty_rule', event);
+    return { ...event, rules };
   }
 
   /** Returns the newest override of each time, in the order of the overridden times. */
-  #newestOverrides(found: readonly StartedEvent[], master: StartedEvent | undefined): readonly StartedEvent[] {
-    const byTime = new Map<string, StartedEvent[]>();
-    for (const one of found) {
-      if (one.replaces === undefined) continue;
-      const { at, isThisAndFuture } = one.replaces;
+  #selectNewestOverrides(
+    events: readonly EventWithStart[],
+    master: EventWithStart | undefined,
+  ): readonly EventWithStart[] {
+    const overridesByTime = new Map<string, EventWithStart[]>();
+    for (const one of events) {
+      if (one.recurrenceId === undefined) continue;
+      const { at, isThisAndFuture } = one.recurrenceId;
       const wallMs = master === undefined ? at.wallMs : this.#ports.times.toSeriesTime(master.start, at);
-      const time = `${String(wallMs).padStart(16)} ${isThisAndFuture}`;
-      const same = byTime.get(time) ?? [];
-      same.push(one);
-      byTime.set(time, same);
+      const timeKey = `${String(wallMs).padStart(16)} ${isThisAndFuture}`;
+      const sameTimeOverrides = overridesByTime.get(timeKey) ?? [];
+      sameTimeOverrides.push(one);
+      overridesByTime.set(timeKey, sameTimeOverrides);
     }
-    const times = [...byTime].sort(([one], [other]) => (one < other ? -1 : 1));
-    return times.flatMap(([, same]) => this.#newest(same) ?? []);
+    const sortedByTime = [...overridesByTime].sort(([one], [other]) => (one < other ? -1 : 1));
+    return sortedByTime.flatMap(([, sameTimeOverrides]) => this.#selectNewest(sameTimeOverrides) ?? []);
   }
 
   /**
-   * Returns the version with the highest SEQUENCE; of equal ones, the last in the file. The other versions are
-   * reported.
+   * Returns the version with the highest SEQUENCE. If several versions have it, returns the last of them in the file.
+   * The other versions are reported.
    */
-  #newest(versions: readonly StartedEvent[]): StartedEvent | undefined {
-    const [newest, ...others] = [...versions].sort(
+  #selectNewest(versions: readonly EventWithStart[]): EventWithStart | undefined {
+    const [newestVersion, ...olderVersions] = [...versions].sort(
       (one, other) => other.sequence - one.sequence || other.line - one.line,
     );
-    for (const one of others) this.#drop('replaced', one);
-    return newest;
+    for (const one of olderVersions) this.#reportSkipped('replaced', one);
+    return newestVersion;
   }
 
-  #convertSingle(found: StartedEvent, day: string): void {
-    this.#store(found, day, found.start, this.#ports.times.endOf(found, found.start, found.end));
-    this.#reportDetails(found);
+  #convertSingle(event: EventWithStart, occurrenceName: string): void {
+    this.#addEvent(event, occurrenceName, event.start, this.#ports.times.computeEnd(event, event.start, event.end));
+    this.#reportUnsupported(event);
   }
 
-  #convertRecurring(master: StartedEvent, overrides: readonly StartedEvent[]): void {
+  #convertRecurring(master: EventWithStart, overrides: readonly EventWithStart[]): void {
     const { times, options: horizon, steps } = this.#ports;
-    const drop = (reason: SkipReason) => this.#drop(reason, master);
+    const drop = (reason: SkipReason) => this.#reportSkipped(reason, master);
     for (const { day, start, end, definedBy } of expandSeries(master, overrides, { times, horizon, steps, drop })) {
-      this.#store(definedBy, day, start, end);
+      this.#addEvent(definedBy, day, start, end);
     }
-    for (const one of [master, ...overrides]) this.#reportDetails(one);
+    for (const one of [master, ...overrides]) this.#reportUnsupported(one);
   }
 
-  #store(found: IcalEvent, day: string, start: IcalTime, end: IcalTime | undefined): void {
-    if (found.isCancelled) {
-      this.#drop('cancelled', found);
+  #addEvent(event: IcalEvent, occurrenceName: string, start: IcalTime, end: IcalTime | undefined): void {
+    if (event.isCancelled) {
+      this.#reportSkipped('cancelled', event);
       return;
     }
-    const dated = this.#ports.times.toEventDates(found, start, end);
-    if (!isWithinYears(dated)) {
-      this.#drop('out_of_range', found);
+    const storedDates = this.#ports.times.toEventDates(event, start, end);
+    if (!hasStorableYears(storedDates)) {
+      this.#reportSkipped('out_of_range', event);
       return;
     }
-    const event_name = this.#eventName(found);
+    const event_name = this.#toEventName(event);
     this.#ports.events.push({
-      ...dated,
+      ...storedDates,
       event_name,
-      entryHash: hash('sha256', `${found.uid}\n${day}`, 'base64url'),
-      contentHash: hash('sha256', JSON.stringify([event_name, dated.start_date, dated.due_date]), 'base64url'),
+      entryHash: hash('sha256', `${event.uid}\n${occurrenceName}`, 'base64url'),
+      contentHash: hash(
+        'sha256',
+        JSON.stringify([event_name, storedDates.start_date, storedDates.due_date]),
+        'base64url',
+      ),
     });
   }
 
-  #eventName(found: IcalEvent): string {
-    const { name } = found;
+  #toEventName(event: IcalEvent): string {
+    const { name } = event;
     if (name === '') {
-      this.#drop('untitled', found);
+      this.#reportSkipped('untitled', event);
       return 'Untitled';
     }
-    const short = truncateText(name, MAX_NAME_LENGTH).trim();
-    if (short !== name) this.#drop('shortened', found);
-    return short;
+    const truncatedName = truncateText(name, MAX_NAME_LENGTH).trim();
+    if (truncatedName !== name) this.#reportSkipped('shortened', event);
+    return truncatedName;
   }
 
   /** Reports the properties that an event has no field for. */
-  #reportDetails({ unsupportedNames, line, name }: IcalEvent): void {
-    for (const what of unsupportedNames) this.#ports.drops.add(what, 'no_field', line, name);
+  #reportUnsupported({ unsupportedNames, line, name }: IcalEvent): void {
+    for (const unsupportedName of unsupportedNames) this.#ports.drops.add(unsupportedName, 'no_field', line, name);
   }
 
-  #drop(reason: SkipReason, { line, name }: IcalEvent): void {
+  #reportSkipped(reason: SkipReason, { line, name }: IcalEvent): void {
     this.#ports.drops.add('VEVENT', reason, line, name);
   }
 }

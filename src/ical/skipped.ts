@@ -62,9 +62,9 @@ export class SkipReport {
   }
 
   get rows(): readonly SkippedItems[] {
-    const order = Object.keys(skipReasons);
+    const reasonOrder = Object.keys(skipReasons);
     return [...this.#rows.values()].sort(
-      (one, other) => order.indexOf(one.reason) - order.indexOf(other.reason) || other.count - one.count,
+      (one, other) => reasonOrder.indexOf(one.reason) - reasonOrder.indexOf(other.reason) || other.count - one.count,
     );
   }
 }

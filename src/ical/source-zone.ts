@@ -4,7 +4,7 @@ import { parseRule } from './rule.ts';
 import type { SkipReport } from './skipped.ts';
 import { DAY_MS, type IcalProperty, parsePeriods, parseProperty, parsePropertyTime, SECOND_MS } from './values.ts';
 import { windowsZones } from './windows-zones.ts';
-import { isZone, offsetSecondsAt } from './zone.ts';
+import { isZoneName, offsetSecondsAt } from './zone.ts';
 
 /** A time zone that a file uses. */
 export type SourceZone = {
@@ -22,35 +22,35 @@ export function toLocal(zone: SourceZone, utcMs: number): number {
  * taken. If clocks skip the time (clocks go forward), it is moved later by the length of the gap.
  */
 export function toUtc(zone: SourceZone, wallMs: number): number {
-  const before = zone.offsetMsAt(wallMs - DAY_MS);
-  const after = zone.offsetMsAt(wallMs + DAY_MS);
-  const candidates = [wallMs - before, wallMs - after];
-  return candidates.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - before;
+  const offsetBefore = zone.offsetMsAt(wallMs - DAY_MS);
+  const offsetAfter = zone.offsetMsAt(wallMs + DAY_MS);
+  const utcCandidates = [wallMs - offsetBefore, wallMs - offsetAfter];
+  return utcCandidates.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - offsetBefore;
 }
 
 export const UTC_ZONE: SourceZone = { offsetMsAt: () => 0 };
 
 /** Creates a zone from the time zone database of the runtime, by its IANA name. */
 export function createIntlZone(name: string): SourceZone {
-  const offsets = new Map<number, number>();
-  const exactOffset = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
+  const offsetsByDay = new Map<number, number>();
+  const computeOffset = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
   // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
-  const offsetAtStart = (day: number) => {
-    const offset = offsets.get(day) ?? exactOffset(day * DAY_MS);
-    offsets.set(day, offset);
+  const offsetAtDayStart = (day: number) => {
+    const offset = offsetsByDay.get(day) ?? computeOffset(day * DAY_MS);
+    offsetsByDay.set(day, offset);
     return offset;
   };
   return {
     offsetMsAt(utcMs) {
       const day = Math.floor(utcMs / DAY_MS);
-      const offset = offsetAtStart(day);
-      return offset === offsetAtStart(day + 1) ? offset : exactOffset(utcMs);
+      const offset = offsetAtDayStart(day);
+      return offset === offsetAtDayStart(day + 1) ? offset : computeOffset(utcMs);
     },
   };
 }
 
 /** A change of the offset from UTC, in milliseconds. */
-type OffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
+type SourceOffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
 
 /** Start of the range in which the rules of a VTIMEZONE are expanded. Before the range, the offset is constant. */
 const EXPANSION_START_MS = Date.UTC(1970, 0);
@@ -58,13 +58,13 @@ const EXPANSION_START_MS = Date.UTC(1970, 0);
 const EXPANSION_END_MS = Date.UTC(2100, 0);
 
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
-export function zoneFromVtimezone(
+export function createZoneFromVtimezone(
   { components }: IcalComponent,
   take: (steps: number) => boolean,
 ): SourceZone | undefined {
   const changes = components.flatMap((one) => offsetChangesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
-  const [first] = changes;
-  if (first === undefined) return undefined;
+  const [firstChange] = changes;
+  if (firstChange === undefined) return undefined;
   return {
     offsetMsAt(utcMs) {
       let [low, high] = [0, changes.length];
@@ -73,23 +73,23 @@ export function zoneFromVtimezone(
         if ((changes[middle]?.atMs ?? 0) <= utcMs) low = middle + 1;
         else high = middle;
       }
-      return changes[low - 1]?.to ?? first.from;
+      return changes[low - 1]?.to ?? firstChange.from;
     },
   };
 }
 
 /** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
-function offsetChangesOf({ lines }: IcalComponent, take: (steps: number) => boolean): OffsetChange[] {
+function offsetChangesOf({ lines }: IcalComponent, take: (steps: number) => boolean): SourceOffsetChange[] {
   const properties = lines.map(parseProperty).filter((one) => one !== undefined);
-  const named = (name: string) => properties.filter((one) => one.name === name);
-  const [start] = named('DTSTART').map(parsePropertyTime);
-  const [to] = named('TZOFFSETTO').map(parseOffset);
-  const [from = to] = named('TZOFFSETFROM').map(parseOffset);
+  const propertiesNamed = (name: string) => properties.filter((one) => one.name === name);
+  const [start] = propertiesNamed('DTSTART').map(parsePropertyTime);
+  const [to] = propertiesNamed('TZOFFSETTO').map(parseOffset);
+  const [from = to] = propertiesNamed('TZOFFSETFROM').map(parseOffset);
   if (to === undefined || from === undefined) return [];
   // Without DTSTART the offset has always applied.
   const startMs = start?.wallMs ?? EXPANSION_START_MS;
-  const walls = new Set([startMs]);
-  for (const rule of named('RRULE').map(({ value }) => parseRule(value))) {
+  const wallTimes = new Set([startMs]);
+  for (const rule of propertiesNamed('RRULE').map(({ value }) => parseRule(value))) {
     if (rule === undefined) continue;
     const until = rule.until;
     const untilMs = until?.zone === 'UTC' ? until.wallMs + from : until?.wallMs;
@@ -100,61 +100,63 @@ function offsetChangesOf({ lines }: IcalComponent, take: (steps: number) => bool
       toMs: EXPANSION_END_MS,
       take,
     }))
-      walls.add(wallMs);
+      wallTimes.add(wallMs);
   }
-  for (const period of named('RDATE').flatMap(parsePeriods)) if (period !== undefined) walls.add(period.start.wallMs);
-  return [...walls].map((wallMs) => ({ atMs: wallMs - from, from, to }));
+  for (const period of propertiesNamed('RDATE').flatMap(parsePeriods))
+    if (period !== undefined) wallTimes.add(period.start.wallMs);
+  return [...wallTimes].map((wallMs) => ({ atMs: wallMs - from, from, to }));
 }
 
 function parseOffset({ value }: IcalProperty): number | undefined {
-  const [all, sign, hours, minutes, seconds = '0'] = /^([+-])(\d\d):?(\d\d):?(\d\d)?$/.exec(value.trim()) ?? [];
-  if (all === undefined) return undefined;
-  const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
-  return (sign === '-' ? -total : total) * SECOND_MS;
+  const [fullMatch, sign, hours, minutes, seconds = '0'] = /^([+-])(\d\d):?(\d\d):?(\d\d)?$/.exec(value.trim()) ?? [];
+  if (fullMatch === undefined) return undefined;
+  const totalSeconds = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
+  return (sign === '-' ? -totalSeconds : totalSeconds) * SECOND_MS;
 }
 
 /** Work budget, in steps, for the changes of one zone. A yearly rule takes a few thousand steps. */
-const MAX_STEPS = 100_000;
+const MAX_STEPS_PER_ZONE = 100_000;
 
 /** Maximum number of zone names looked up per file. */
-const MAX_ZONES = 500;
+const MAX_ZONES_PER_FILE = 500;
 
 /**
  * Finds the zones for the TZIDs of a file. A TZID is an IANA name, names a VTIMEZONE of the file, or is a known
  * non-IANA name.
  */
 export class SourceZones {
-  readonly #described: ReadonlyMap<string, IcalComponent>;
+  readonly #vtimezones: ReadonlyMap<string, IcalComponent>;
   readonly #drops: SkipReport;
-  readonly #steps: WorkBudget;
-  readonly #found = new Map<string, SourceZone | undefined>();
+  readonly #workBudget: WorkBudget;
+  readonly #zonesByTzid = new Map<string, SourceZone | undefined>();
 
-  constructor(components: readonly IcalComponent[], drops: SkipReport, steps: WorkBudget) {
-    const named = components
+  constructor(components: readonly IcalComponent[], drops: SkipReport, workBudget: WorkBudget) {
+    const tzidEntries = components
       .filter(({ name }) => name === 'VTIMEZONE')
       .flatMap((one) => tzidsOf(one).map((tzid) => [tzid, one] as const));
-    this.#described = new Map(named.reverse());
+    this.#vtimezones = new Map(tzidEntries.reverse());
     this.#drops = drops;
-    this.#steps = steps;
+    this.#workBudget = workBudget;
   }
 
   /** Finds the zone of a TZID. For an unknown TZID, reports its line and returns undefined. */
   find(tzid: string, line: number): SourceZone | undefined {
-    if (this.#found.has(tzid)) return this.#found.get(tzid);
-    const zone = this.#found.size < MAX_ZONES ? this.#lookUp(tzid) : undefined;
-    if (this.#found.size < MAX_ZONES) this.#found.set(tzid, zone);
+    if (this.#zonesByTzid.has(tzid)) return this.#zonesByTzid.get(tzid);
+    const zone = this.#zonesByTzid.size < MAX_ZONES_PER_FILE ? this.#lookUpZone(tzid) : undefined;
+    if (this.#zonesByTzid.size < MAX_ZONES_PER_FILE) this.#zonesByTzid.set(tzid, zone);
     if (zone === undefined) this.#drops.add('TZID', 'unknown_zone', line, tzid);
     return zone;
   }
 
-  #lookUp(tzid: string): SourceZone | undefined {
+  #lookUpZone(tzid: string): SourceZone | undefined {
     const name = tzid.trim();
-    if (isZone(name)) return isUtc(name) ? UTC_ZONE : createIntlZone(name);
-    const described = this.#described.get(tzid);
-    const zone = described && zoneFromVtimezone(described, new WorkBudget(MAX_STEPS, this.#steps).take);
+    if (isZoneName(name)) return isUtc(name) ? UTC_ZONE : createIntlZone(name);
+    const vtimezone = this.#vtimezones.get(tzid);
+    const zone =
+      vtimezone && createZoneFromVtimezone(vtimezone, new WorkBudget(MAX_STEPS_PER_ZONE, this.#workBudget).take);
     if (zone !== undefined) return zone;
-    const known = ianaZoneOf(name);
-    return known === undefined ? undefined : createIntlZone(known);
+    const ianaName = findIanaZone(name);
+    return ianaName === undefined ? undefined : createIntlZone(ianaName);
   }
 }
 
@@ -166,17 +168,19 @@ function tzidsOf({ lines }: IcalComponent): string[] {
 const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
 /** Finds the IANA zone for a name that programs use instead of an IANA name; undefined if the name is unknown. */
-function ianaZoneOf(name: string): string | undefined {
-  return windowsZones.get(name.toLowerCase()) ?? zoneOfPath(name) ?? zoneOfDisplayName(name);
+function findIanaZone(name: string): string | undefined {
+  return windowsZones.get(name.toLowerCase()) ?? findZoneInPath(name) ?? findZoneOfDisplayName(name);
 }
 
 /**
  * Finds the IANA name at the end of a path, such as `/mozilla.org/20050126_1/Europe/Berlin`, which some programs write.
  */
-function zoneOfPath(name: string): string | undefined {
+function findZoneInPath(name: string): string | undefined {
   if (!name.startsWith('/')) return undefined;
   const segments = name.split('/').slice(-3);
-  return [segments, segments.slice(-2)].map((some) => some.join('/')).find((one) => one.includes('/') && isZone(one));
+  return [segments, segments.slice(-2)]
+    .map((tailSegments) => tailSegments.join('/'))
+    .find((one) => one.includes('/') && isZoneName(one));
 }
 
 const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe', 'Indian', 'Pacific'];
@@ -185,20 +189,20 @@ const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe',
  * Finds the zone of a Windows display name, such as `(UTC+01:00) Amsterdam, Berlin, Bern` or
  * `(UTC-05:00) Eastern Time (US & Canada)`.
  */
-function zoneOfDisplayName(name: string): string | undefined {
+function findZoneOfDisplayName(name: string): string | undefined {
   const [, offset, label = ''] =
     /^(?:\((?:UTC|GMT) ?([+-]\d\d[:.]\d\d)?\) ?)?([^()]{2,100})(?: \(US (?:&|and) Canada\))?$/i.exec(name) ?? [];
-  const standard = windowsZones.get(
+  const standardZone = windowsZones.get(
     label
       .trim()
       .toLowerCase()
       .replace(/ time$/, ' standard time'),
   );
-  if (standard !== undefined) return standard;
+  if (standardZone !== undefined) return standardZone;
   const cities = label.split(',').map((city) => city.trim().replaceAll(' ', '_'));
   return cities
     .flatMap((city) => REGIONS.map((region) => `${region}/${city}`))
-    .find((zone) => isZone(zone) && (offset === undefined || hasStandardOffset(zone, offset)));
+    .find((zone) => isZoneName(zone) && (offset === undefined || hasStandardOffset(zone, offset)));
 }
 
 /** Whether a zone has this offset in standard time. This distinguishes cities of the same name. */

@@ -27,7 +27,7 @@ export function escapeText(text: string): string {
 }
 
 /** Removes line breaks and control characters from a text, for a value type without escaping, such as a URI. */
-export function cleanText(text: string): string {
+export function stripControlCharacters(text: string): string {
   return text.toWellFormed().replace(LINE_BREAKS, '').replace(CONTROL_CHARACTERS, '');
 }
 
@@ -40,27 +40,27 @@ export function foldLine(line: string): string {
 }
 
 function foldAsciiLine(line: string): string {
-  let all = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
+  let foldedText = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
   // Each continuation line begins with a space.
   for (let begin = MAX_LINE_BYTES; begin < line.length; begin += MAX_LINE_BYTES - 1) {
-    all += ` ${line.slice(begin, begin + MAX_LINE_BYTES - 1)}\r\n`;
+    foldedText += ` ${line.slice(begin, begin + MAX_LINE_BYTES - 1)}\r\n`;
   }
-  return all;
+  return foldedText;
 }
 
 function foldUnicodeLine(line: string): string {
-  let all = '';
-  let bytes = 0;
+  let foldedText = '';
+  let lineBytes = 0;
   for (const character of line) {
-    const length = utf8Length(character.codePointAt(0) ?? 0);
-    if (bytes + length > MAX_LINE_BYTES) {
-      all += '\r\n ';
-      bytes = 1;
+    const characterBytes = utf8Length(character.codePointAt(0) ?? 0);
+    if (lineBytes + characterBytes > MAX_LINE_BYTES) {
+      foldedText += '\r\n ';
+      lineBytes = 1;
     }
-    all += character;
-    bytes += length;
+    foldedText += character;
+    lineBytes += characterBytes;
   }
-  return `${all}\r\n`;
+  return `${foldedText}\r\n`;
 }
 
 function utf8Length(codePoint: number): number {

@@ -23,10 +23,10 @@ export type IcalDuration = { readonly days: number; readonly ms: number };
 export type IcalPeriod = { readonly start: IcalTime; readonly end: IcalTime | IcalDuration | undefined };
 
 /** Matches a date or a time. A Z after a date is accepted, because some programs write it. */
-const TIME = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d{1,9})?)?(Z)?$/i;
+const TIME_PATTERN = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d{1,9})?)?(Z)?$/i;
 
 /** Returns midnight of a date, in milliseconds since the epoch; undefined if the date does not exist. */
-function midnightOf(year: number, month: number, day: number): number | undefined {
+function dateToMs(year: number, month: number, day: number): number | undefined {
   const atMs = new Date(0).setUTCFullYear(year, month - 1, day);
   const date = new Date(atMs);
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? atMs : undefined;
@@ -34,36 +34,37 @@ function midnightOf(year: number, month: number, day: number): number | undefine
 
 /** Parses a date or time; undefined if it is invalid, such as 30 February. */
 export function parseTime(text: string, { line, zone, isDate = false }: TimeContext): IcalTime | undefined {
-  const [all, year, month, day, hour, minute = '', second = '0', utc] = TIME.exec(text.trim()) ?? [];
-  if (all === undefined) return undefined;
-  const midnight = midnightOf(Number(year), Number(month), Number(day));
+  const [fullMatch, year, month, day, hour, minute = '', second = '0', utcSuffix] =
+    TIME_PATTERN.exec(text.trim()) ?? [];
+  if (fullMatch === undefined) return undefined;
+  const midnight = dateToMs(Number(year), Number(month), Number(day));
   if (midnight === undefined) return undefined;
   if (hour === undefined || isDate) return { wallMs: midnight, isDate: true, zone: undefined, line };
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   // Second 60, a leap second, becomes second 59.
   const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
-  return { wallMs: midnight + seconds * SECOND_MS, isDate: false, zone: utc === undefined ? zone : 'UTC', line };
+  return { wallMs: midnight + seconds * SECOND_MS, isDate: false, zone: utcSuffix === undefined ? zone : 'UTC', line };
 }
 
 /** Matches a duration. A T before weeks and days is accepted, because some programs write it. */
-const DURATION = /^([+-])?P((?:T?\d{1,11}[WDHMS])+)$/i;
+const DURATION_PATTERN = /^([+-])?P((?:T?\d{1,11}[WDHMS])+)$/i;
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600 * SECOND_MS, M: 60 * SECOND_MS, S: SECOND_MS };
 const UNIT_DAYS: Readonly<Record<string, number>> = { W: 7, D: 1 };
 
 /** Maximum length of a duration in days: the years 1 to 9999. */
-const MAX_DAYS = 3_652_059;
+const MAX_DURATION_DAYS = 3_652_059;
 
 /** Parses a duration; undefined if it is invalid or too long. */
 export function parseDuration(text: string): IcalDuration | undefined {
-  const [, sign, parts] = DURATION.exec(text.trim().toUpperCase()) ?? [];
+  const [, sign, parts] = DURATION_PATTERN.exec(text.trim().toUpperCase()) ?? [];
   if (parts === undefined) return undefined;
   let [days, ms] = [0, 0];
   for (const [, number, unit = ''] of parts.matchAll(/(\d{1,11})([WDHMS])/g)) {
     days += Number(number) * (UNIT_DAYS[unit] ?? 0);
     ms += Number(number) * (UNIT_MS[unit] ?? 0);
   }
-  if (days + ms / DAY_MS > MAX_DAYS) return undefined;
+  if (days + ms / DAY_MS > MAX_DURATION_DAYS) return undefined;
   return sign === '-' ? { days: -days, ms: -ms } : { days, ms };
 }
 
@@ -72,11 +73,11 @@ export function parsePropertyTime(property: IcalProperty): IcalTime | undefined 
   const { value } = property;
   const context = contextOf(property);
   // Some programs do not quote a TZID that contains a colon.
-  const colon = value.lastIndexOf(':');
-  const whole = parseTime(value, context);
-  if (whole !== undefined || colon === -1 || context.zone === undefined) return whole;
-  const zone = `${context.zone}:${value.slice(0, colon)}`.replace(/"$/, '');
-  return parseTime(value.slice(colon + 1), { ...context, zone });
+  const colonIndex = value.lastIndexOf(':');
+  const parsedTime = parseTime(value, context);
+  if (parsedTime !== undefined || colonIndex === -1 || context.zone === undefined) return parsedTime;
+  const zone = `${context.zone}:${value.slice(0, colonIndex)}`.replace(/"$/, '');
+  return parseTime(value.slice(colonIndex + 1), { ...context, zone });
 }
 
 function contextOf({ line, parameters }: IcalProperty): TimeContext {
@@ -93,11 +94,11 @@ export function parseTimes(property: IcalProperty): readonly (IcalTime | undefin
 export function parsePeriods(property: IcalProperty): readonly (IcalPeriod | undefined)[] {
   const context = contextOf(property);
   return property.value.split(',').map((text) => {
-    const [first = '', last, ...rest] = text.split('/');
-    const start = parseTime(first, context);
-    if (start === undefined || rest.length > 0) return undefined;
-    if (last === undefined) return { start, end: undefined };
-    const end = parseDuration(last) ?? parseTime(last, context);
+    const [startText = '', endText, ...extraParts] = text.split('/');
+    const start = parseTime(startText, context);
+    if (start === undefined || extraParts.length > 0) return undefined;
+    if (endText === undefined) return { start, end: undefined };
+    const end = parseDuration(endText) ?? parseTime(endText, context);
     return end === undefined ? undefined : { start, end };
   });
 }
@@ -110,36 +111,36 @@ export type IcalProperty = {
   readonly value: string;
 };
 
-const NAME = /^[\w.-]{1,128}/;
+const NAME_PATTERN = /^[\w.-]{1,128}/;
 
 /** Parses a content line; undefined if it has no name or no colon. */
 export function parseProperty({ number, text }: ContentLine): IcalProperty | undefined {
-  const [name] = NAME.exec(text) ?? [];
+  const [name] = NAME_PATTERN.exec(text) ?? [];
   if (name === undefined) return undefined;
   const parameters = new Map<string, string>();
-  let at = name.length;
-  while (text[at] === ';') {
-    const end = endOfParameter(text, at + 1);
-    const [key = '', ...values] = text.slice(at + 1, end).split('=');
+  let index = name.length;
+  while (text[index] === ';') {
+    const end = findParameterEnd(text, index + 1);
+    const [key = '', ...values] = text.slice(index + 1, end).split('=');
     parameters.set(key.trim().toUpperCase(), unquote(values.join('=')));
-    at = end;
+    index = end;
   }
-  if (text[at] !== ':') return undefined;
-  return { line: number, name: name.toUpperCase(), parameters, value: text.slice(at + 1) };
+  if (text[index] !== ':') return undefined;
+  return { line: number, name: name.toUpperCase(), parameters, value: text.slice(index + 1) };
 }
 
 /**
  * Returns the index of the end of a parameter: the next `;` or `:` outside of quotes. An unclosed quote is taken
  * literally.
  */
-function endOfParameter(text: string, from: number, knowsQuotes = true): number {
+function findParameterEnd(text: string, fromIndex: number, handlesQuotes = true): number {
   let isQuoted = false;
-  for (let at = from; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '"') isQuoted = knowsQuotes && !isQuoted;
-    else if (!isQuoted && (character === ';' || character === ':')) return at;
+  for (let index = fromIndex; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === '"') isQuoted = handlesQuotes && !isQuoted;
+    else if (!isQuoted && (character === ';' || character === ':')) return index;
   }
-  return isQuoted ? endOfParameter(text, from, false) : text.length;
+  return isQuoted ? findParameterEnd(text, fromIndex, false) : text.length;
 }
 
 function unquote(value: string): string {

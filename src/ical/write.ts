@@ -1,5 +1,5 @@
 import { dayOf, type StoredDates, toSpan } from './days.ts';
-import { cleanText, escapeText, foldLine } from './text.ts';
+import { escapeText, foldLine, stripControlCharacters } from './text.ts';
 import type { CalendarZone } from './zone.ts';
 
 /** Properties of a calendar file. */
@@ -27,7 +27,7 @@ export type CalendarEntry = StoredDates & {
   readonly modifiedAt: number | null;
 };
 
-/** Suggested polling interval. More frequent polls get 304 unless something has changed. */
+/** Suggested polling interval. A client that polls more often gets 304 if nothing has changed. */
 const REFRESH_INTERVAL = 'PT1H';
 
 /**
@@ -59,21 +59,21 @@ export const CALENDAR_END = foldLine('END:VCALENDAR');
  */
 export function writeEntry(entry: CalendarEntry, zone: CalendarZone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
-  const changed = utcTimestamp(changedAt);
+  const changedTimestamp = formatUtcTimestamp(changedAt);
   return [
     'BEGIN:VEVENT',
     `UID:${escapeText(entry.uid)}`,
-    `DTSTAMP:${changed}`,
-    `CREATED:${changedAt === entry.createdAt ? changed : utcTimestamp(entry.createdAt)}`,
-    `LAST-MODIFIED:${changed}`,
+    `DTSTAMP:${changedTimestamp}`,
+    `CREATED:${changedAt === entry.createdAt ? changedTimestamp : formatUtcTimestamp(entry.createdAt)}`,
+    `LAST-MODIFIED:${changedTimestamp}`,
     // SEQUENCE must increase with each change. Changes are not counted, so the number of seconds from creation to the
     // last change is written.
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
-    ...timeLines(entry, zone),
+    ...formatTimeLines(entry, zone),
     `SUMMARY:${escapeText(entry.name)}`,
     ...(entry.description.length === 0 ? [] : [`DESCRIPTION:${escapeText(entry.description.join('\n'))}`]),
     ...(entry.category === '' ? [] : [`CATEGORIES:${escapeText(entry.category)}`]),
-    `URL:${cleanText(entry.url)}`,
+    `URL:${stripControlCharacters(entry.url)}`,
     `TRANSP:${entry.isBusy ? 'OPAQUE' : 'TRANSPARENT'}`,
     'END:VEVENT',
   ]
@@ -81,8 +81,8 @@ export function writeEntry(entry: CalendarEntry, zone: CalendarZone | undefined)
     .join('');
 }
 
-function timeLines(dated: StoredDates, zone: CalendarZone | undefined): string[] {
-  const span = toSpan(clampDates(dated));
+function formatTimeLines(storedDates: StoredDates, zone: CalendarZone | undefined): string[] {
+  const span = toSpan(clampDates(storedDates));
   if (span.isAllDay) {
     return [`DTSTART;VALUE=DATE:${formatCompact(span.start)}`, `DTEND;VALUE=DATE:${formatCompact(span.end)}`];
   }
@@ -92,14 +92,14 @@ function timeLines(dated: StoredDates, zone: CalendarZone | undefined): string[]
   // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
   if (end === start) return [startLine, 'DURATION:PT0S'];
   // If clocks skip the start, clients move it forward, possibly past DTEND. A duration is written instead.
-  const isSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
-  return [startLine, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTime(end, zone)}`];
+  const isStartSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
+  return [startLine, isStartSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTime(end, zone)}`];
 }
 
 /** Earlier dates are written as this day, because some programs reject a calendar with dates near the year 1. */
-const FIRST_DAY = '1900-01-01';
+const MIN_WRITTEN_DAY = '1900-01-01';
 /** Later dates are written as this day, because some programs reject a calendar with dates near the year 9999. */
-const LAST_DAY = '2199-12-31';
+const MAX_WRITTEN_DAY = '2199-12-31';
 
 function clampDates({ start_date, due_date }: StoredDates): StoredDates {
   return { start_date: clampDate(start_date), due_date: clampDate(due_date) };
@@ -107,13 +107,13 @@ function clampDates({ start_date, due_date }: StoredDates): StoredDates {
 
 function clampDate(time: string): string {
   const day = dayOf(time);
-  if (day < FIRST_DAY) return FIRST_DAY + time.slice(10);
-  return day > LAST_DAY ? LAST_DAY + time.slice(10) : time;
+  if (day < MIN_WRITTEN_DAY) return MIN_WRITTEN_DAY + time.slice(10);
+  return day > MAX_WRITTEN_DAY ? MAX_WRITTEN_DAY + time.slice(10) : time;
 }
 
 function secondsBetween(start: string, end: string): number {
-  const [from, to] = [start, end].map((time) => Date.parse(`${time.replace(' ', 'T')}Z`));
-  return ((to ?? 0) - (from ?? 0)) / 1_000;
+  const [startMs, endMs] = [start, end].map((time) => Date.parse(`${time.replace(' ', 'T')}Z`));
+  return ((endMs ?? 0) - (startMs ?? 0)) / 1_000;
 }
 
 /** Formats the parameters and the value of a time: in UTC, in a zone, or floating. */
@@ -128,6 +128,6 @@ function formatCompact(time: string): string {
   return time.length === 10 ? day : `${day}T${time.slice(11, 13)}${time.slice(14, 16)}${time.slice(17, 19)}`;
 }
 
-function utcTimestamp(atMs: number): string {
+function formatUtcTimestamp(atMs: number): string {
   return `${formatCompact(new Date(atMs).toISOString())}Z`;
 }

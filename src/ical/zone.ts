@@ -3,20 +3,20 @@ import { foldLine } from './text.ts';
 // Time zones are identified by their IANA names and read from the time zone database of the runtime (Intl).
 
 /** Cache of formats by zone name in lower case, so that different spellings of a zone share one format. */
-const formats = new Map<string, Intl.DateTimeFormat>();
+const dateFormats = new Map<string, Intl.DateTimeFormat>();
 
 function dateFormatOf(zone: string): Intl.DateTimeFormat {
   const key = zone.toLowerCase();
-  let format = formats.get(key);
+  let format = dateFormats.get(key);
   if (format === undefined) {
     format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
-    formats.set(key, format);
+    dateFormats.set(key, format);
   }
   return format;
 }
 
 /** Whether a text is the IANA name of a zone. Offsets such as +01:00 are not zone names. */
-export function isZone(text: string): boolean {
+export function isZoneName(text: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(text)) return false;
   try {
     dateFormatOf(text);
@@ -29,11 +29,11 @@ export function isZone(text: string): boolean {
 /** Returns the offset of a zone from UTC at a time, in seconds. It is positive for zones ahead of UTC. */
 export function offsetSecondsAt(zone: string, atMs: number): number {
   const parts = dateFormatOf(zone).formatToParts(atMs);
-  const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
-  const [, sign, hours, minutes, seconds] = /([+-])(\d{2}):(\d{2})(?::(\d{2}))?/.exec(name) ?? [];
+  const offsetName = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  const [, sign, hours, minutes, seconds] = /([+-])(\d{2}):(\d{2})(?::(\d{2}))?/.exec(offsetName) ?? [];
   if (sign === undefined) return 0;
-  const total = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds ?? 0);
-  return sign === '-' ? -total : total;
+  const totalSeconds = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds ?? 0);
+  return sign === '-' ? -totalSeconds : totalSeconds;
 }
 
 /** Returns the local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
@@ -46,39 +46,40 @@ type OffsetChange = { readonly atMs: number; readonly from: number; readonly to:
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * The last result for each zone. Computing a result takes milliseconds, and all calendars of a day need the same range.
+ * The last result of `offsetChangesIn` for each zone. Computing a result takes milliseconds, and all calendars that are
+ * written on one day need the same range.
  */
-const lastChanges = new Map<string, { fromMs: number; untilMs: number; changes: readonly OffsetChange[] }>();
+const lastChangesByZone = new Map<string, { fromMs: number; untilMs: number; changes: readonly OffsetChange[] }>();
 
 /** Returns the offset changes of a zone in a range of time. The result is cached. */
 function offsetChangesIn(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
   const key = zone.toLowerCase();
-  const cached = lastChanges.get(key);
+  const cached = lastChangesByZone.get(key);
   if (cached?.fromMs === fromMs && cached.untilMs === untilMs) return cached.changes;
-  const changes = findChanges(zone, fromMs, untilMs);
-  lastChanges.set(key, { fromMs, untilMs, changes });
+  const changes = findOffsetChanges(zone, fromMs, untilMs);
+  lastChangesByZone.set(key, { fromMs, untilMs, changes });
   return changes;
 }
 
 /** Finds offset changes by sampling the offset once a week. No zone changes its offset twice within a week. */
-function findChanges(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
+function findOffsetChanges(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
   const changes: OffsetChange[] = [];
-  let before = offsetSecondsAt(zone, fromMs);
+  let offsetBefore = offsetSecondsAt(zone, fromMs);
   for (let low = fromMs; low < untilMs; low += WEEK_MS) {
-    const after = offsetSecondsAt(zone, low + WEEK_MS);
-    if (after !== before)
-      changes.push({ atMs: findChangeMs(zone, low, low + WEEK_MS, before), from: before, to: after });
-    before = after;
+    const offsetAfter = offsetSecondsAt(zone, low + WEEK_MS);
+    if (offsetAfter !== offsetBefore)
+      changes.push({ atMs: findChangeMs(zone, low, low + WEEK_MS, offsetBefore), from: offsetBefore, to: offsetAfter });
+    offsetBefore = offsetAfter;
   }
   return changes;
 }
 
-/** Finds the first second whose offset is not `before`, by binary search; returns it in milliseconds. */
-function findChangeMs(zone: string, fromMs: number, untilMs: number, before: number): number {
+/** Finds the first second whose offset is not `offsetBefore`, by binary search. Returns it in milliseconds. */
+function findChangeMs(zone: string, fromMs: number, untilMs: number, offsetBefore: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetSecondsAt(zone, middle * 1_000) === before) low = middle;
+    if (offsetSecondsAt(zone, middle * 1_000) === offsetBefore) low = middle;
     else high = middle;
   }
   return high * 1_000;
@@ -96,8 +97,8 @@ export type CalendarZone = {
 /** Creates the zone for a range of time. The range begins and ends at whole seconds. */
 export function createCalendarZone(name: string, fromMs: number, untilMs: number): CalendarZone {
   if (name === 'UTC') return { name, vtimezone: '', gaps: [] };
-  const forward = offsetChangesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
-  const gaps = forward.map(({ atMs, from, to }) => ({
+  const forwardChanges = offsetChangesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
+  const gaps = forwardChanges.map(({ atMs, from, to }) => ({
     from: formatLocalTime(atMs, from),
     until: formatLocalTime(atMs, to),
   }));
@@ -105,37 +106,37 @@ export function createCalendarZone(name: string, fromMs: number, untilMs: number
 }
 
 /** Formats the local time at an offset from UTC, which is given in seconds. */
-function formatLocalTime(atMs: number, offset: number): string {
-  return new Date(atMs + offset * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+function formatLocalTime(atMs: number, offsetSeconds: number): string {
+  return new Date(atMs + offsetSeconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /**
- * Writes a VTIMEZONE that is exact for a range of time. It lists each offset change. A recurrence rule would also apply
- * to years for which the law may change.
+ * Writes a VTIMEZONE that is exact for a range of time. It lists each offset change instead of a recurrence rule,
+ * because a rule would also apply to later years, in which the law may be different.
  *
  * @param fromMs a whole second, in milliseconds since the epoch
  */
 export function writeVtimezone(zone: string, fromMs: number, untilMs: number): string {
   const changes = offsetChangesIn(zone, fromMs, untilMs);
-  const first = offsetSecondsAt(zone, fromMs);
-  const lowest = Math.min(first, ...changes.map(({ to }) => to));
-  const observances = [{ atMs: fromMs, from: first, to: first }, ...changes].map(({ atMs, from, to }) => {
-    const part = to > lowest ? 'DAYLIGHT' : 'STANDARD';
+  const firstOffset = offsetSecondsAt(zone, fromMs);
+  const lowestOffset = Math.min(firstOffset, ...changes.map(({ to }) => to));
+  const observances = [{ atMs: fromMs, from: firstOffset, to: firstOffset }, ...changes].map(({ atMs, from, to }) => {
+    const componentName = to > lowestOffset ? 'DAYLIGHT' : 'STANDARD';
     const start = formatLocalTime(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
     return [
-      `BEGIN:${part}`,
+      `BEGIN:${componentName}`,
       `DTSTART:${start}`,
       `TZOFFSETFROM:${formatOffset(from)}`,
       `TZOFFSETTO:${formatOffset(to)}`,
-      `END:${part}`,
+      `END:${componentName}`,
     ];
   });
   return ['BEGIN:VTIMEZONE', `TZID:${zone}`, ...observances.flat(), 'END:VTIMEZONE'].map(foldLine).join('');
 }
 
 function formatOffset(seconds: number): string {
-  const two = (number: number) => String(number).padStart(2, '0');
-  const total = Math.abs(seconds);
-  const rest = total % 60 === 0 ? '' : two(total % 60);
-  return `${seconds < 0 ? '-' : '+'}${two(Math.floor(total / 3_600))}${two(Math.floor(total / 60) % 60)}${rest}`;
+  const formatTwoDigits = (number: number) => String(number).padStart(2, '0');
+  const totalSeconds = Math.abs(seconds);
+  const secondsPart = totalSeconds % 60 === 0 ? '' : formatTwoDigits(totalSeconds % 60);
+  return `${seconds < 0 ? '-' : '+'}${formatTwoDigits(Math.floor(totalSeconds / 3_600))}${formatTwoDigits(Math.floor(totalSeconds / 60) % 60)}${secondsPart}`;
 }

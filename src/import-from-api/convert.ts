@@ -17,8 +17,8 @@ import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts'
 export type TypeCounts = {
   leftOut: number;
   /**
-   * Number of rows without a record at the source: placeholders, and users who could not be imported and became deleted
-   * users.
+   * Number of rows that the import created on its own: placeholders for missing records, and deleted users in place of
+   * users who cannot be imported.
    */
   made: number;
 };
@@ -41,12 +41,12 @@ export type LeftOutRecord = {
   readonly left_out: readonly FieldError[];
 };
 
-/** Maximum number of left-out records that are listed on the screen. The report lists all of them. */
+/** Maximum number of left-out records in the output of the command. The report lists all of them. */
 const MAX_SKIPPED_LISTED = 100;
 
 export type ConvertPorts = RowPorts & {
   readonly progress: TransferProgress;
-  /** Paths of the export, the report of changed and left-out records, and the map of new ids. */
+  /** Paths of the export file, of the report of changed and left-out records, and of the map of old ids to new ids. */
   readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
 };
 
@@ -67,20 +67,20 @@ class Conversion {
   readonly #ports: ConvertPorts;
   readonly #rowBuilder: RowBuilder;
   readonly #writer = new LineWriter();
-  readonly #file: JsonLinesFile;
-  readonly #report: JsonLinesFile;
-  readonly #idMap: JsonLinesFile;
+  readonly #exportFile: JsonLinesFile;
+  readonly #reportFile: JsonLinesFile;
+  readonly #idMapFile: JsonLinesFile;
   readonly #counts: Partial<Record<ResourceTypeName, TypeCounts>> = {};
-  readonly #skipped: LeftOutRecord[] = [];
-  #leftOut = 0;
-  #changed = 0;
+  readonly #leftOutRecords: LeftOutRecord[] = [];
+  #leftOutCount = 0;
+  #changedCount = 0;
 
   constructor(ports: ConvertPorts) {
     this.#ports = ports;
     this.#rowBuilder = new RowBuilder(ports);
-    this.#file = new JsonLinesFile(ports.paths.file);
-    this.#report = new JsonLinesFile(ports.paths.report);
-    this.#idMap = new JsonLinesFile(ports.paths.idMap);
+    this.#exportFile = new JsonLinesFile(ports.paths.file);
+    this.#reportFile = new JsonLinesFile(ports.paths.report);
+    this.#idMapFile = new JsonLinesFile(ports.paths.idMap);
   }
 
   run(): ConversionResult {
@@ -88,116 +88,130 @@ class Conversion {
     progress.begin('validating the records', work.count('select count(*) from records'));
     this.#writeHeader();
     for (const table of exportedTables) {
-      const tallier = new TableHasher();
+      const tableHasher = new TableHasher();
       const resourceType = storedTypes.find((candidate) => candidate.table === table);
-      if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
-      else this.#writeOtherTable(table, tallier);
-      this.#writer.close(table, tallier);
+      if (resourceType !== undefined) this.#writeResourceType(resourceType, tableHasher);
+      else this.#writeOtherTable(table, tableHasher);
+      this.#writer.closeTable(table, tableHasher);
     }
-    const { line, end } = this.#writer.end();
-    this.#file.text(line);
+    const { line, end } = this.#writer.writeEnd();
+    this.#exportFile.addText(line);
     progress.end();
-    const numbers = { counts: this.#counts, changed: this.#changed, leftOut: this.#leftOut };
-    return { sha256: end.sha256, ...numbers, skipped: this.#skipped };
+    const totals = { counts: this.#counts, changed: this.#changedCount, leftOut: this.#leftOutCount };
+    return { sha256: end.sha256, ...totals, skipped: this.#leftOutRecords };
   }
 
   close(): void {
-    for (const lines of [this.#file, this.#report, this.#idMap]) lines.close();
+    for (const outputFile of [this.#exportFile, this.#reportFile, this.#idMapFile]) outputFile.close();
   }
 
   #writeHeader(): void {
     const { work, domain, now } = this.#ports;
     const exported_at = new Date(now).toISOString();
-    const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, highestId(work, name)]));
-    this.#file.text(
-      this.#writer.header({ carillon: FORMAT_VERSION, schema: newestVersion(), version, exported_at, domain, issued }),
+    const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, findHighestId(work, name)]));
+    this.#exportFile.addText(
+      this.#writer.writeHeader({
+        carillon: FORMAT_VERSION,
+        schema: newestVersion(),
+        version,
+        exported_at,
+        domain,
+        issued,
+      }),
     );
   }
 
-  #writeResourceType(resourceType: ResourceType & { table: ExportedTable }, tallier: TableHasher): void {
+  #writeResourceType(resourceType: ResourceType & { table: ExportedTable }, tableHasher: TableHasher): void {
     const { work, plan, progress } = this.#ports;
-    const count: TypeCounts = { leftOut: 0, made: 0 };
-    this.#counts[resourceType.name] = count;
-    this.#reportWithoutId(resourceType, count);
-    for (const page of work.pages(resourceType.name)) {
-      const rows = work.inTransaction(() => page.flatMap((record) => this.#convertRecord(resourceType, record, count)));
-      this.#write(resourceType.table, rows, tallier);
+    const typeCounts: TypeCounts = { leftOut: 0, made: 0 };
+    this.#counts[resourceType.name] = typeCounts;
+    this.#reportRecordsWithoutId(resourceType, typeCounts);
+    for (const page of work.recordPages(resourceType.name)) {
+      const rows = work.inTransaction(() =>
+        page.flatMap((record) => this.#convertRecord(resourceType, record, typeCounts)),
+      );
+      this.#writeRows(resourceType.table, rows, tableHasher);
       if (plan.numbering[resourceType.name]?.kept === false)
         for (const { id, new_id } of page)
-          this.#idMap.add({ resource: resourceType.name, old: id, new: String(new_id) });
+          this.#idMapFile.addLine({ resource: resourceType.name, old: id, new: String(new_id) });
       progress.advance(page.length);
     }
   }
 
   /** Reports records without an id. They are left out, because they cannot be identified. */
-  #reportWithoutId({ name, id: field }: ResourceType, count: TypeCounts): void {
+  #reportRecordsWithoutId({ name, idField: field }: ResourceType, typeCounts: TypeCounts): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
-      this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
+      this.#reportLeftOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], typeCounts);
   }
 
-  #convertRecord(resourceType: ResourceType, record: StoredRecord, count: TypeCounts): readonly ConvertedRow['row'][] {
-    const made = this.#rowBuilder.buildRow(resourceType, record);
-    if ('faults' in made) this.#leaveOut(resourceType.name, record, made.faults, count);
-    const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
+  #convertRecord(
+    resourceType: ResourceType,
+    record: StoredRecord,
+    typeCounts: TypeCounts,
+  ): readonly ConvertedRow['row'][] {
+    const buildResult = this.#rowBuilder.buildRow(resourceType, record);
+    if ('faults' in buildResult) this.#reportLeftOut(resourceType.name, record, buildResult.faults, typeCounts);
+    const { row, changes } = ('faults' in buildResult ? buildResult.placeholderRow : buildResult) ?? {};
     if (row === undefined) {
       this.#ports.work.run('update records set is_left = 1 where noun = ? and id = ?', resourceType.name, record.id);
       return [];
     }
-    if ('faults' in made || record.origin === 'made') count.made += 1;
+    if ('faults' in buildResult || record.origin === 'made') typeCounts.made += 1;
     this.#reportChanges(resourceType.name, record, changes ?? []);
     return [row];
   }
 
-  #leaveOut(
+  #reportLeftOut(
     resourceType: ResourceTypeName,
     { id, json }: Pick<StoredRecord, 'id' | 'json'>,
     left_out: readonly FieldError[],
-    count: TypeCounts,
+    typeCounts: TypeCounts,
   ): void {
-    count.leftOut += 1;
-    this.#leftOut += 1;
-    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ resource: resourceType, id, left_out });
-    this.#report.add({ resource: resourceType, id, left_out, record: JSON.parse(json) });
+    typeCounts.leftOut += 1;
+    this.#leftOutCount += 1;
+    if (this.#leftOutRecords.length < MAX_SKIPPED_LISTED)
+      this.#leftOutRecords.push({ resource: resourceType, id, left_out });
+    this.#reportFile.addLine({ resource: resourceType, id, left_out, record: JSON.parse(json) });
   }
 
   #reportChanges(resourceType: ResourceTypeName, { id, origin }: StoredRecord, changes: ConvertedRow['changes']): void {
     // For a record that the import created, only differences from the source are reported as changes. The account
     // always exists, so it is not reported as created.
     const isPlaceholder = origin === 'made' && resourceType !== 'company';
-    const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
-    if (!isPlaceholder && changed.length === 0) return;
-    this.#changed += 1;
-    this.#report.add({
+    const reportedChanges = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
+    if (!isPlaceholder && reportedChanges.length === 0) return;
+    this.#changedCount += 1;
+    this.#reportFile.addLine({
       resource: resourceType,
       id,
       ...(isPlaceholder && { made: 'the source does not list it' }),
-      changed,
+      changed: reportedChanges,
     });
   }
 
-  #writeOtherTable(table: ExportedTable, tallier: TableHasher): void {
+  #writeOtherTable(table: ExportedTable, tableHasher: TableHasher): void {
     const { accountId: account_id } = this.#ports.plan;
     if (table === 'positions')
-      this.#write(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tallier);
+      this.#writeRows(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tableHasher);
     if (table !== 'assignments') return;
-    for (const page of this.#ports.work.assignments())
-      this.#write(
+    for (const page of this.#ports.work.assignmentPages())
+      this.#writeRows(
         table,
         page.map((row) => ({ account_id, ...row })),
-        tallier,
+        tableHasher,
       );
   }
 
-  #write(table: ExportedTable, rows: readonly ConvertedRow['row'][], tallier: TableHasher): void {
+  #writeRows(table: ExportedTable, rows: readonly ConvertedRow['row'][], tableHasher: TableHasher): void {
     const columns = exportedColumnsOf(table);
-    const ordered = rows.map(
+    const orderedRows = rows.map(
       (row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as ExportedRow,
     );
-    this.#file.text(this.#writer.rows(table, ordered, tallier));
+    this.#exportFile.addText(this.#writer.writeRows(table, orderedRows, tableHasher));
   }
 }
 
-function highestId(work: WorkFile, resourceType: ResourceTypeName): number {
+function findHighestId(work: WorkFile, resourceType: ResourceTypeName): number {
   return work.count('select max(new_id) from records where noun = ?', resourceType);
 }

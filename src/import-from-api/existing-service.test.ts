@@ -23,7 +23,7 @@ for (const { test, database, testService } of stores) {
     const into = await database(t);
     const moved = await importFromApi({ base, headers: KEY, database: into, work });
     assert.deepEqual(
-      moved.compared.map(({ resourceType, there, here, leftOut }) => [resourceType, there, here, leftOut]),
+      moved.comparisons.map(({ resourceType, there, here, leftOut }) => [resourceType, there, here, leftOut]),
       Object.entries(account.lists).map(([resourceType, list]) => [resourceType, list.length, list.length, 0]),
     );
     assert.deepEqual([moved.leftOut, moved.skipped], [0, []]);

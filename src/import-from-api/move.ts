@@ -12,13 +12,13 @@ import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from '
 import type { SourceClient } from './source.ts';
 import type { WorkFile } from './work-file.ts';
 
-/** Opens the database, runs `work`, and closes the database. */
-export type WithStore = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
+/** Opens the database, runs `job`, and closes the database. */
+export type WithStore = <T>(job: (store: Store) => Promise<T>) => Promise<T>;
 
 export type ImportAccountPorts = {
   readonly source: SourceClient;
   readonly work: WorkFile;
-  /** Opens the database concurrently with a running service. */
+  /** Opens the database, on which a service may be running. */
   readonly withStore: WithStore;
   /** Opens the database exclusively: no service may be running. */
   readonly withExclusiveStore: WithStore;
@@ -28,6 +28,7 @@ export type ImportAccountPorts = {
   /** Domain of the account at this service. */
   readonly domain: string;
   readonly ownerEmail: string | undefined;
+  /** Maximum number of passes over the source. */
   readonly readings: number;
   /** Whether any left-out or changed record aborts the import. */
   readonly isStrict: boolean;
@@ -40,19 +41,20 @@ export type TypeComparison = {
   /** The total that the source reports; undefined if it reports none. */
   readonly there: number | undefined;
   /**
-   * Whether `there` was queried after the import. Otherwise, the source no longer responds, and `there` is the last
+   * Whether `there` was queried after the import. False if the source no longer responds; `there` is then the last
    * known total.
    */
   readonly isQueried: boolean;
+  /** Number of imported records at this service, without the rows that the import created on its own. */
   readonly here: number;
   readonly leftOut: number;
-  /** Number of rows without a record at the source. */
+  /** Number of rows that the import created on its own. */
   readonly placeholders: number;
   readonly isSame: boolean;
 };
 
 export type ImportAccountResult = StoredResult & {
-  readonly compared: readonly TypeComparison[];
+  readonly comparisons: readonly TypeComparison[];
   /** Resource types that the source does not have, or that the key may not read. */
   readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
 };
@@ -71,54 +73,54 @@ type StoredResult = ConversionResult & {
  * compares the counts. After an interruption, the next run continues where this run stopped.
  */
 export async function importAccount(ports: ImportAccountPorts): Promise<ImportAccountResult> {
-  const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
+  const storedResult = (await resumeImport(ports)) ?? (await readAndImport(ports));
   const compared: TypeComparison[] = [];
   for (const resourceType of listedTypes)
     if (ports.work.listState(resourceType.name).state === 'read')
-      compared.push(await compareCounts(ports, resourceType.name, written));
+      compared.push(await compareCounts(ports, resourceType.name, storedResult));
   const missing = resourceTypes.flatMap(({ name: resourceType }) => {
     const { state } = ports.work.listState(resourceType);
     return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
-  return { ...written, compared, missing };
+  return { ...storedResult, comparisons: compared, missing };
 }
 
 async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
   await ports.withStore((store) => requireFreeDomain(store, ports.domain));
-  const standing = await readAll(ports);
+  const readResult = await readAll(ports);
   return ports.withExclusiveStore(async (store) => {
     await requireNoService(store);
-    const written = await planAndConvert(ports, store, standing);
-    if (ports.isStrict && written.leftOut + written.changed > 0)
+    const storedResult = await planAndConvert(ports, store, readResult);
+    if (ports.isStrict && storedResult.leftOut + storedResult.changed > 0)
       throw new TransferError(
-        `${written.leftOut} records cannot be imported, and ${written.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
+        `${storedResult.leftOut} records cannot be imported, and ${storedResult.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
       );
-    ports.work.writeFact('written', written);
+    ports.work.writeFact('written', storedResult);
     await importFile(ports, store, false);
-    return written;
+    return storedResult;
   });
 }
 
 /**
- * Completes an import that an earlier run has started. If it is complete, returns its result. Returns undefined if
- * there is no such import.
+ * Completes an import that an earlier run has started, and returns its result. If that import is already complete, only
+ * returns its result. Returns undefined if there is no such import.
  */
 async function resumeImport(ports: ImportAccountPorts): Promise<StoredResult | undefined> {
   const { work, withExclusiveStore } = ports;
-  const written = work.readFact<StoredResult>('written');
-  if (written === undefined) return undefined;
-  const { domain, plan: planned, sha256 } = written;
+  const storedResult = work.readFact<StoredResult>('written');
+  if (storedResult === undefined) return undefined;
+  const { domain, plan: importPlan, sha256 } = storedResult;
   return withExclusiveStore(async (store) => {
-    const unfinished = await findIncompleteTransfer(store.read);
-    const isCutOff = unfinished?.checksum === sha256;
-    const isImported = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
-    if (!isCutOff && !isImported) return undefined;
+    const incompleteTransfer = await findIncompleteTransfer(store.read);
+    const isInterrupted = incompleteTransfer?.checksum === sha256;
+    const isImported = incompleteTransfer === undefined && (await findAccount(store, domain)) === importPlan.accountId;
+    if (!isInterrupted && !isImported) return undefined;
     if (domain !== ports.domain)
       throw new TransferError(
         `${work.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
       );
-    if (isCutOff) await importFile(ports, store, true);
-    return written;
+    if (isInterrupted) await importFile(ports, store, true);
+    return storedResult;
   });
 }
 
@@ -132,19 +134,33 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function planAndConvert(ports: ImportAccountPorts, store: Store, reading: ReadResult): Promise<StoredResult> {
+async function planAndConvert(ports: ImportAccountPorts, store: Store, readResult: ReadResult): Promise<StoredResult> {
   const { work, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
-  const planned = await planImport(work, store, ports.ownerEmail);
+  const importPlan = await planImport(work, store, ports.ownerEmail);
   const now = clock.now();
-  const file = exportPathOf(work);
-  const converted = convertRecords({ work, plan: planned, domain, now, progress, paths: { ...paths, file } });
-  const ownerId = work.newId('users', planned.owner) ?? 0;
-  const [owner] = work.all(
+  const exportPath = exportPathOf(work);
+  const conversionResult = convertRecords({
+    work,
+    plan: importPlan,
+    domain,
+    now,
+    progress,
+    paths: { ...paths, file: exportPath },
+  });
+  const ownerId = work.findNewId('users', importPlan.owner) ?? 0;
+  const [ownerRow] = work.all(
     `select json ->> 'email' as email from records where noun = 'users' and new_id = ?`,
     ownerId,
   );
-  return { ...converted, plan: planned, ownerId, ownerEmail: String(owner?.email), domain, reading };
+  return {
+    ...conversionResult,
+    plan: importPlan,
+    ownerId,
+    ownerEmail: String(ownerRow?.email),
+    domain,
+    reading: readResult,
+  };
 }
 
 function exportPathOf(work: WorkFile): string {
@@ -162,19 +178,27 @@ async function importFile({ work, clock, progress }: ImportAccountPorts, store: 
 async function compareCounts(
   { source, work, withStore, print }: ImportAccountPorts,
   resourceType: ResourceTypeName,
-  written: StoredResult,
+  storedResult: StoredResult,
 ): Promise<TypeComparison> {
-  const definition = storedTypes.find(({ name }) => name === resourceType);
-  if (definition === undefined) throw new Error(`${resourceType} has no rows`);
-  const current = await fetchTotal(source, definition).catch((error: unknown) => {
+  const storedType = storedTypes.find(({ name }) => name === resourceType);
+  if (storedType === undefined) throw new Error(`${resourceType} has no rows`);
+  const currentTotal = await fetchTotal(source, storedType).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;
     print(error.message);
     return undefined;
   });
-  const there = current ?? work.listState(resourceType).total ?? undefined;
-  const rows = await withStore((store) => countRows(store.read, definition.table, written.plan.accountId));
-  const { leftOut = 0, made: placeholders = 0 } = written.counts[resourceType] ?? {};
-  const here = rows - placeholders;
-  const isSame = there === undefined || there === here + leftOut;
-  return { resourceType, there, isQueried: current !== undefined, here, leftOut, placeholders, isSame };
+  const sourceTotal = currentTotal ?? work.listState(resourceType).total ?? undefined;
+  const rowCount = await withStore((store) => countRows(store.read, storedType.table, storedResult.plan.accountId));
+  const { leftOut = 0, made: placeholders = 0 } = storedResult.counts[resourceType] ?? {};
+  const importedCount = rowCount - placeholders;
+  const isSame = sourceTotal === undefined || sourceTotal === importedCount + leftOut;
+  return {
+    resourceType,
+    there: sourceTotal,
+    isQueried: currentTotal !== undefined,
+    here: importedCount,
+    leftOut,
+    placeholders,
+    isSame,
+  };
 }

@@ -90,7 +90,7 @@ for (const { test: testOn, database, testService } of stores) {
       const work = join(temporaryFolder(t), 'work');
       const moved = await importFromApi({ base: there.baseUrl, headers: owner.headers, database: into, work });
       assert.deepEqual(
-        moved.compared.map(({ resourceType, there, here, isSame }) => [resourceType, there, here, isSame]),
+        moved.comparisons.map(({ resourceType, there, here, isSame }) => [resourceType, there, here, isSame]),
         [
           ['users', 2, 2, true],
           ['clients', 1, 1, true],
@@ -240,7 +240,7 @@ for (const { test: testOn, database, testService } of stores) {
           'subtasks absent',
         ],
       );
-      assert.deepEqual(moved.compared, [
+      assert.deepEqual(moved.comparisons, [
         { resourceType: 'events', there: 9, isQueried: true, here: 3, leftOut: 6, placeholders: 0, isSame: true },
       ]);
       assert.ok(requests.some(({ address }) => address === '/v2/events?limit=1000&offset=6'));
@@ -340,7 +340,7 @@ for (const { test: testOn, database, testService } of stores) {
         [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 10_000],
       );
       assert.equal(rows[4]?.event_name, 'another');
-      assert.deepEqual(moved.compared.at(-1), {
+      assert.deepEqual(moved.comparisons.at(-1), {
         resourceType: 'events',
         there: 11,
         isQueried: true,
@@ -372,7 +372,7 @@ for (const { test: testOn, database, testService } of stores) {
     const order = { base, headers: KEY, database: await database(t), work };
     const moved = await importFromApi({ ...order, readings: 2 });
     assert.deepEqual(moved.reading, { readings: 2, changed: 1 });
-    assert.deepEqual(moved.compared.at(-1), {
+    assert.deepEqual(moved.comparisons.at(-1), {
       resourceType: 'events',
       there: 6,
       isQueried: true,
@@ -383,9 +383,9 @@ for (const { test: testOn, database, testService } of stores) {
     });
     // If the source no longer responds, its last known counts are compared.
     isGone = true;
-    const { compared } = await importFromApi(order);
+    const { comparisons } = await importFromApi(order);
     assert.deepEqual(
-      compared.map(({ there, isQueried, here, isSame }) => [there, isQueried, here, isSame]),
+      comparisons.map(({ there, isQueried, here, isSame }) => [there, isQueried, here, isSame]),
       [
         [1, false, 1, true],
         [5, false, 5, true],
@@ -459,7 +459,7 @@ for (const { test: testOn, database, testService } of stores) {
       ['/v2/users?limit=1&offset=0', '/v2/events?limit=1&offset=0'],
     );
     assert.deepEqual(
-      moved.compared.map(({ here, isSame }) => [here, isSame]),
+      moved.comparisons.map(({ here, isSame }) => [here, isSame]),
       [
         [1, true],
         [40, true],

@@ -19,8 +19,8 @@ export type ImportPlan = {
   /** Id, in the work file, of the owner of the account, who gets the API key. */
   readonly owner: string;
   /**
-   * Whether the owner gets the role regardless of the source, because the operator has named the owner or there is no
-   * other owner.
+   * Whether this user gets the role `owner` even if the source reports another role: the operator has named the user,
+   * or the source has no owner who can be imported.
    */
   readonly isPromoted: boolean;
   readonly numbering: Readonly<Partial<Record<ResourceTypeName, IdNumbering>>>;
@@ -43,17 +43,24 @@ export async function planImport(work: WorkFile, store: Store, ownerEmail: strin
   });
   const owner = work.inTransaction(() => {
     if (work.count(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
-      makePlaceholder(work, 'company', '1', {});
-    makeMissingParents(work);
-    const found = findOwner(work, ownerEmail);
-    makeMissingUsers(work);
-    return found;
+      createPlaceholder(work, 'company', '1', {});
+    createMissingParents(work);
+    const ownerRecordId = findOwner(work, ownerEmail);
+    createMissingUsers(work);
+    return ownerRecordId;
   });
-  const last = new Map((await store.sequences.all(store.read)).map((sequence) => [sequence.table, sequence.last]));
+  const lastIdByTable = new Map(
+    (await store.sequences.readAll(store.read)).map((sequence) => [sequence.table, sequence.last]),
+  );
   const numbering: Partial<Record<ResourceTypeName, IdNumbering>> = {};
   for (const resourceType of storedTypes)
-    numbering[resourceType.name] = await assignIds(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
-  const [account] = [...work.pages('company')].flat();
+    numbering[resourceType.name] = await assignIds(
+      work,
+      store.read,
+      resourceType,
+      lastIdByTable.get(resourceType.table) ?? 0,
+    );
+  const [account] = [...work.recordPages('company')].flat();
   if (account === undefined) throw new Error('no account was made');
   return {
     accountId: account.new_id,
@@ -69,13 +76,13 @@ function hasImportableOwner(work: WorkFile): boolean {
   return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
 }
 
-function makePlaceholder(
+function createPlaceholder(
   work: WorkFile,
   resourceType: ResourceTypeName,
   id: string,
   record: Readonly<Record<string, unknown>>,
 ): void {
-  const json = JSON.stringify({ [resourceTypeOf(resourceType).id]: id, ...record });
+  const json = JSON.stringify({ [resourceTypeOf(resourceType).idField]: id, ...record });
   work.putRecord(resourceType, { id, reading: 0, origin: 'made', json });
 }
 
@@ -85,13 +92,13 @@ function makePlaceholder(
  */
 function findOwner(work: WorkFile, email: string | undefined): string {
   if (email !== undefined) {
-    const [listed] = work.all(
+    const [listedUser] = work.all(
       `select id from records where noun = 'users' and origin = 'source' and lower(json ->> 'email') = lower(?)`,
       email,
     );
-    if (listed !== undefined) return String(listed.id);
+    if (listedUser !== undefined) return String(listedUser.id);
     const id = findOnlyUser(work) ?? NEW_OWNER;
-    makePlaceholder(work, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
+    createPlaceholder(work, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
     return id;
   }
   const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
@@ -101,48 +108,50 @@ function findOwner(work: WorkFile, email: string | undefined): string {
     );
   const id = String(caller.id);
   if (work.count(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)
-    makePlaceholder(work, 'users', id, JSON.parse(String(caller.json)));
+    createPlaceholder(work, 'users', id, JSON.parse(String(caller.json)));
   return id;
 }
 
 /** If the source has no list of users, returns the only user that records refer to; undefined if there are several. */
 function findOnlyUser(work: WorkFile): string | undefined {
   if (work.listState('users').state === 'read') return undefined;
-  const ids = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
-  const named = ids.map(({ id }) => toIdText(id)).filter((id) => id !== undefined && id !== '0');
-  return named.length === 1 ? named[0] : undefined;
+  const userIdRows = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
+  const userIds = userIdRows.map(({ id }) => toIdText(id)).filter((id) => id !== undefined && id !== '0');
+  return userIds.length === 1 ? userIds[0] : undefined;
 }
 
 /** Creates projects and clients that the source does not list, with the id and name that other records contain. */
-function makeMissingParents(work: WorkFile): void {
-  for (const to of ['projects', 'clients'] as const) {
-    if (work.listState(to).state === 'read') continue;
+function createMissingParents(work: WorkFile): void {
+  for (const parentType of ['projects', 'clients'] as const) {
+    if (work.listState(parentType).state === 'read') continue;
     for (const resourceType of storedTypes)
-      for (const reference of resourceType.references.filter((candidate) => candidate.to === to)) {
-        const { id: key } = resourceTypeOf(to);
+      for (const reference of resourceType.references.filter((candidate) => candidate.to === parentType)) {
+        const { idField: parentIdField } = resourceTypeOf(parentType);
         const nameField = reference.nameField ?? '';
-        const found = work.all(
+        const referencedRows = work.all(
           `select json ->> ? as id, max(json ->> ?) as name from records where noun = ? and origin <> 'nameless' group by 1`,
           ...[`$.${reference.field}`, `$.${nameField}`, resourceType.name],
         );
-        for (const { id: raw, name } of found) {
-          const id = toIdText(raw);
-          if (id === undefined || id === '0' || exists(work, to, id)) continue;
-          makePlaceholder(work, to, id, { [key.replace(/_id$/, '_name')]: name || `${typeTitle(key)} ${id}` });
+        for (const { id: rawId, name } of referencedRows) {
+          const id = toIdText(rawId);
+          if (id === undefined || id === '0' || hasRecord(work, parentType, id)) continue;
+          createPlaceholder(work, parentType, id, {
+            [parentIdField.replace(/_id$/, '_name')]: name || `${typeTitle(parentIdField)} ${id}`,
+          });
         }
       }
   }
 }
 
-const typeTitle = (key: string) => key.charAt(0).toUpperCase() + key.slice(1).replace(/_id$/, '');
+const typeTitle = (idField: string) => idField.charAt(0).toUpperCase() + idField.slice(1).replace(/_id$/, '');
 
-function exists(work: WorkFile, resourceType: ResourceTypeName, id: string): boolean {
+function hasRecord(work: WorkFile, resourceType: ResourceTypeName, id: string): boolean {
   return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
 }
 
 /** Creates, as deleted users, the users that records refer to but the source does not list. */
-function makeMissingUsers(work: WorkFile): void {
-  const named = work.all(
+function createMissingUsers(work: WorkFile): void {
+  const referencedUsers = work.all(
     `select json ->> 'user_id' as id, '' as name from records where noun <> 'user' and origin <> 'nameless'
      union
      select iif(one.type = 'object', one.value ->> 'user_id', one.value), iif(one.type = 'object', one.value ->> 'user_name', '')
@@ -151,10 +160,10 @@ function makeMissingUsers(work: WorkFile): void {
        and one.type in ('object', 'text', 'integer')
      order by 2 desc`,
   );
-  for (const { id: raw, name } of named) {
-    const id = toIdText(raw);
-    if (id === undefined || id === '0' || exists(work, 'users', id)) continue;
-    makePlaceholder(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
+  for (const { id: rawId, name } of referencedUsers) {
+    const id = toIdText(rawId);
+    if (id === undefined || id === '0' || hasRecord(work, 'users', id)) continue;
+    createPlaceholder(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
   }
 }
 
@@ -166,7 +175,7 @@ async function assignIds(
   work: WorkFile,
   read: Queries,
   resourceType: ResourceType & { table: ExportedTable },
-  last: number,
+  lastId: number,
 ): Promise<IdNumbering> {
   const invalid = work.count(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
@@ -174,15 +183,15 @@ async function assignIds(
   );
   const inUse = await countIdsInUse(work, read, resourceType);
   // New ids are above every id that either service has issued, so that an old id never names another record.
-  const minNewId = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
-  const [which, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
+  const lastUsedId = Math.max(lastId, work.count('select max(number) from records where noun = ?', resourceType.name));
+  const [rowFilter, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
   work.inTransaction(() => {
     work.run(
       `update records set new_id = ? + numbered.place from (
          select rowid as at, row_number() over (order by number is null, number, id) as place
-         from records where noun = ? and origin <> 'nameless' ${which}) as numbered
+         from records where noun = ? and origin <> 'nameless' ${rowFilter}) as numbered
        where records.rowid = numbered.at`,
-      ...[minNewId, resourceType.name],
+      ...[lastUsedId, resourceType.name],
     );
   });
   return keepsIds ? { kept: true } : { kept: false, inUse, invalid };
@@ -194,19 +203,19 @@ async function countIdsInUse(
   { name, table }: ResourceType & { table: ExportedTable },
 ): Promise<number> {
   const [column = ''] = exportRules[table].key;
-  let taken = 0;
-  for (let last = 0; ; ) {
+  let takenCount = 0;
+  for (let lastNewId = 0; ; ) {
     const rows = work.all(
       'select new_id from records where noun = ? and new_id > ? order by new_id limit ?',
-      ...[name, last, QUERY_BATCH_SIZE],
+      ...[name, lastNewId, QUERY_BATCH_SIZE],
     );
-    if (rows.length === 0) return taken;
-    const numbers = rows.map((row) => Number(row.new_id));
-    const found =
-      await sql`select 1 as one from ${sql.table(table)} where ${sql.ref(column)} in (${sql.join(numbers)})`.execute(
+    if (rows.length === 0) return takenCount;
+    const newIds = rows.map((row) => Number(row.new_id));
+    const queryResult =
+      await sql`select 1 as one from ${sql.table(table)} where ${sql.ref(column)} in (${sql.join(newIds)})`.execute(
         read,
       );
-    taken += found.rows.length;
-    last = numbers.at(-1) ?? last;
+    takenCount += queryResult.rows.length;
+    lastNewId = newIds.at(-1) ?? lastNewId;
   }
 }

@@ -9,7 +9,7 @@ import { respond, type ScriptedService, startScriptedSource } from '../../test/k
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { readAll } from './read.ts';
-import { createSource, ResponseTooLarge } from './source.ts';
+import { createSourceClient, ResponseTooLarge } from './source.ts';
 import { WorkFile } from './work-file.ts';
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => ({ event_id: String(index + 1) }));
@@ -18,7 +18,7 @@ const records = (count: number) => Array.from({ length: count }, (_, index) => (
 async function read(t: Cleanup, script: Partial<ScriptedService>) {
   const { base, requests } = await startScriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
-  const source = createSource({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
+  const source = createSourceClient({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
   const work = new WorkFile(join(temporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
   const reading = readAll({ source, work, progress: silentProgress, print: silent, readings: 1 });
@@ -154,7 +154,7 @@ async function sourceResponding(t: Cleanup, ...turns: ScriptedResponse[]) {
   const clock = immediateClock();
   const said: string[] = [];
   const headers = { key: 'secret-key', domain: 'acme.test', 'user-agent': 'Carillon/1 (import)' };
-  const source = createSource({ base, headers, clock, rate: 1_000, print: (line) => said.push(line) });
+  const source = createSourceClient({ base, headers, clock, rate: 1_000, print: (line) => said.push(line) });
   return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
 }
 
@@ -261,7 +261,7 @@ test('JSON is accepted with any content type; an endless or too large response i
 test('requests are limited to the configured rate', async (t) => {
   const { base } = await startScriptedSource(t, { lists: { events: [] }, singles: {} });
   const clock = immediateClock();
-  const source = createSource({ base, headers: {}, clock, rate: 4, print: () => undefined });
+  const source = createSourceClient({ base, headers: {}, clock, rate: 4, print: () => undefined });
   for (let turn = 0; turn < 4; turn += 1) await source.get(['events']);
   assert.deepEqual(clock.waits, [250, 250, 250]);
 });

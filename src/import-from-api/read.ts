@@ -19,24 +19,27 @@ export type ReadPorts = {
 export type ReadResult = { readonly readings: number; readonly changed: number | undefined };
 
 /**
- * Reads all lists completely, in several passes, until a pass finds no change. Several are necessary because offsets
- * shift when the source changes meanwhile, and lists do not report changes. Continues where an earlier run stopped. If
- * that run has finished a pass, starts another pass.
+ * Reads all lists in several passes, until a pass finds no change or the maximum number of passes is reached. A single
+ * pass can miss records: a record that is created or deleted during the pass shifts the offsets of the others, and
+ * lists do not report changes. Continues the pass in which an earlier run stopped, or starts another pass if that run
+ * has finished its pass.
  */
 export async function readAll(ports: ReadPorts): Promise<ReadResult> {
   const { work, print } = ports;
-  const begun = work.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
-  const first = begun.isOver ? begun.reading + 1 : begun.reading;
+  const lastPass = work.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
+  const firstPass = lastPass.isOver ? lastPass.reading + 1 : lastPass.reading;
   resetEarlierRun(work);
-  for (let reading = first; ; reading += 1) {
-    work.writeFact('reading', { reading, isOver: false });
-    for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, reading);
+  for (let pass = firstPass; ; pass += 1) {
+    work.writeFact('reading', { reading: pass, isOver: false });
+    for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, pass);
     await requireReadable(ports);
-    const changed = resourceTypes.reduce((sum, { name }) => sum + work.listState(name).changed, 0);
-    work.writeFact('reading', { reading, isOver: true });
-    const known = reading === 1 ? undefined : changed;
-    if (known === 0 || reading - first + 1 >= ports.readings) return { readings: reading, changed: known };
-    if (known !== undefined) print(`The source has changed while it was read, in ${known} records: it is read again.`);
+    const changeCount = resourceTypes.reduce((sum, { name }) => sum + work.listState(name).changed, 0);
+    work.writeFact('reading', { reading: pass, isOver: true });
+    const knownChangeCount = pass === 1 ? undefined : changeCount;
+    if (knownChangeCount === 0 || pass - firstPass + 1 >= ports.readings)
+      return { readings: pass, changed: knownChangeCount };
+    if (knownChangeCount !== undefined)
+      print(`The source has changed while it was read, in ${knownChangeCount} records: it is read again.`);
   }
 }
 
@@ -47,55 +50,55 @@ export async function readAll(ports: ReadPorts): Promise<ReadResult> {
 function resetEarlierRun(work: WorkFile): void {
   work.run(`delete from records where origin = 'made'`);
   for (const { name } of resourceTypes) {
-    const list = work.listState(name);
-    if (list.state === 'absent' || list.state === 'refused')
-      work.setListState(name, { ...list, state: 'waiting', reading: 0 });
+    const listState = work.listState(name);
+    if (listState.state === 'absent' || listState.state === 'refused')
+      work.setListState(name, { ...listState, state: 'waiting', reading: 0 });
   }
 }
 
-async function readResourceType(ports: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
+async function readResourceType(ports: ReadPorts, resourceType: ResourceType, pass: number): Promise<void> {
   const { work } = ports;
-  const before = work.listState(resourceType.name);
-  if (before.reading === reading && before.state !== 'waiting') return;
-  if (before.reading < reading)
-    work.setListState(resourceType.name, { state: 'waiting', reading, next: 0, total: null, changed: 0 });
-  const missing = resourceType.single
-    ? await readOne(ports, resourceType, reading)
-    : await readList(ports, resourceType, reading);
-  if (missing !== undefined && hasRecords(work, resourceType.name))
-    throw accessLostError(resourceType.name, missing.status);
-  if (missing === undefined) await fetchUnseen(ports, resourceType, reading);
-  work.setListState(resourceType.name, { ...work.listState(resourceType.name), state: missing?.state ?? 'read' });
+  const previousState = work.listState(resourceType.name);
+  if (previousState.reading === pass && previousState.state !== 'waiting') return;
+  if (previousState.reading < pass)
+    work.setListState(resourceType.name, { state: 'waiting', reading: pass, next: 0, total: null, changed: 0 });
+  const missingReply = resourceType.isSingle
+    ? await readSingle(ports, resourceType, pass)
+    : await readList(ports, resourceType, pass);
+  if (missingReply !== undefined && hasRecords(work, resourceType.name))
+    throw accessLostError(resourceType.name, missingReply.status);
+  if (missingReply === undefined) await fetchUnseen(ports, resourceType, pass);
+  work.setListState(resourceType.name, { ...work.listState(resourceType.name), state: missingReply?.state ?? 'read' });
 }
 
 type ReadFailure = MissingReply | undefined;
 
-async function readOne({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<ReadFailure> {
+async function readSingle({ source, work }: ReadPorts, resourceType: ResourceType, pass: number): Promise<ReadFailure> {
   const reply = await source.get([resourceType.name]);
   if (reply.state !== 'found') return reply;
-  work.storePage(resourceType, { reading, next: 1, total: 1, records: [recordOf(reply.body)] });
+  work.storePage(resourceType, { reading: pass, next: 1, total: 1, records: [extractRecord(reply.body)] });
   return undefined;
 }
 
 async function readList(
   { source, work, progress }: ReadPorts,
   resourceType: ResourceType,
-  reading: number,
+  pass: number,
 ): Promise<ReadFailure> {
   let limit = PAGE_SIZE;
-  for (let isFirst = true; ; isFirst = false) {
+  for (let isFirstPage = true; ; isFirstPage = false) {
     const { next: offset, total: lastTotal } = work.listState(resourceType.name);
     const page = await fetchPage(source, resourceType, { offset, total: lastTotal, limit });
     if ('state' in page) return page;
     const { total, records } = page;
-    if (isFirst) progress.begin(`reading ${resourceType.name}`, total === null ? 0 : Math.max(total - offset, 0));
+    if (isFirstPage) progress.begin(`reading ${resourceType.name}`, total === null ? 0 : Math.max(total - offset, 0));
     const next = offset + records.length;
-    const fresh = work.storePage(resourceType, { reading, next, total, records });
+    const newCount = work.storePage(resourceType, { reading: pass, next, total, records });
     progress.advance(records.length);
     limit = page.limit;
-    // A source without a total ends with an empty page, or repeats the last page forever. After a full page another
-    // page may follow, whatever the total is.
-    const isEnd = fresh === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
+    // A list with a total ends there, except after a full page: another page may follow, because the total may be too
+    // low. A list without a total ends with a page that is empty or contains only known records.
+    const isEnd = newCount === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
     if (records.length > 0 && !isEnd) continue;
     progress.end();
     return undefined;
@@ -114,7 +117,7 @@ async function fetchPage(
   try {
     const reply = await source.get([resourceType.name], { limit, offset });
     if (reply.state === 'found') {
-      const { total, most: maxPageSize, records } = parsePage(reply.body, resourceType.name);
+      const { total, pageSizeLimit: maxPageSize, records } = parsePage(reply.body, resourceType.name);
       return { total, records, limit, isFull: records.length >= Math.min(limit, maxPageSize ?? limit) };
     }
     // After the last page some services return 404 instead of an empty page.
@@ -130,28 +133,29 @@ async function fetchPage(
  * Fetches, one by one, the records that an earlier pass has read and this pass has not. They were deleted, or skipped
  * between two pages.
  */
-async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
+async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, pass: number): Promise<void> {
   for (
-    let id = work.findUnseen(resourceType.name, reading);
+    let id = work.findUnseen(resourceType.name, pass);
     id !== undefined;
-    id = work.findUnseen(resourceType.name, reading)
+    id = work.findUnseen(resourceType.name, pass)
   ) {
-    const canFetch = resourceType.single === undefined && !id.startsWith('?');
+    const canFetch = resourceType.isSingle === undefined && !id.startsWith('?');
     const reply: SourceReply = canFetch ? await source.get([resourceType.name, id]) : { state: 'absent', status: 404 };
-    const list = work.listState(resourceType.name);
+    const listState = work.listState(resourceType.name);
     if (reply.state === 'refused') throw accessLostError(`${resourceType.name} ${id}`, reply.status);
-    if (reply.state === 'found') work.storePage(resourceType, { ...list, reading, records: [recordOf(reply.body)] });
-    // The record is still unseen. It was deleted, or the source has returned a record other than the requested one.
-    if (work.findUnseen(resourceType.name, reading) !== id) continue;
+    if (reply.state === 'found')
+      work.storePage(resourceType, { ...listState, reading: pass, records: [extractRecord(reply.body)] });
+    // If the record is still unseen, it was deleted, or the source has returned a record other than the requested one.
+    if (work.findUnseen(resourceType.name, pass) !== id) continue;
     work.inTransaction(() => {
       work.deleteRecord(resourceType.name, id);
-      work.setListState(resourceType.name, { ...list, changed: list.changed + 1 });
+      work.setListState(resourceType.name, { ...listState, changed: listState.changed + 1 });
     });
   }
 }
 
-function accessLostError(what: string, status: number): TransferError {
-  return new TransferError(`The source showed ${what} before, and returns ${status} now.`);
+function accessLostError(resource: string, status: number): TransferError {
+  return new TransferError(`The source showed ${resource} before, and returns ${status} now.`);
 }
 
 function hasRecords(work: WorkFile, resourceType: ResourceTypeName): boolean {
@@ -163,13 +167,15 @@ function hasRecords(work: WorkFile, resourceType: ResourceTypeName): boolean {
  * revoked.
  */
 async function requireReadable({ source, work }: ReadPorts): Promise<void> {
-  const states = resourceTypes.map(({ name }) => work.listState(name).state);
-  const good = resourceTypes[states.indexOf('read')];
-  const isRefused = states.includes('refused');
-  if (good !== undefined) {
-    const reply = isRefused ? await source.get([good.name], good.single ? {} : ONE_RECORD) : undefined;
-    if (reply !== undefined && reply.state !== 'found') throw accessLostError(good.name, reply.status);
-  } else if (isRefused)
+  const listStates = resourceTypes.map(({ name }) => work.listState(name).state);
+  const readableType = resourceTypes[listStates.indexOf('read')];
+  const isAnyRefused = listStates.includes('refused');
+  if (readableType !== undefined) {
+    const reply = isAnyRefused
+      ? await source.get([readableType.name], readableType.isSingle ? {} : ONE_RECORD)
+      : undefined;
+    if (reply !== undefined && reply.state !== 'found') throw accessLostError(readableType.name, reply.status);
+  } else if (isAnyRefused)
     throw new TransferError('The source accepts neither the key nor the domain: it returns 401 for everything.');
   else
     throw new TransferError(
@@ -186,17 +192,17 @@ export async function fetchTotal(source: SourceClient, resourceType: ResourceTyp
 }
 
 /**
- * Parses a page of a list. `total` is the number of records that the source reports, and `maxPageSize` its maximum page
- * size.
+ * Parses a page of a list. `total` is the number of records that the source reports, and `pageSizeLimit` is its maximum
+ * page size; null if the source reports none.
  */
 export function parsePage(
   body: unknown,
   name: string,
-): { total: number | null; most: number | null; records: readonly unknown[] } {
+): { total: number | null; pageSizeLimit: number | null; records: readonly unknown[] } {
   const data = fieldOf(body, 'data');
   if (!Array.isArray(data)) throw new TransferError(`The source returned no list for GET /v2/${name}: it has no data.`);
   const paging = fieldOf(body, 'paging');
-  return { total: parseCount(paging, 'total_records'), most: parseCount(paging, 'limit'), records: data };
+  return { total: parseCount(paging, 'total_records'), pageSizeLimit: parseCount(paging, 'limit'), records: data };
 }
 
 function parseCount(paging: unknown, name: string): number | null {
@@ -205,7 +211,7 @@ function parseCount(paging: unknown, name: string): number | null {
 }
 
 /** Extracts a single record. The specification does not define its envelope, so several forms are accepted. */
-function recordOf(body: unknown): unknown {
+function extractRecord(body: unknown): unknown {
   const data = fieldOf(body, 'data') ?? body;
   return Array.isArray(data) ? data[0] : data;
 }

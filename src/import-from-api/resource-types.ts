@@ -26,25 +26,25 @@ export type ReferenceField = {
 export type ResourceType = {
   readonly name: ResourceTypeName;
   /** `/v2/{name}` returns a single record instead of a list. */
-  readonly single?: true;
+  readonly isSingle?: true;
   /** Name of the id field at the source. */
-  readonly id: string;
+  readonly idField: string;
   /** The table that its records are written to; undefined if they are only read. */
   readonly table?: ExportedTable;
   /** The fields, with the validation rules of this service. */
   readonly fields: Fields;
   readonly references: readonly ReferenceField[];
   /** The `resource_type` of its assignments; undefined if users cannot be assigned. */
-  readonly assignable?: 'project' | 'task' | 'subtask';
+  readonly assignmentType?: 'project' | 'task' | 'subtask';
 };
 
 /** Fields that refer to other records; they are resolved separately. */
 const REFERENCE_FIELDS = ['user_id', 'client_id', 'project_id', 'task_id', 'users', 'teams'];
 
-const withoutReferences = (fields: Fields): Fields =>
+const omitReferences = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !REFERENCE_FIELDS.includes(name)));
 
-const companyTexts = [
+const companyTextFields = [
   'company_name',
   'address1',
   'address2',
@@ -66,50 +66,50 @@ const referenceTo = (resourceType: string, required?: true) => ({
 export const resourceTypes: readonly ResourceType[] = [
   {
     name: 'company',
-    single: true,
-    id: 'company_id',
+    isSingle: true,
+    idField: 'company_id',
     table: 'accounts',
-    fields: Object.fromEntries(companyTexts.map((name) => [name, shortText(name)])),
+    fields: Object.fromEntries(companyTextFields.map((name) => [name, shortText(name)])),
     references: [],
   },
-  { name: 'user', single: true, id: 'user_id', fields: {}, references: [] },
-  { name: 'users', id: 'user_id', table: 'users', fields: withoutReferences(userFields), references: [] },
-  { name: 'clients', id: 'client_id', table: 'clients', fields: withoutReferences(clientFields), references: [] },
+  { name: 'user', isSingle: true, idField: 'user_id', fields: {}, references: [] },
+  { name: 'users', idField: 'user_id', table: 'users', fields: omitReferences(userFields), references: [] },
+  { name: 'clients', idField: 'client_id', table: 'clients', fields: omitReferences(clientFields), references: [] },
   {
     name: 'projects',
-    id: 'project_id',
+    idField: 'project_id',
     table: 'projects',
-    fields: withoutReferences(projectFields),
+    fields: omitReferences(projectFields),
     references: [referenceTo('client')],
-    assignable: 'project',
+    assignmentType: 'project',
   },
   {
     name: 'tasks',
-    id: 'task_id',
+    idField: 'task_id',
     table: 'tasks',
-    fields: withoutReferences(taskFields),
+    fields: omitReferences(taskFields),
     references: [referenceTo('project', true)],
-    assignable: 'task',
+    assignmentType: 'task',
   },
   {
     name: 'subtasks',
-    id: 'subtask_id',
+    idField: 'subtask_id',
     table: 'subtasks',
-    fields: withoutReferences(subtaskFields),
+    fields: omitReferences(subtaskFields),
     references: [referenceTo('task', true)],
-    assignable: 'subtask',
+    assignmentType: 'subtask',
   },
   {
     name: 'events',
-    id: 'event_id',
+    idField: 'event_id',
     table: 'events',
-    fields: withoutReferences(eventFields),
+    fields: omitReferences(eventFields),
     references: [referenceTo('project')],
   },
 ];
 
 /** Resource types that have a list. Their counts can be compared after the import. */
-export const listedTypes = resourceTypes.filter(({ single }) => single === undefined);
+export const listedTypes = resourceTypes.filter(({ isSingle }) => isSingle === undefined);
 
 /** Resource types that are written to a table. */
 export const storedTypes = resourceTypes.filter(

@@ -13,8 +13,11 @@ export type ConvertedRow = {
   readonly changes: readonly FieldCorrection[];
 };
 
-/** A record that cannot be imported. `instead` is a placeholder row, for other records that refer to the record. */
-export type SkippedRecord = { readonly faults: readonly FieldError[]; readonly instead?: ConvertedRow };
+/**
+ * A record that cannot be imported. `placeholderRow` takes its place, so that other records can still refer to the
+ * record.
+ */
+export type SkippedRecord = { readonly faults: readonly FieldError[]; readonly placeholderRow?: ConvertedRow };
 
 export type RowPorts = {
   readonly work: WorkFile;
@@ -27,7 +30,7 @@ export type RowPorts = {
 /** Converts records to rows: validates their fields and resolves their references to ids of this service. */
 export class RowBuilder {
   readonly #ports: RowPorts;
-  readonly #emails = new Set<string>();
+  readonly #usedEmails = new Set<string>();
 
   constructor(ports: RowPorts) {
     this.#ports = ports;
@@ -46,31 +49,38 @@ export class RowBuilder {
 
   #buildAccount(resourceType: ResourceType, { json, new_id: account_id }: StoredRecord): ConvertedRow | SkippedRecord {
     const { domain, now } = this.#ports;
-    const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
-    const own = { account_id, domain, time_zone: 'UTC' };
-    const converted = validateRecord(resourceType, json, now);
-    if ('faults' in converted) {
-      const row = { ...empty, company_name: domain, ...own, date_created: now };
-      return { faults: converted.faults, instead: { row, changes: [] } };
+    const emptyTexts = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
+    const accountColumns = { account_id, domain, time_zone: 'UTC' };
+    const validationResult = validateRecord(resourceType, json, now);
+    if ('faults' in validationResult) {
+      const row = { ...emptyTexts, company_name: domain, ...accountColumns, date_created: now };
+      return { faults: validationResult.faults, placeholderRow: { row, changes: [] } };
     }
-    const texts: Readonly<Record<string, unknown>> = converted.input;
-    const company_name = texts.company_name || domain;
-    const row = { ...empty, ...texts, company_name, ...own, date_created: converted.moments.date_created };
-    return { row, changes: converted.changes };
+    const inputTexts: Readonly<Record<string, unknown>> = validationResult.input;
+    const company_name = inputTexts.company_name || domain;
+    const row = {
+      ...emptyTexts,
+      ...inputTexts,
+      company_name,
+      ...accountColumns,
+      date_created: validationResult.timestamps.date_created,
+    };
+    return { row, changes: validationResult.changes };
   }
 
   #buildUser(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
     const { plan, now } = this.#ports;
-    const raw: RawRecord = toRawRecord(JSON.parse(record.json));
-    if (record.origin === 'made' && raw.has_left === true) return this.buildFormerUser(record, String(raw.first_name));
-    const converted = validateRecord(resourceType, record.json, now);
-    if ('faults' in converted) return this.toFormerUser(record, raw, converted.faults);
-    const { input, moments, changes } = converted;
+    const rawRecord: RawRecord = toRawRecord(JSON.parse(record.json));
+    if (record.origin === 'made' && rawRecord.has_left === true)
+      return this.buildFormerUser(record, String(rawRecord.first_name));
+    const validationResult = validateRecord(resourceType, record.json, now);
+    if ('faults' in validationResult) return this.toFormerUser(record, rawRecord, validationResult.faults);
+    const { input, timestamps, changes } = validationResult;
     const person = { role: 'member', email: '', ...input };
-    if (this.#emails.has(person.email.toLowerCase()))
-      return this.toFormerUser(record, raw, [{ field: 'email', message: 'is also that of another user' }]);
-    this.#emails.add(person.email.toLowerCase());
-    const { date_created, date_modified } = moments;
+    if (this.#usedEmails.has(person.email.toLowerCase()))
+      return this.toFormerUser(record, rawRecord, [{ field: 'email', message: 'is also that of another user' }]);
+    this.#usedEmails.add(person.email.toLowerCase());
+    const { date_created, date_modified } = timestamps;
     const row = {
       ...person,
       ...this.#idColumns(resourceType, record),
@@ -79,19 +89,19 @@ export class RowBuilder {
       date_deleted: null,
     };
     if (!plan.isPromoted || record.id !== plan.owner || person.role === 'owner') return { row, changes };
-    const promoted = { field: 'role', message: 'owns the account here', was: raw.role };
-    return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
+    const roleChange = { field: 'role', message: 'owns the account here', was: rawRecord.role };
+    return { row: { ...row, role: 'owner' }, changes: [...changes, roleChange] };
   }
 
   /** Converts a user who cannot be imported to a deleted user, so that the user's records keep their creator. */
-  toFormerUser(record: StoredRecord, raw: RawRecord, faults: readonly FieldError[]): SkippedRecord {
+  toFormerUser(record: StoredRecord, rawRecord: RawRecord, faults: readonly FieldError[]): SkippedRecord {
     if (record.id === this.#ports.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
         '--owner-email can name another owner.',
       );
-    const name = typeof raw.user_name === 'string' ? raw.user_name : `User ${record.id}`;
-    return { faults, instead: this.buildFormerUser(record, name) };
+    const name = typeof rawRecord.user_name === 'string' ? rawRecord.user_name : `User ${record.id}`;
+    return { faults, placeholderRow: this.buildFormerUser(record, name) };
   }
 
   buildFormerUser({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
@@ -104,56 +114,59 @@ export class RowBuilder {
 
   #buildRecord(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
     const { work, now } = this.#ports;
-    const raw = toRawRecord(JSON.parse(record.json));
-    const converted = validateRecord(resourceType, record.json, now);
-    const resolved = this.#resolveReferences(resourceType, raw);
-    const users = resourceType.assignable === undefined ? [] : this.#resolveAssigned(raw.users);
+    const rawRecord = toRawRecord(JSON.parse(record.json));
+    const validationResult = validateRecord(resourceType, record.json, now);
+    const resolvedReferences = this.#resolveReferences(resourceType, rawRecord);
+    const assignedUserIds =
+      resourceType.assignmentType === undefined ? [] : this.#resolveAssignedUsers(rawRecord.users);
     const faults = [
-      ...('faults' in converted ? converted.faults : []),
-      ...resolved.faults,
-      ...(users === undefined ? [{ field: 'users', message: 'must be a list of user ids' }] : []),
+      ...('faults' in validationResult ? validationResult.faults : []),
+      ...resolvedReferences.faults,
+      ...(assignedUserIds === undefined ? [{ field: 'users', message: 'must be a list of user ids' }] : []),
     ];
-    if ('faults' in converted || users === undefined || faults.length > 0) return { faults };
-    const assign = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
-    for (const userId of users) work.run(assign, resourceType.assignable ?? '', record.new_id, userId);
+    if ('faults' in validationResult || assignedUserIds === undefined || faults.length > 0) return { faults };
+    const insertSql = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
+    for (const userId of assignedUserIds) work.run(insertSql, resourceType.assignmentType ?? '', record.new_id, userId);
     const row = {
-      ...converted.input,
-      ...converted.moments,
-      ...resolved.references,
+      ...validationResult.input,
+      ...validationResult.timestamps,
+      ...resolvedReferences.references,
       ...this.#idColumns(resourceType, record),
     };
-    return { row, changes: [...converted.changes, ...resolved.changes] };
+    return { row, changes: [...validationResult.changes, ...resolvedReferences.changes] };
   }
 
-  #idColumns({ id }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
-    return { [id]: new_id, account_id: this.#ports.plan.accountId };
+  #idColumns({ idField }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
+    return { [idField]: new_id, account_id: this.#ports.plan.accountId };
   }
 
   /**
    * Resolves the references of a record to ids of this service. If a reference cannot be resolved, it becomes 0 if it
    * is optional; otherwise, the record is left out.
    */
-  #resolveReferences(resourceType: ResourceType, raw: RawRecord) {
+  #resolveReferences(resourceType: ResourceType, rawRecord: RawRecord) {
     const { work } = this.#ports;
-    const references: Record<string, number> = { user_id: work.newId('users', toIdText(raw.user_id) ?? '0') ?? 0 };
+    const references: Record<string, number> = {
+      user_id: work.findNewId('users', toIdText(rawRecord.user_id) ?? '0') ?? 0,
+    };
     const changes: FieldCorrection[] = [];
     const faults: FieldError[] = [];
     for (const { field, to, required } of resourceType.references) {
-      const id = toIdText(raw[field]) ?? '0';
-      const found = work.newId(to, id);
-      references[field] = found ?? 0;
+      const id = toIdText(rawRecord[field]) ?? '0';
+      const newId = work.findNewId(to, id);
+      references[field] = newId ?? 0;
       const message = `refers to none of the imported ${to}`;
-      if (found === undefined && required) faults.push({ field, message });
-      else if (found === undefined && id !== '0') changes.push({ field, message, was: raw[field] });
+      if (newId === undefined && required) faults.push({ field, message });
+      else if (newId === undefined && id !== '0') changes.push({ field, message, was: rawRecord[field] });
     }
     return { references, changes, faults };
   }
 
-  #resolveAssigned(users: unknown): readonly number[] | undefined {
+  #resolveAssignedUsers(users: unknown): readonly number[] | undefined {
     if (users === undefined || users === null || users === '') return [];
     if (!Array.isArray(users)) return undefined;
     const ids = users.map((user) =>
-      this.#ports.work.newId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
+      this.#ports.work.findNewId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
     );
     return ids.every((id) => id !== undefined) ? ids : undefined;
   }
@@ -171,18 +184,18 @@ const MAX_HOOKS = 10_000;
 
 /** Lists the live hooks of the key's user at the source; undefined if the source has no list of hooks (X1). */
 export async function listHooks(source: SourceClient): Promise<readonly SourceHook[] | undefined> {
-  const found: SourceHook[] = [];
+  const hooks: SourceHook[] = [];
   for (let offset = 0; ; ) {
     const reply = await source.get(['hooks'], { limit: PAGE_SIZE, offset });
     if (reply.state !== 'found') return undefined;
     const { total, records } = parsePage(reply.body, 'hooks');
-    found.push(...records.filter(isLive));
+    hooks.push(...records.filter(isLiveHook));
     offset += records.length;
-    if (records.length === 0 || total === null || offset >= Math.min(total, MAX_HOOKS)) return found;
+    if (records.length === 0 || total === null || offset >= Math.min(total, MAX_HOOKS)) return hooks;
   }
 }
 
-function isLive(hook: unknown): hook is SourceHook {
+function isLiveHook(hook: unknown): hook is SourceHook {
   if (typeof hook !== 'object' || hook === null) return false;
   const { event, target_url, state }: { event?: unknown; target_url?: unknown; state?: unknown } = hook;
   return typeof event === 'string' && typeof target_url === 'string' && state !== 'ended';

@@ -33,7 +33,7 @@ const REQUEST_TIMEOUT_MS = 90_000;
  */
 const MAX_RESPONSE_BYTES = 64 << 20;
 
-/** Error of a response that exceeds MAX_RESPONSE_BYTES. The response with a smaller page may fit. */
+/** Error of a response that exceeds MAX_RESPONSE_BYTES. The caller can request a smaller page. */
 export class ResponseTooLarge extends TransferError {}
 
 /**
@@ -61,39 +61,40 @@ type HttpResponse = {
   /** Undefined if the response was larger than MAX_RESPONSE_BYTES. */
   readonly text: string | undefined;
   readonly location: string | null;
-  readonly waitMs: number | undefined;
+  readonly retryAfterMs: number | undefined;
 };
 type FailedRequest = { readonly failed: string };
 
-export function createSource(options: SourceOptions): SourceClient {
+export function createSourceClient(options: SourceOptions): SourceClient {
   const { base, clock, print } = options;
-  let beganAt = Number.NEGATIVE_INFINITY;
+  let lastRequestAt = Number.NEGATIVE_INFINITY;
   let hasResponded = false;
 
   async function requestOnce(url: string): Promise<HttpResponse | FailedRequest> {
-    await sleep(clock, beganAt + 1_000 / options.rate - clock.monotonic());
-    beganAt = clock.monotonic();
-    return exchange(options, url);
+    await sleep(clock, lastRequestAt + 1_000 / options.rate - clock.monotonic());
+    lastRequestAt = clock.monotonic();
+    return sendRequest(options, url);
   }
 
   return {
     async get(path, query = {}) {
-      const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-      const below = path.map((step) => `/${encodeURIComponent(step)}`).join('');
-      const url = `${base}/v2${below}${search.size > 0 ? `?${search}` : ''}`;
-      for (let tries = 1; ; tries += 1) {
+      const searchParams = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+      const encodedPath = path.map((segment) => `/${encodeURIComponent(segment)}`).join('');
+      const url = `${base}/v2${encodedPath}${searchParams.size > 0 ? `?${searchParams}` : ''}`;
+      for (let attempt = 1; ; attempt += 1) {
         const response = await requestOnce(url);
         const reply = toReply(response, url);
         if (reply !== undefined) {
           hasResponded = true;
           return reply;
         }
-        const why = reasonOf(response);
-        if (tries >= (hasResponded ? MAX_ATTEMPTS : MAX_INITIAL_ATTEMPTS)) throw unreadableError(url, why, tries);
-        const waitMs = retryDelayMs(response, tries);
+        const reason = reasonOf(response);
+        if (attempt >= (hasResponded ? MAX_ATTEMPTS : MAX_INITIAL_ATTEMPTS))
+          throw unreadableError(url, reason, attempt);
+        const waitMs = retryDelayMs(response, attempt);
         if (waitMs > MAX_RETRY_AFTER_MS)
-          throw unreadableError(url, `${why}, and Retry-After is more than a day`, tries);
-        print(`${url}: ${why}; retry in ${Math.ceil(waitMs / 1_000)} s`);
+          throw unreadableError(url, `${reason}, and Retry-After is more than a day`, attempt);
+        print(`${url}: ${reason}; retry in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
     },
@@ -126,34 +127,36 @@ function reasonOf(response: HttpResponse | FailedRequest): string {
 }
 
 /** Returns the delay before the next attempt: `Retry-After` if the response has it, otherwise exponential backoff. */
-function retryDelayMs(response: HttpResponse | FailedRequest, tries: number): number {
-  const requestedMs = 'failed' in response ? undefined : response.waitMs;
-  return requestedMs ?? Math.min(1_000 * 2 ** (tries - 1), MAX_BACKOFF_MS);
+function retryDelayMs(response: HttpResponse | FailedRequest, attempt: number): number {
+  const requestedMs = 'failed' in response ? undefined : response.retryAfterMs;
+  return requestedMs ?? Math.min(1_000 * 2 ** (attempt - 1), MAX_BACKOFF_MS);
 }
 
-function unreadableError(url: string, why: string, tries: number): TransferError {
-  return new TransferError(`${url} cannot be read, after ${tries} tries: ${why}.`);
+function unreadableError(url: string, reason: string, attempts: number): TransferError {
+  return new TransferError(`${url} cannot be read, after ${attempts} tries: ${reason}.`);
 }
 
-async function exchange({ clock, headers }: SourceOptions, url: string): Promise<HttpResponse | FailedRequest> {
-  const deadline = new AbortController();
-  const cancel = clock.after(REQUEST_TIMEOUT_MS, () => deadline.abort());
+async function sendRequest({ clock, headers }: SourceOptions, url: string): Promise<HttpResponse | FailedRequest> {
+  const timeoutController = new AbortController();
+  const cancelTimeout = clock.after(REQUEST_TIMEOUT_MS, () => timeoutController.abort());
   try {
-    const response = await fetch(url, { headers, redirect: 'manual', signal: deadline.signal });
+    const response = await fetch(url, { headers, redirect: 'manual', signal: timeoutController.signal });
     const text = await readText(response);
     return {
       status: response.status,
       isJson: /^application\/([\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? ''),
       text,
       location: response.headers.get('location'),
-      waitMs: retryAfterMs(response.headers.get('retry-after'), clock.now()),
+      retryAfterMs: parseRetryAfter(response.headers.get('retry-after'), clock.now()),
     };
   } catch (error) {
     return {
-      failed: deadline.signal.aborted ? `no response within ${REQUEST_TIMEOUT_MS / 1_000} s` : failureMessageOf(error),
+      failed: timeoutController.signal.aborted
+        ? `no response within ${REQUEST_TIMEOUT_MS / 1_000} s`
+        : failureMessageOf(error),
     };
   } finally {
-    cancel();
+    cancelTimeout();
   }
 }
 
@@ -161,11 +164,11 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
 async function readText({ body }: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = '';
-  let bytes = 0;
-  for await (const piece of body ?? []) {
-    bytes += piece.byteLength;
-    if (bytes > MAX_RESPONSE_BYTES) return undefined;
-    text += decoder.decode(piece, { stream: true });
+  let byteCount = 0;
+  for await (const chunk of body ?? []) {
+    byteCount += chunk.byteLength;
+    if (byteCount > MAX_RESPONSE_BYTES) return undefined;
+    text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
 }
@@ -191,10 +194,10 @@ function sleep(clock: Clock, waitMs: number): Promise<void> {
 }
 
 /** Parses `Retry-After`, seconds or a date, as milliseconds from now; undefined if it is absent or malformed. */
-export function retryAfterMs(header: string | null, now: number): number | undefined {
+export function parseRetryAfter(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
   // `Date.parse` accepts nearly everything; HTTP dates end with GMT.
-  const at = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? undefined : Math.max(at - now, 0);
+  const retryAt = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(retryAt) ? undefined : Math.max(retryAt - now, 0);
 }

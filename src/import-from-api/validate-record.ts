@@ -1,6 +1,6 @@
 import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/fields/dates.ts';
 import type { Field, Fields } from '../http/fields/field.ts';
-import { type BodySpec, creationBodySpec } from '../http/fields/validate-body.ts';
+import { type BodySpec, createCreationBodySpec } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { CreateInput, ResourceType, ResourceTypeName } from './resource-types.ts';
@@ -8,7 +8,7 @@ import type { CreateInput, ResourceType, ResourceTypeName } from './resource-typ
 /** A field that differs from the source, and the reason. */
 export type FieldCorrection = FieldError & { readonly was: unknown };
 
-export type RecordTimes = {
+export type RecordTimestamps = {
   readonly date_created: number;
   readonly date_modified: number | null;
   readonly date_completed: number | null;
@@ -16,7 +16,7 @@ export type RecordTimes = {
 
 /** A record converted to the rules of this service, or the reasons why it cannot be imported. */
 type ValidationResult =
-  | { readonly input: CreateInput; readonly moments: RecordTimes; readonly changes: readonly FieldCorrection[] }
+  | { readonly input: CreateInput; readonly timestamps: RecordTimestamps; readonly changes: readonly FieldCorrection[] }
   | { readonly faults: readonly FieldError[] };
 
 export type RawRecord = Readonly<Record<string, unknown>>;
@@ -29,65 +29,78 @@ export type RawRecord = Readonly<Record<string, unknown>>;
  */
 export function validateRecord(resourceType: ResourceType, json: string, now: number): ValidationResult {
   const record: unknown = JSON.parse(json);
-  if (!isRawRecord(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
-  const body = normalizeFields(resourceType, record);
-  const read = readWithDateOrder(resourceType, record, body.fields);
-  const moments = readTimestamps(record, now);
-  const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
-  if ('faults' in read || 'faults' in moments) return { faults };
-  const reported = new Set([...body.changes, ...read.changes].map(({ field }) => field));
-  const others = [
-    ...findChangedTexts(resourceType.fields, record, read.input),
-    ...findChangedPrice(record, read.input),
+  if (!isRawRecord(record)) return { faults: [{ field: resourceType.idField, message: 'there is no record' }] };
+  const normalizedBody = normalizeFields(resourceType, record);
+  const bodyResult = readWithDateOrder(resourceType, record, normalizedBody.fields);
+  const timestampsResult = readTimestamps(record, now);
+  const faults = [
+    ...('faults' in bodyResult ? bodyResult.faults : []),
+    ...('faults' in timestampsResult ? timestampsResult.faults : []),
   ];
-  const texts = others.filter(({ field }) => !reported.has(field));
-  const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
-  return { input: read.input, moments: moments.moments, changes };
+  if ('faults' in bodyResult || 'faults' in timestampsResult) return { faults };
+  const reportedFields = new Set([...normalizedBody.changes, ...bodyResult.changes].map(({ field }) => field));
+  const otherChanges = [
+    ...findChangedTexts(resourceType.fields, record, bodyResult.input),
+    ...findChangedPrice(record, bodyResult.input),
+  ];
+  const unreportedChanges = otherChanges.filter(({ field }) => !reportedFields.has(field));
+  const changes = [...normalizedBody.changes, ...bodyResult.changes, ...unreportedChanges, ...timestampsResult.changes];
+  return { input: bodyResult.input, timestamps: timestampsResult.timestamps, changes };
 }
 
 export function isRawRecord(record: unknown): record is RawRecord {
   return typeof record === 'object' && record !== null && !Array.isArray(record);
 }
 
-const specs = new Map<ResourceTypeName, BodySpec<CreateInput>>();
+const specsByType = new Map<ResourceTypeName, BodySpec<CreateInput>>();
 
-type ReadResult = { input: CreateInput; changes: readonly FieldCorrection[] } | { faults: readonly FieldError[] };
+type BodyResult = { input: CreateInput; changes: readonly FieldCorrection[] } | { faults: readonly FieldError[] };
 
 /** Whether a record can be imported without a field. If so, an invalid value drops only the field, not the record. */
-const isOptional = ({ fields }: ResourceType, field: string) =>
+const isOptionalField = ({ fields }: ResourceType, field: string) =>
   fields[field] !== undefined && fields[field].default !== undefined;
 
-const droppedField = ({ field, message }: FieldError, record: RawRecord): FieldCorrection => ({
+const createDropCorrection = ({ field, message }: FieldError, record: RawRecord): FieldCorrection => ({
   field,
   message: `${message}; left out`,
   was: record[field],
 });
 
 /** Validates a body; if only optional fields are invalid, drops them and validates the rest. */
-function readBody(resourceType: ResourceType, record: RawRecord, body: RawRecord): ReadResult {
-  const spec = specs.get(resourceType.name) ?? creationBodySpec(resourceType.fields);
-  specs.set(resourceType.name, spec);
+function readBody(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
+  const spec = specsByType.get(resourceType.name) ?? createCreationBodySpec(resourceType.fields);
+  specsByType.set(resourceType.name, spec);
   try {
     return { input: spec.read(body), changes: [] };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const { errors } = error;
-    if (errors.length === 0 || !errors.every(({ field }) => isOptional(resourceType, field))) return { faults: errors };
-    const refused = new Set(errors.map(({ field }) => field));
-    const rest = Object.fromEntries(Object.entries(body).filter(([field]) => !refused.has(field)));
-    return { input: spec.read(rest), changes: errors.map((one) => droppedField(one, record)) };
+    if (errors.length === 0 || !errors.every(({ field }) => isOptionalField(resourceType, field)))
+      return { faults: errors };
+    const invalidFields = new Set(errors.map(({ field }) => field));
+    const validFields = Object.fromEntries(Object.entries(body).filter(([field]) => !invalidFields.has(field)));
+    return { input: spec.read(validFields), changes: errors.map((one) => createDropCorrection(one, record)) };
   }
 }
 
-/** Reads a body like `readBody`, and also drops or rejects a due date before the start date. */
-function readWithDateOrder(resourceType: ResourceType, record: RawRecord, body: RawRecord): ReadResult {
-  const read = readBody(resourceType, record, body);
-  if ('faults' in read) return read;
-  const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
-  if (!isDueBeforeStart(start_date, due_date)) return read;
-  const fault = { field: 'due_date', message: 'must not be before start_date' };
-  if (!isOptional(resourceType, 'due_date')) return { faults: [fault] };
-  return { input: { ...read.input, due_date: null }, changes: [...read.changes, droppedField(fault, record)] };
+/**
+ * Reads a body like `readBody`, and also checks that the due date is not before the start date. If it is, drops the due
+ * date where the field is optional, and rejects the record otherwise.
+ */
+function readWithDateOrder(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
+  const bodyResult = readBody(resourceType, record, body);
+  if ('faults' in bodyResult) return bodyResult;
+  const { start_date = null, due_date = null } = bodyResult.input as {
+    start_date?: string | null;
+    due_date?: string | null;
+  };
+  if (!isDueBeforeStart(start_date, due_date)) return bodyResult;
+  const fieldError = { field: 'due_date', message: 'must not be before start_date' };
+  if (!isOptionalField(resourceType, 'due_date')) return { faults: [fieldError] };
+  return {
+    input: { ...bodyResult.input, due_date: null },
+    changes: [...bodyResult.changes, createDropCorrection(fieldError, record)],
+  };
 }
 
 /** Converts the writable fields to a form that their rules can validate. Empty fields are left out. */
@@ -124,11 +137,11 @@ function normalizeValue({ inputSchema }: Field, value: unknown): unknown {
   // For a flag or a number, an empty string means that there is no value.
   if (value === '' && (inputSchema.enum !== undefined || 'x-max' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
-  const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
-  return isTexts ? value.join(',') : value;
+  const isTextList = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return isTextList ? value.join(',') : value;
 }
 
-/** Normalizes 20260131, 2026-01-31 and 2026-01-31T09:30:00. The rule of the field validates all other values. */
+/** Normalizes 20260131, 2026-01-31 and 2026-01-31T09:30:00. Leaves other values to the validation of the field. */
 function normalizeCalendarTime(value: unknown): unknown {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return text;
@@ -149,43 +162,45 @@ function normalizeUser(
   if (!isRole(role))
     changes.push({ field: 'role', message: 'is not a role here: imported as member', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
-  const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
+  const hasName = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
   return {
-    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) },
+    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!hasName && { first_name: name }) },
     changes,
   };
 }
 
 /** Lists the texts that the rules of this service have changed, usually by trimming. */
 function findChangedTexts(fields: Fields, record: RawRecord, input: CreateInput): FieldCorrection[] {
-  const values: Readonly<Record<string, unknown>> = input;
-  const texts = Object.entries(fields).filter(
+  const inputValues: Readonly<Record<string, unknown>> = input;
+  const textFields = Object.entries(fields).filter(
     ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
   );
-  return texts.flatMap(([field]) => {
+  return textFields.flatMap(([field]) => {
     const was = record[field];
-    const isOther = typeof was === 'string' && was !== '' && values[field] !== was && field !== 'role';
-    return isOther ? [{ field, message: 'is written differently here', was }] : [];
+    const isChanged = typeof was === 'string' && was !== '' && inputValues[field] !== was && field !== 'role';
+    return isChanged ? [{ field, message: 'is written differently here', was }] : [];
   });
 }
 
 /** Reports a price that was replaced by fixed_price (C42). */
 function findChangedPrice({ price: was }: RawRecord, input: CreateInput): FieldCorrection[] {
   const { price }: { readonly price?: unknown } = input;
-  const isOther = price !== undefined && Number(toText(was ?? '')) !== 0 && Number(toText(was)) !== Number(price);
-  return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
+  const isChanged = price !== undefined && Number(toText(was ?? '')) !== 0 && Number(toText(was)) !== Number(price);
+  return isChanged ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
 }
 
 type TimestampsResult =
-  | { moments: RecordTimes; changes: readonly FieldCorrection[] }
+  | { timestamps: RecordTimestamps; changes: readonly FieldCorrection[] }
   | { faults: readonly FieldError[] };
 
 function readTimestamps(record: RawRecord, now: number): TimestampsResult {
-  const names = ['date_created', 'date_modified', 'date_completed'] as const;
-  const read = Object.fromEntries(names.map((name) => [name, parseTimestampInRange(record[name])]));
-  const faults = names.filter((name) => read[name] === undefined);
+  const timestampFields = ['date_created', 'date_modified', 'date_completed'] as const;
+  const parsedTimestamps = Object.fromEntries(
+    timestampFields.map((name) => [name, parseTimestampInRange(record[name])]),
+  );
+  const faults = timestampFields.filter((name) => parsedTimestamps[name] === undefined);
   if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a time in UTC' })) };
-  const { date_created = null, date_modified = null, date_completed = null } = read;
+  const { date_created = null, date_modified = null, date_completed = null } = parsedTimestamps;
   const changes: FieldCorrection[] = [];
   if (date_created === null)
     changes.push({
@@ -201,7 +216,7 @@ function readTimestamps(record: RawRecord, now: number): TimestampsResult {
       was: record.date_completed,
     });
   const moments = { date_created: date_created ?? now, date_modified, date_completed: isOpen ? null : date_completed };
-  return { moments, changes };
+  return { timestamps: moments, changes };
 }
 
 /** The range of timestamps with a four-digit year. */
@@ -212,8 +227,8 @@ const [MIN_TIMESTAMP, MAX_TIMESTAMP] = [Date.parse('0001-01-01T00:00:00Z'), Date
  * for an invalid value.
  */
 function parseTimestampInRange(value: unknown): number | null | undefined {
-  const at = parseTimestamp(value);
-  return at && (at < MIN_TIMESTAMP || at > MAX_TIMESTAMP) ? undefined : at;
+  const timestamp = parseTimestamp(value);
+  return timestamp && (timestamp < MIN_TIMESTAMP || timestamp > MAX_TIMESTAMP) ? undefined : timestamp;
 }
 
 function parseTimestamp(value: unknown): number | null | undefined {
@@ -222,11 +237,11 @@ function parseTimestamp(value: unknown): number | null | undefined {
   if (typeof text !== 'string') return undefined;
   if (/^\d{10}$/.test(text)) return Number(text) * 1_000;
   if (/^\d{13}$/.test(text)) return Number(text);
-  const zoned = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text);
-  if (zoned !== null) {
-    const isReal = parseCalendarTime(`${zoned[1]} ${zoned[2]}`) !== undefined;
-    return isReal ? Date.parse(text) : undefined;
+  const zonedMatch = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text);
+  if (zonedMatch !== null) {
+    const isValidDate = parseCalendarTime(`${zonedMatch[1]} ${zonedMatch[2]}`) !== undefined;
+    return isValidDate ? Date.parse(text) : undefined;
   }
-  const written = parseCalendarTime(String(normalizeCalendarTime(text)));
-  return written === undefined ? undefined : Date.parse(`${written.replace(' ', 'T')}Z`);
+  const calendarTime = parseCalendarTime(String(normalizeCalendarTime(text)));
+  return calendarTime === undefined ? undefined : Date.parse(`${calendarTime.replace(' ', 'T')}Z`);
 }

@@ -37,7 +37,7 @@ type FetchedPage = {
   readonly records: readonly unknown[];
 };
 
-type TypeWithIdField = { readonly name: ResourceTypeName; readonly id: string };
+type TypeWithIdField = { readonly name: ResourceTypeName; readonly idField: string };
 
 /** Maximum id that is kept. Higher ids are renumbered, because they would leave too few ids for new records. */
 const MAX_KEPT_ID = 2 ** 52;
@@ -109,8 +109,8 @@ export class WorkFile {
   /** Closes and deletes the work file, after a complete import. */
   remove(): void {
     this.close();
-    for (const ending of ['', '-wal', '-shm', '.jsonl']) {
-      const file = `${this.path}${ending}`;
+    for (const suffix of ['', '-wal', '-shm', '.jsonl']) {
+      const file = `${this.path}${suffix}`;
       if (existsSync(file)) rmSync(file);
     }
   }
@@ -142,11 +142,11 @@ export class WorkFile {
   /** Stores a page and the progress in one transaction; returns how many of its records are new in this pass. */
   storePage(resourceType: TypeWithIdField, { reading, next, total, records }: FetchedPage): number {
     return this.inTransaction(() => {
-      const found = records.map((record) => this.#putIfChanged(resourceType, reading, record));
-      const before = this.listState(resourceType.name);
-      const changed = before.changed + found.filter((one) => one === 'changed').length;
-      this.setListState(resourceType.name, { ...before, reading, next, total, changed });
-      return found.filter((one) => one !== 'seen').length;
+      const putResults = records.map((record) => this.#putIfChanged(resourceType, reading, record));
+      const previousState = this.listState(resourceType.name);
+      const changed = previousState.changed + putResults.filter((one) => one === 'changed').length;
+      this.setListState(resourceType.name, { ...previousState, reading, next, total, changed });
+      return putResults.filter((one) => one !== 'seen').length;
     });
   }
 
@@ -156,10 +156,10 @@ export class WorkFile {
    */
   #putIfChanged(resourceType: TypeWithIdField, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
-    const id = recordIdOf(record, resourceType.id) ?? `?${hash('sha256', json)}`;
-    const known = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
-    if (known?.json === json) {
-      if (known.reading === reading) return 'seen';
+    const id = recordIdOf(record, resourceType.idField) ?? `?${hash('sha256', json)}`;
+    const storedRow = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
+    if (storedRow?.json === json) {
+      if (storedRow.reading === reading) return 'seen';
       this.run('update records set reading = ? where noun = ? and id = ?', reading, resourceType.name, id);
       return 'same';
     }
@@ -171,11 +171,11 @@ export class WorkFile {
     resourceType: ResourceTypeName,
     { id, reading, origin, json }: { id: string; reading: number; origin: RecordOrigin; json: string },
   ): void {
-    const number = parseId(id);
-    const usable = number !== undefined && number > 0 && number <= MAX_KEPT_ID ? number : null;
+    const parsedId = parseId(id);
+    const keptNumber = parsedId !== undefined && parsedId > 0 && parsedId <= MAX_KEPT_ID ? parsedId : null;
     this.run(
       `insert or replace into records (noun, id, number, new_id, reading, origin, json) values (?, ?, ?, ?, ?, ?, ?)`,
-      ...[resourceType, id, usable, usable, reading, origin, json],
+      ...[resourceType, id, keptNumber, keptNumber, reading, origin, json],
     );
   }
 
@@ -197,36 +197,36 @@ export class WorkFile {
    * Resolves a reference: returns the id of an imported record at this service; undefined if the record is not
    * imported.
    */
-  newId(resourceType: ResourceTypeName, id: string): number | undefined {
+  findNewId(resourceType: ResourceTypeName, id: string): number | undefined {
     const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', resourceType, id);
     return typeof row?.new_id === 'number' ? row.new_id : undefined;
   }
 
   /** Yields the records of a type in pages, in the order of their ids at this service. */
-  *pages(resourceType: ResourceTypeName, rowsPerPage = 1_000): Generator<readonly StoredRecord[]> {
-    for (let last = -1; ; ) {
+  *recordPages(resourceType: ResourceTypeName, rowsPerPage = 1_000): Generator<readonly StoredRecord[]> {
+    for (let lastNewId = -1; ; ) {
       const rows = this.all(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
-        ...[resourceType, last, rowsPerPage],
+        ...[resourceType, lastNewId, rowsPerPage],
       ) as unknown as StoredRecord[];
       if (rows.length === 0) return;
       yield rows;
-      last = rows.at(-1)?.new_id ?? last;
+      lastNewId = rows.at(-1)?.new_id ?? lastNewId;
     }
   }
 
   /** Yields the assignments in pages, in the order of an export. */
-  *assignments(): Generator<readonly Readonly<Record<string, unknown>>[]> {
-    for (let last: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
+  *assignmentPages(): Generator<readonly Readonly<Record<string, unknown>>[]> {
+    for (let lastKey: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
       const rows = this.all(
         `select noun as resource_type, record_id, user_id from assignments where (noun, record_id, user_id) > (?, ?, ?)
          order by noun, record_id, user_id limit 1000`,
-        ...last,
+        ...lastKey,
       );
-      const end = rows.at(-1);
-      if (end === undefined) return;
+      const lastRow = rows.at(-1);
+      if (lastRow === undefined) return;
       yield rows;
-      last = [String(end.resource_type), Number(end.record_id), Number(end.user_id)];
+      lastKey = [String(lastRow.resource_type), Number(lastRow.record_id), Number(lastRow.user_id)];
     }
   }
 
@@ -234,9 +234,9 @@ export class WorkFile {
   inTransaction<T>(work: () => T): T {
     this.#db.exec('begin');
     try {
-      const done = work();
+      const result = work();
       this.#db.exec('commit');
-      return done;
+      return result;
     } catch (error) {
       // SQLite has already rolled back if the disk is full.
       if (this.#db.isTransaction) this.#db.exec('rollback');
@@ -272,8 +272,8 @@ export class WorkFile {
 
 function workFileError(path: string, error: unknown): TransferError {
   if (error instanceof TransferError) return error;
-  const why = error instanceof Error ? error.message : error;
-  return new TransferError(`${path} cannot be used: ${why}. Is another import using it?`);
+  const reason = error instanceof Error ? error.message : error;
+  return new TransferError(`${path} cannot be used: ${reason}. Is another import using it?`);
 }
 
 /** Converts an id, which is a number or a text, to text; undefined if the value is not an id. */
@@ -292,33 +292,33 @@ const WRITE_BATCH_BYTES = 1 << 16;
 /** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
 export class JsonLinesFile {
   readonly path: string;
-  #file: number | undefined;
-  #waiting = '';
+  #fd: number | undefined;
+  #bufferedText = '';
 
   constructor(path: string) {
     this.path = path;
     rmSync(path, { force: true });
   }
 
-  add(line: unknown): void {
-    this.text(`${JSON.stringify(line)}\n`);
+  addLine(value: unknown): void {
+    this.addText(`${JSON.stringify(value)}\n`);
   }
 
-  text(text: string): void {
-    this.#waiting += text;
-    if (this.#waiting.length >= WRITE_BATCH_BYTES) this.#flush();
+  addText(text: string): void {
+    this.#bufferedText += text;
+    if (this.#bufferedText.length >= WRITE_BATCH_BYTES) this.#flush();
   }
 
   close(): void {
-    if (this.#waiting !== '') this.#flush();
-    if (this.#file !== undefined) closeSync(this.#file);
-    this.#file = undefined;
+    if (this.#bufferedText !== '') this.#flush();
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
   }
 
   #flush(): void {
-    this.#file ??= openSync(this.path, 'wx', 0o600);
-    const bytes = Buffer.from(this.#waiting);
-    for (let written = 0; written < bytes.length; ) written += writeSync(this.#file, bytes, written);
-    this.#waiting = '';
+    this.#fd ??= openSync(this.path, 'wx', 0o600);
+    const bytes = Buffer.from(this.#bufferedText);
+    for (let offset = 0; offset < bytes.length; ) offset += writeSync(this.#fd, bytes, offset);
+    this.#bufferedText = '';
   }
 }

@@ -70,11 +70,11 @@ export class Mailer {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.#cancelPoll();
-    const cancel = startDeadline(this.#ports.clock, graceMs, () => {
+    const cancelDeadline = startDeadline(this.#ports.clock, graceMs, () => {
       for (const controller of this.#sendControllers) controller.abort();
     });
     await this.#currentPoll;
-    cancel();
+    cancelDeadline();
   }
 
   async #poll(): Promise<void> {
@@ -85,8 +85,8 @@ export class Mailer {
         const mails = await claimMails(store, leaseOwner, clock.now(), SEND_CONCURRENCY);
         if (mails.length === 0) return;
         const results = await Promise.allSettled(mails.map((mail) => this.#send(mail)));
-        const failed = results.find((one) => one.status === 'rejected');
-        if (failed !== undefined) throw failed.reason;
+        const failedResult = results.find((result) => result.status === 'rejected');
+        if (failedResult !== undefined) throw failedResult.reason;
       }
     } catch (error) {
       log.error({ event: 'mail.poll_failed', err: error });
@@ -111,15 +111,15 @@ export class Mailer {
     await this.#writeWithRetries(() => this.#complete(mail, decision));
   }
 
-  /** Runs `work` with an abort signal that fires after the timeout, or when `stop` has waited long enough. */
+  /** Runs `work` with an abort signal that fires after the timeout, or when the grace period of `stop` is over. */
   async #withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const cancel = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
+    const cancelTimeout = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
     this.#sendControllers.add(controller);
     try {
       return await work(controller.signal);
     } finally {
-      cancel();
+      cancelTimeout();
       this.#sendControllers.delete(controller);
     }
   }
@@ -156,11 +156,12 @@ export class Mailer {
   #report(mail: ClaimedMail, decision: MailDecision, outcome: SendOutcome, details: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
     const fields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
-    const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
+    const reasonField = 'reason' in outcome ? { reason: outcome.reason } : {};
     onMail(decision.is);
     if (decision.is === 'sent') log.info({ event: 'mail.sent', ...fields });
-    if (decision.is === 'retry') log.warn({ event: 'mail.failed', ...fields, ...reason, wait_ms: decision.waitMs });
-    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...fields, ...reason });
+    if (decision.is === 'retry')
+      log.warn({ event: 'mail.failed', ...fields, ...reasonField, wait_ms: decision.waitMs });
+    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...fields, ...reasonField });
   }
 }
 

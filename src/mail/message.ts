@@ -34,13 +34,13 @@ const MAX_LISTED_HOOKS = 200;
 
 /** Renders the mail to the owner of at least one failing or ended hook. */
 export function renderMessage(hooks: readonly HookAlert[], context: MailContext): MailMessage {
-  const title = titleFor(hooks);
+  const title = formatTitle(hooks);
   const parts = [
     { is: 'title', text: `${title}, at ${context.domain}` } as const,
-    ...introductionParts(hooks),
-    ...hooks.slice(0, MAX_LISTED_HOOKS).flatMap((hook) => hookParts(hook, context)),
-    ...remainingHooksPart(hooks.length - MAX_LISTED_HOOKS, context),
-    ...restoreInstructions(hooks, context),
+    ...renderIntroduction(hooks),
+    ...hooks.slice(0, MAX_LISTED_HOOKS).flatMap((hook) => renderHookParts(hook, context)),
+    ...renderRemainingHooks(hooks.length - MAX_LISTED_HOOKS, context),
+    ...renderRestoreInstructions(hooks, context),
   ];
   return {
     subject: `${title} (${context.domain})`,
@@ -62,29 +62,29 @@ export function renderTestMessage(baseUrl: string): MailMessage {
 
 const isEnded = ({ what }: HookAlert) => what !== 'failing';
 
-function titleFor(hooks: readonly HookAlert[]): string {
-  const [first] = hooks;
-  const ended = hooks.filter(isEnded).length;
-  const failing = hooks.length - ended;
-  if (hooks.length === 1) return `Hook ${first?.hookId} ${ended === 1 ? 'has ended' : 'is failing'}`;
+function formatTitle(hooks: readonly HookAlert[]): string {
+  const [firstHook] = hooks;
+  const endedCount = hooks.filter(isEnded).length;
+  const failingCount = hooks.length - endedCount;
+  if (hooks.length === 1) return `Hook ${firstHook?.hookId} ${endedCount === 1 ? 'has ended' : 'is failing'}`;
   const parts = [
-    ...(ended === 0 ? [] : [ended === 1 ? '1 hook has ended' : `${ended} hooks have ended`]),
-    ...(failing === 0 ? [] : [failing === 1 ? '1 hook is failing' : `${failing} hooks are failing`]),
+    ...(endedCount === 0 ? [] : [endedCount === 1 ? '1 hook has ended' : `${endedCount} hooks have ended`]),
+    ...(failingCount === 0 ? [] : [failingCount === 1 ? '1 hook is failing' : `${failingCount} hooks are failing`]),
   ];
   return parts.join(', ');
 }
 
-function introductionParts(hooks: readonly HookAlert[]): MessagePart[] {
-  const failing = 'A failing hook ends at its third failure in a row. Repair its receiver, and nothing is lost.';
-  const ended =
+function renderIntroduction(hooks: readonly HookAlert[]): MessagePart[] {
+  const failingText = 'A failing hook ends at its third failure in a row. Repair its receiver, and nothing is lost.';
+  const endedText =
     'An ended hook receives nothing. Nothing is lost: when it is restored, it receives everything that it missed.';
   return [
-    ...(hooks.some(isEnded) ? [{ is: 'paragraph', text: ended } as const] : []),
-    ...(hooks.every(isEnded) ? [] : [{ is: 'paragraph', text: failing } as const]),
+    ...(hooks.some(isEnded) ? [{ is: 'paragraph', text: endedText } as const] : []),
+    ...(hooks.every(isEnded) ? [] : [{ is: 'paragraph', text: failingText } as const]),
   ];
 }
 
-function hookParts(hook: HookAlert, { baseUrl, keptMs }: MailContext): MessagePart[] {
+function renderHookParts(hook: HookAlert, { baseUrl, keptMs }: MailContext): MessagePart[] {
   const { hookId, kind, target, endedAt } = hook;
   const parts: MessagePart[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
@@ -92,45 +92,46 @@ function hookParts(hook: HookAlert, { baseUrl, keptMs }: MailContext): MessagePa
     { is: 'link', text: `Hook ${hookId} in the console`, url: `${baseUrl}/#/hooks/${hookId}` },
   ];
   if (endedAt === null) return parts;
-  const until = formatTime(endedAt + keptMs).slice(0, 10);
+  const restorableUntil = formatTime(endedAt + keptMs).slice(0, 10);
   return [
     ...parts,
-    { is: 'paragraph', text: `It can be restored until ${until}: POST ${restoreUrl(hookId, baseUrl)}` },
+    { is: 'paragraph', text: `It can be restored until ${restorableUntil}: POST ${buildRestoreUrl(hookId, baseUrl)}` },
   ];
 }
 
-const endExplanation = (hook: HookAlert, reason: string) =>
-  `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
+const explainEnd = (hook: HookAlert, reason: string) => `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
 
 const explanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
   failing: ({ lastOutcome, dueAt }) =>
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
       dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatTime(dueAt)} UTC`
     }; if that fails, the hook ends.`,
-  three_failures: (hook) =>
-    endExplanation(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
-  answered_401: (hook) => endExplanation(hook, 'its target responded 401, which ends the subscription'),
-  deleted: (hook) => endExplanation(hook, 'another user of the account deleted it'),
+  three_failures: (hook) => explainEnd(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
+  answered_401: (hook) => explainEnd(hook, 'its target responded 401, which ends the subscription'),
+  deleted: (hook) => explainEnd(hook, 'another user of the account deleted it'),
 };
 
-function remainingHooksPart(count: number, { baseUrl }: MailContext): MessagePart[] {
+function renderRemainingHooks(count: number, { baseUrl }: MailContext): MessagePart[] {
   if (count <= 0) return [];
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function restoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): MessagePart[] {
-  const first = hooks.find(isEnded);
-  if (first === undefined) return [];
+function renderRestoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): MessagePart[] {
+  const firstEndedHook = hooks.find(isEnded);
+  if (firstEndedHook === undefined) return [];
   return [
     { is: 'paragraph', text: 'When its receiver works again, restore a hook in the console or with your API key:' },
-    { is: 'call', text: `curl -X POST ${restoreUrl(first.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'` },
+    {
+      is: 'call',
+      text: `curl -X POST ${buildRestoreUrl(firstEndedHook.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'`,
+    },
   ];
 }
 
-const restoreUrl = (hookId: number, baseUrl: string) => `${baseUrl}/v2/hooks/${hookId}/restore`;
+const buildRestoreUrl = (hookId: number, baseUrl: string) => `${baseUrl}/v2/hooks/${hookId}/restore`;
 
-function formatTime(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
+function formatTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 function toText(part: MessagePart): string {
@@ -173,5 +174,5 @@ const HTML_ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => HTML_ESCAPES[sign] ?? sign);
+  return text.replace(/[&<>"']/g, (character) => HTML_ESCAPES[character] ?? character);
 }

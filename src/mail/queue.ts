@@ -57,9 +57,9 @@ export async function claimMails(
   store: Store,
   leaseOwner: LeaseOwner,
   now: number,
-  max: number,
+  maxMails: number,
 ): Promise<readonly ClaimedMail[]> {
-  const selectDue = (queries: Queries) =>
+  const selectDueMails = (queries: Queries) =>
     queries
       .selectFrom('mails')
       .selectAll()
@@ -68,11 +68,11 @@ export async function claimMails(
       .where(leaseOwner.isFree(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
       .orderBy('mail_id')
-      .limit(max);
-  if ((await selectDue(store.read).execute()).length === 0) return [];
+      .limit(maxMails);
+  if ((await selectDueMails(store.read).execute()).length === 0) return [];
   const { nodeId } = leaseOwner;
   return store.write(async (tx) => {
-    const rows = await withRowLocks(tx.queries, selectDue(tx.queries)).execute();
+    const rows = await withRowLocks(tx.queries, selectDueMails(tx.queries)).execute();
     if (rows.length === 0) return [];
     for (const { mail_id, user_id, sealed } of rows) {
       if (sealed === 1) continue;
@@ -136,10 +136,10 @@ export async function readMail(read: Queries, { mailId, userId }: ClaimedMail): 
     .where('hook_alerts.mail_id', '=', mailId)
     .orderBy('hook_alerts.hook_alert_id')
     .execute();
-  const hooks = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, toHookAlert(row)]));
-  if (hooks.size === 0) return undefined;
+  const alertsByHook = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, toHookAlert(row)]));
+  if (alertsByHook.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
-  return { to: { name, address: user.email }, domain: user.domain, hooks: [...hooks.values()] };
+  return { to: { name, address: user.email }, domain: user.domain, hooks: [...alertsByHook.values()] };
 }
 
 type AlertRow = {
@@ -178,10 +178,10 @@ export async function closeMail(store: Store, mail: ClaimedMail, sentAt?: number
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
     await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
-    const deleted = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
-    if (sentAt === undefined || deleted.length === 0) return;
-    const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_MAIL_INTERVAL_MS };
-    await queries.insertInto('mails').values(next).execute();
+    const deletedMails = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
+    if (sentAt === undefined || deletedMails.length === 0) return;
+    const nextMail = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_MAIL_INTERVAL_MS };
+    await queries.insertInto('mails').values(nextMail).execute();
   });
 }
 
@@ -220,7 +220,7 @@ export type MailDecision =
 
 /** Delay after the first failed try. It doubles with each further one. */
 const MIN_RETRY_DELAY_MS = 60_000;
-/** Maximum delay between two tries. No stored mail is due later than after this delay. */
+/** Maximum delay between two tries. Every stored mail is due within this delay. */
 export const MAX_RETRY_DELAY_MS = 3_600_000;
 
 /**

@@ -22,11 +22,15 @@ export type MailTransport = {
 /** Timeout of each SMTP step. The caller of `send` limits the total time. */
 const STEP_TIMEOUT_MS = 10_000;
 
-/** The longest delay of a Node timer, which means no timeout. */
+/** The longest delay of a Node timer (25 days), which stands for "no timeout". */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Creates the SMTP client, which only connects to the configured server. */
-export function createMailTransport(server: MailServer, from: Sender, stepMs = STEP_TIMEOUT_MS): MailTransport {
+export function createMailTransport(
+  server: MailServer,
+  sender: Sender,
+  stepTimeoutMs = STEP_TIMEOUT_MS,
+): MailTransport {
   const { host, port, tls, login } = server;
   const options = {
     host,
@@ -35,9 +39,9 @@ export function createMailTransport(server: MailServer, from: Sender, stepMs = S
     requireTLS: tls === 'starttls',
     ignoreTLS: tls === 'none',
     ...(login === undefined ? {} : { auth: { user: login.user, pass: login.password } }),
-    connectionTimeout: stepMs,
-    greetingTimeout: stepMs,
-    dnsTimeout: stepMs,
+    connectionTimeout: stepTimeoutMs,
+    greetingTimeout: stepTimeoutMs,
+    dnsTimeout: stepTimeoutMs,
     // Timeout for closing the connection.
     socketCloseTimeout: 1_000,
     disableFileAccess: true,
@@ -51,16 +55,16 @@ export function createMailTransport(server: MailServer, from: Sender, stepMs = S
       if (!isPlainAddress(to.address))
         return { is: 'refused', reason: 'the address of the user is not a plain address' };
       const headers = { 'Auto-Submitted': 'auto-generated' };
-      const envelope = { from: from.address, to: [to.address] };
+      const envelope = { from: sender.address, to: [to.address] };
       try {
-        await transport.sendMail({ from, to, envelope, messageId, date, subject, text, html, headers, signal });
+        await transport.sendMail({ from: sender, to, envelope, messageId, date, subject, text, html, headers, signal });
         return { is: 'taken' };
       } catch (error) {
-        return outcomeOf(error as NodemailerError);
+        return toSendOutcome(error as NodemailerError);
       }
     },
     check: () =>
-      createTransport({ ...options, socketTimeout: 2 * stepMs })
+      createTransport({ ...options, socketTimeout: 2 * stepTimeoutMs })
         .verify()
         .then(
           () => undefined,
@@ -87,16 +91,16 @@ const CONNECTED_SYSCALLS: readonly unknown[] = ['read', 'write'];
 /** Matches SMTP responses that reject the sender, not the recipient (RFC 3463, 3.8). */
 const SENDER_REJECTED = /^5\d\d[ -]5\.7\./;
 
-function outcomeOf(error: NodemailerError): SendOutcome {
+function toSendOutcome(error: NodemailerError): SendOutcome {
   const { code, command, message: reason, response = '' } = error;
   // The operator has to fix a rejected sender or login, so it does not count as a rejection of the mail.
-  const isOfThisMail = (command === 'RCPT TO' && !SENDER_REJECTED.test(response)) || command === 'DATA';
-  if (isOfThisMail && error.permanent === true) return { is: 'refused', reason };
-  const untaken =
+  const isMailRejection = (command === 'RCPT TO' && !SENDER_REJECTED.test(response)) || command === 'DATA';
+  if (isMailRejection && error.permanent === true) return { is: 'refused', reason };
+  const isNotAccepted =
     error.responseCode !== undefined ||
     BEFORE_TRANSMISSION.includes(error.timeoutType ?? code) ||
     (code === 'ESOCKET' && !CONNECTED_SYSCALLS.includes(error.syscall));
-  return { is: 'failed', reason, untaken };
+  return { is: 'failed', reason, untaken: isNotAccepted };
 }
 
 /** The operator's mail server. */
@@ -126,16 +130,16 @@ export function parseMailServer(text: string): ParseResult<MailServer> {
   const login = parseLogin(url);
   if (login === 'unreadable')
     return { fault: `${ADDRESS_ERROR}; user name and password come together, percent-encoded` };
-  const isImplicit = url.protocol === 'smtps:';
-  const tls = url.searchParams.get('tls') ?? (isImplicit || !isLoopback(host) ? 'required' : 'off');
+  const isImplicitTls = url.protocol === 'smtps:';
+  const tls = url.searchParams.get('tls') ?? (isImplicitTls || !isLoopback(host) ? 'required' : 'off');
   if ([...url.searchParams.keys()].join() !== (url.search === '' ? '' : 'tls') || !['required', 'off'].includes(tls))
     return { fault: 'may only have the query ?tls=required or ?tls=off' };
-  if (isImplicit && tls === 'off') return { fault: 'must not combine smtps://, which is TLS, with ?tls=off' };
+  if (isImplicitTls && tls === 'off') return { fault: 'must not combine smtps://, which is TLS, with ?tls=off' };
   return {
     value: {
       host,
-      port: url.port === '' ? (isImplicit ? 465 : 587) : Number(url.port),
-      tls: isImplicit ? 'implicit' : tls === 'required' ? 'starttls' : 'none',
+      port: url.port === '' ? (isImplicitTls ? 465 : 587) : Number(url.port),
+      tls: isImplicitTls ? 'implicit' : tls === 'required' ? 'starttls' : 'none',
       login,
     },
   };

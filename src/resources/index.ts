@@ -5,26 +5,26 @@ import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../secrets.ts';
-import { activityRoutes } from './activity/activity.ts';
-import { calendarRoutes } from './calendars/calendars.ts';
+import { createActivityRoutes } from './activity/activity.ts';
+import { createCalendarRoutes } from './calendars/calendars.ts';
 import { clientRoutes } from './clients/clients.ts';
 import { commentRoutes } from './comments/comments.ts';
 import { companyRoutes } from './company/company.ts';
 import { contactRoutes } from './contacts/contacts.ts';
-import { deliveryRoutes } from './deliveries/deliveries.ts';
+import { createDeliveryRoutes } from './deliveries/deliveries.ts';
 import { eventRoutes } from './events/events.ts';
-import { hookRoutes, type Quotas } from './hooks/routes.ts';
-import { secretRoutes } from './hooks/secrets.ts';
-import { type TargetCheckPorts, targetCheckRoutes } from './hooks/target-check.ts';
-import { importRoutes } from './imports/imports.ts';
-import { invitationRoutes } from './invitations/invitations.ts';
-import { invitationPublicRoutes } from './invitations/public-routes.ts';
-import { keyRoutes } from './keys/keys.ts';
-import { notificationRoutes } from './notifications/notifications.ts';
-import { type PassphrasePorts, passphraseRoutes } from './passphrases/passphrases.ts';
+import { createHookRoutes, type Quotas } from './hooks/routes.ts';
+import { createSecretRoutes } from './hooks/secrets.ts';
+import { createTargetCheckRoutes, type TargetCheckPorts } from './hooks/target-check.ts';
+import { createImportRoutes } from './imports/imports.ts';
+import { createInvitationRoutes } from './invitations/invitations.ts';
+import { createInvitationPublicRoutes } from './invitations/public-routes.ts';
+import { createKeyRoutes } from './keys/keys.ts';
+import { createNotificationRoutes } from './notifications/notifications.ts';
+import { createPassphraseRoutes, type PassphrasePorts } from './passphrases/passphrases.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { sessionRoutes } from './sessions/sessions.ts';
-import { type SignInPorts, sessionPublicRoutes } from './sessions/sign-in-routes.ts';
+import { createSessionPublicRoutes, type SignInPorts } from './sessions/sign-in-routes.ts';
 import { hourlyRoutes } from './stats/hourly.ts';
 import { overviewRoutes } from './stats/overview.ts';
 import { subtaskRoutes } from './subtasks/subtasks.ts';
@@ -46,15 +46,15 @@ export type RoutePorts = {
 };
 
 /** Creates all routes of the API group, in the order of the documentation. */
-export function allRoutes(ports: RoutePorts): readonly Route[] {
+export function createApiRoutes(ports: RoutePorts): readonly Route[] {
   const routes = [
     ...eventRoutes,
-    ...importRoutes(),
-    ...calendarRoutes(ports),
-    ...hookRoutes(ports),
-    ...secretRoutes(ports),
-    ...deliveryRoutes(ports),
-    ...notificationRoutes(ports),
+    ...createImportRoutes(),
+    ...createCalendarRoutes(ports),
+    ...createHookRoutes(ports),
+    ...createSecretRoutes(ports),
+    ...createDeliveryRoutes(ports),
+    ...createNotificationRoutes(ports),
     ...clientRoutes,
     ...contactRoutes,
     ...projectRoutes,
@@ -65,14 +65,14 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...userRoutes,
     ...teamRoutes,
     ...companyRoutes,
-    ...keyRoutes(ports),
+    ...createKeyRoutes(ports),
   ];
-  return ports.quotas?.pending === undefined ? routes : routes.map(withPendingQuota);
+  return ports.quotas?.pending === undefined ? routes : routes.map(addQuotaProblem);
 }
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
-function withPendingQuota(route: Route): Route {
-  const mayEnqueue = route.records.some((kind) => kinds[kind as OccurrenceKind].hooks);
+function addQuotaProblem(route: Route): Route {
+  const mayEnqueue = route.recordedKinds.some((kind) => kinds[kind as OccurrenceKind].hooks);
   return mayEnqueue ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
@@ -80,19 +80,19 @@ function withPendingQuota(route: Route): Route {
 export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
 
 /** Creates the routes that only the console group serves. The console group also serves the API's routes. */
-export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
+export function createConsoleRoutes(ports: ConsolePorts): readonly Route[] {
   return [
     ...sessionRoutes,
-    ...invitationRoutes(ports),
-    ...passphraseRoutes(ports),
+    ...createInvitationRoutes(ports),
+    ...createPassphraseRoutes(ports),
     ...overviewRoutes,
-    ...activityRoutes(ports),
+    ...createActivityRoutes(ports),
     ...hourlyRoutes,
-    ...targetCheckRoutes(ports),
+    ...createTargetCheckRoutes(ports),
   ];
 }
 
 /** Creates the public routes of the console: sign-in, sign-out and invitations. */
-export function publicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
-  return [...sessionPublicRoutes(ports), ...invitationPublicRoutes(ports)];
+export function createPublicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
+  return [...createSessionPublicRoutes(ports), ...createInvitationPublicRoutes(ports)];
 }

@@ -11,7 +11,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE_ACTOR } from '../permissions.ts';
-import { prepared, preparedByIds, type StatementMode } from './prepared-queries.ts';
+import { prepareQuery, prepareQueryByIds, type StatementMode } from './prepared-queries.ts';
 import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, MutableTable, Tables } from './tables.ts';
 
@@ -40,14 +40,14 @@ export class AccountView {
   }
 
   /**
-   * Prepares a query over an account (see `prepared`). `build` runs once, with placeholders for the values, the account
-   * and the timestamp. It must pass the placeholders on and never inspect them.
+   * Prepares a query over an account (see `prepareQuery`). `build` runs once, with placeholders for the values, the
+   * account and the timestamp. It must pass the placeholders on and never inspect them.
    */
-  static prepared<Values extends Readonly<Record<string, unknown>>, Row>(
+  static prepareQuery<Values extends Readonly<Record<string, unknown>>, Row>(
     build: (view: AccountView, values: Values) => Compilable<Row>,
     mode?: StatementMode,
   ): (view: AccountView, values: Values) => Promise<Row[]> {
-    const run = prepared(
+    const run = prepareQuery(
       (queries, values: Values & { readonly accountId: number; readonly now: number }) =>
         build(new AccountView(queries, values.accountId, values.now), values),
       mode,
@@ -55,11 +55,11 @@ export class AccountView {
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
-  /** Prepares a query of records by id, in any order (see `preparedByIds`). */
-  static preparedByIds<Row>(
+  /** Prepares a query of records by id, in any order (see `prepareQueryByIds`). */
+  static prepareQueryByIds<Row>(
     build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
   ): (view: AccountView, ids: readonly number[]) => Promise<Row[]> {
-    const run = preparedByIds((queries, ids, values: { readonly accountId: number; readonly now: number }) =>
+    const run = prepareQueryByIds((queries, ids, values: { readonly accountId: number; readonly now: number }) =>
       build(new AccountView(queries, values.accountId, values.now), ids),
     );
     return (view, ids) => run(view.#queries, ids, { accountId: view.accountId, now: view.now });
@@ -77,26 +77,26 @@ export class AccountView {
 /** Tenant isolation for writes: one transaction, restricted to the caller's account. */
 export class AccountWrite extends AccountView {
   /** The actor of this write, for the audit log. */
-  readonly by: Actor;
-  /** Whether the account is below its quota of pending deliveries. If not, writes that enqueue more are rejected. */
+  readonly actor: Actor;
+  /** Whether the account is below its quota of pending deliveries. If not, writes that add deliveries are rejected. */
   mayEnqueue = true;
   readonly #tx: Tx;
 
   /**
-   * Locks the account, so it must be created before the first query of the transaction.
+   * Locks the account, so the scope must be created before the first query of the transaction.
    *
    * @param lockMode account lock mode
-   * @param by the actor for the audit log; default: the command line
+   * @param actor the actor for the audit log; default: the command line
    */
   constructor(
     tx: Tx,
     accountId: number,
     now: number,
     lockMode: LockMode = 'exclusive',
-    by: Actor = COMMAND_LINE_ACTOR,
+    actor: Actor = COMMAND_LINE_ACTOR,
   ) {
     super(tx.queries, accountId, now);
-    this.by = by;
+    this.actor = actor;
     this.#tx = tx;
     tx.lockAccount(accountId, lockMode);
   }
@@ -124,8 +124,8 @@ export class AccountWrite extends AccountView {
     table: T,
     rows: InsertRow<T> | readonly InsertRow<T>[],
   ): InsertQueryBuilder<Tables, T, InsertResult> {
-    const list = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
-    const values = list.map((row) => ({ ...row, account_id: this.accountId }));
+    const rowList = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
+    const values = rowList.map((row) => ({ ...row, account_id: this.accountId }));
     const query = this.#tx.queries.insertInto(table as AccountTable).values(values as never);
     return query as unknown as InsertQueryBuilder<Tables, T, InsertResult>;
   }
@@ -136,10 +136,10 @@ export class AccountWrite extends AccountView {
    */
   async insertRow<T extends AccountTable>(table: T, row: InsertRow<T>): Promise<Selectable<Tables[T]>> {
     const columns = ['account_id', ...Object.keys(row)];
-    const insert = preparedInsert(table, columns);
-    const [stored] = await insert(this.#tx.queries, { ...row, account_id: this.accountId });
-    if (stored === undefined) throw new Error(`nothing was inserted into ${table}`);
-    return stored as Selectable<Tables[T]>;
+    const insert = getPreparedInsert(table, columns);
+    const [storedRow] = await insert(this.#tx.queries, { ...row, account_id: this.accountId });
+    if (storedRow === undefined) throw new Error(`nothing was inserted into ${table}`);
+    return storedRow as Selectable<Tables[T]>;
   }
 
   updateTable<T extends MutableTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
@@ -157,22 +157,22 @@ export class AccountWrite extends AccountView {
   }
 }
 
-type InsertOne = (queries: Queries, row: Readonly<Record<string, unknown>>) => Promise<unknown[]>;
+type PreparedInsert = (queries: Queries, row: Readonly<Record<string, unknown>>) => Promise<unknown[]>;
 
-const preparedInserts = new Map<string, InsertOne>();
+const preparedInserts = new Map<string, PreparedInsert>();
 
-function preparedInsert(table: AccountTable, columns: readonly string[]): InsertOne {
-  const name = `${table}(${columns.join()})`;
-  let insert = preparedInserts.get(name);
+function getPreparedInsert(table: AccountTable, columns: readonly string[]): PreparedInsert {
+  const insertKey = `${table}(${columns.join()})`;
+  let insert = preparedInserts.get(insertKey);
   if (insert === undefined) {
-    insert = prepared((queries, values: Readonly<Record<string, unknown>>) => {
+    insert = prepareQuery((queries, values: Readonly<Record<string, unknown>>) => {
       const row = Object.fromEntries(columns.map((column) => [column, values[column]]));
       return queries
         .insertInto(table)
         .values(row as never)
         .returningAll();
     }, 'batched');
-    preparedInserts.set(name, insert);
+    preparedInserts.set(insertKey, insert);
   }
   return insert;
 }

@@ -10,14 +10,14 @@ const NO_ENDED: ReadonlyMap<number, string> = new Map();
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   #pending: Map<number, NewPendingDelivery[] | undefined> | undefined;
   #manualAttempts: Set<number> | undefined;
-  #ended: Map<number, string> | undefined;
+  #endedHooks: Map<number, string> | undefined;
   #changedSecrets: Set<number> | undefined;
   #accountsWithOccurrences: Set<number> | undefined;
-  #accessChanged = false;
+  #hasAccessChanged = false;
   readonly origin: CommitEvents['origin'];
 
-  constructor(from: CommitEvents['origin'] = 'here') {
-    this.origin = from;
+  constructor(origin: CommitEvents['origin'] = 'here') {
+    this.origin = origin;
   }
 
   get pending(): CommitEvents['pending'] {
@@ -28,8 +28,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     return this.#manualAttempts ?? NO_IDS;
   }
 
-  get ended(): ReadonlyMap<number, string> {
-    return this.#ended ?? NO_ENDED;
+  get endedHooks(): ReadonlyMap<number, string> {
+    return this.#endedHooks ?? NO_ENDED;
   }
 
   get changedSecrets(): ReadonlySet<number> {
@@ -40,8 +40,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     return this.#accountsWithOccurrences ?? NO_IDS;
   }
 
-  get accessChanged(): boolean {
-    return this.#accessChanged;
+  get hasAccessChanged(): boolean {
+    return this.#hasAccessChanged;
   }
 
   addPending(hookIds: Iterable<number>): void {
@@ -52,8 +52,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   /**
-   * Adds new deliveries. They are ignored for a hook that `addPending` has added: its deliveries have to be read
-   * anyway.
+   * Adds new deliveries to their hooks. Ignores the deliveries of a hook that `addPending` has added, because all
+   * pending deliveries of that hook will be read from the database.
    */
   addNewPending(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
@@ -70,8 +70,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   addEnded(hookIds: Iterable<number>, reason: string): void {
     for (const hookId of hookIds) {
-      this.#ended ??= new Map();
-      this.#ended.set(hookId, reason);
+      this.#endedHooks ??= new Map();
+      this.#endedHooks.set(hookId, reason);
     }
   }
 
@@ -84,7 +84,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   addAccessChange(): void {
-    this.#accessChanged = true;
+    this.#hasAccessChanged = true;
   }
 
   /** Adds the events of another write of the same commit. */
@@ -94,34 +94,34 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
       else this.addNewPending(rows);
     }
     this.addManualAttempts(events.manualAttempts);
-    for (const [hookId, reason] of events.ended) this.addEnded([hookId], reason);
+    for (const [hookId, reason] of events.endedHooks) this.addEnded([hookId], reason);
     this.addChangedSecrets(events.changedSecrets);
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
-    if (events.accessChanged) this.addAccessChange();
+    if (events.hasAccessChanged) this.addAccessChange();
   }
 }
 
 function addToSet(set: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
-  let all = set;
+  let resultSet = set;
   for (const item of items) {
-    all ??= new Set();
-    all.add(item);
+    resultSet ??= new Set();
+    resultSet.add(item);
   }
-  return all;
+  return resultSet;
 }
 
 /**
- * Sends a query that is awaited with the commit. Its error rejects the commit; it is ignored if the write has failed
- * before.
+ * Sends a query, and adds its promise to the queries that are awaited with the commit. If the query fails, the commit
+ * fails. If the write has already failed, an error of the query is ignored.
  */
 export function addPipelined(
-  trailing: Promise<unknown>[],
+  pipelinedQueries: Promise<unknown>[],
   queries: Queries,
   query: Compilable<unknown> | Promise<unknown>,
 ): void {
-  const sent = 'compile' in query ? sendPipelined(queries, query) : query;
-  sent.catch(() => undefined);
-  trailing.push(sent);
+  const sentQuery = 'compile' in query ? sendPipelined(queries, query) : query;
+  sentQuery.catch(() => undefined);
+  pipelinedQueries.push(sentQuery);
 }
 
 /** The listeners of a store for commit events. */
@@ -134,8 +134,10 @@ export class CommitListeners {
 
   /** Calls all listeners; returns undefined if none of them returned a promise. */
   publish(events: CommitEvents): Promise<void> | undefined {
-    const pending = this.#listeners.map((listener) => listener(events)).filter((result) => result !== undefined);
-    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
+    const listenerPromises = this.#listeners
+      .map((listener) => listener(events))
+      .filter((result) => result !== undefined);
+    return listenerPromises.length === 0 ? undefined : Promise.all(listenerPromises).then(() => undefined);
   }
 }
 
@@ -143,21 +145,23 @@ export class CommitListeners {
 export class BeforeCommitActions {
   #items: Map<BeforeCommitAction<never>, unknown[]> | undefined;
 
-  add<Item>(act: BeforeCommitAction<Item>, item: Item): void {
+  add<Item>(action: BeforeCommitAction<Item>, item: Item): void {
     this.#items ??= new Map();
-    const items = this.#items.get(act as BeforeCommitAction<never>);
-    if (items === undefined) this.#items.set(act as BeforeCommitAction<never>, [item]);
+    const items = this.#items.get(action as BeforeCommitAction<never>);
+    if (items === undefined) this.#items.set(action as BeforeCommitAction<never>, [item]);
     else items.push(item);
   }
 
   /** Adds the items of another write of the same commit. */
   addAll(other: BeforeCommitActions): void {
-    for (const [act, items] of other.#items ?? [])
-      for (const item of items) this.add(act as BeforeCommitAction<unknown>, item);
+    for (const [action, items] of other.#items ?? [])
+      for (const item of items) this.add(action as BeforeCommitAction<unknown>, item);
   }
 
   /** Runs each action once, with all its items. */
-  async act(tx: Tx): Promise<void> {
-    await Promise.all([...(this.#items ?? [])].map(([act, items]) => (act as BeforeCommitAction<unknown>)(tx, items)));
+  async runAll(tx: Tx): Promise<void> {
+    await Promise.all(
+      [...(this.#items ?? [])].map(([action, items]) => (action as BeforeCommitAction<unknown>)(tx, items)),
+    );
   }
 }

@@ -9,7 +9,10 @@ export type DatabaseLocation =
 
 export type StoreOptions<L extends DatabaseLocation = DatabaseLocation> = {
   readonly database: L;
-  /** A service locks an SQLite file against a second service. A command runs concurrently with a service. */
+  /**
+   * The process that opens the database. A service locks an SQLite file against a second service; a command can run at
+   * the same time as a service.
+   */
   readonly as: 'service' | 'command';
   /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
   readonly onFatal: (error: unknown) => void;

@@ -16,12 +16,12 @@ export async function deleteInBatches(
   { before, now }: Cutoff,
   isStopped: () => boolean,
 ): Promise<number> {
-  let total = 0;
+  let totalCount = 0;
   for (;;) {
-    if (isStopped()) return total;
-    const dropped = await write(deleteBatches[table]({ before, now }));
-    total += dropped;
-    if (dropped < DELETE_BATCH_SIZE) return total;
+    if (isStopped()) return totalCount;
+    const deletedCount = await write(deleteBatches[table]({ before, now }));
+    totalCount += deletedCount;
+    if (deletedCount < DELETE_BATCH_SIZE) return totalCount;
   }
 }
 
@@ -33,18 +33,18 @@ const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
   attempts:
     ({ before, now }) =>
     async ({ queries }) => {
-      const first = await queries
+      const oldestRows = await queries
         .selectFrom('attempts')
         .select(['attempt_id', 'attempted_at'])
         .where('attempted_at', '<=', now)
         .orderBy('attempt_id')
         .limit(DELETE_BATCH_SIZE)
         .execute();
-      const last = first.filter((row) => row.attempted_at < before).at(-1);
-      if (last === undefined) return 0;
+      const lastExpiredRow = oldestRows.filter((row) => row.attempted_at < before).at(-1);
+      if (lastExpiredRow === undefined) return 0;
       const { numDeletedRows } = await queries
         .deleteFrom('attempts')
-        .where('attempt_id', '<=', last.attempt_id)
+        .where('attempt_id', '<=', lastExpiredRow.attempt_id)
         .where('attempted_at', '<', before)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
@@ -52,14 +52,14 @@ const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
   finalized_deliveries:
     ({ before }) =>
     async ({ queries }) => {
-      const old = queries
+      const expiredIds = queries
         .selectFrom('finalized_deliveries')
         .select('delivery_id')
         .where('finalized_at', '<', before)
         .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('finalized_deliveries')
-        .where('delivery_id', 'in', old)
+        .where('delivery_id', 'in', expiredIds)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
@@ -69,19 +69,19 @@ const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
     async ({ queries }) => {
       const accounts = await queries.selectFrom('accounts').select('account_id').execute();
       for (const { account_id } of accounts) {
-        const first = await queries
+        const oldestRows = await queries
           .selectFrom('occurrences')
           .select(['position', 'occurred_at'])
           .where('account_id', '=', account_id)
           .orderBy('position')
           .limit(DELETE_BATCH_SIZE)
           .execute();
-        const last = first.filter((row) => row.occurred_at < before).at(-1);
-        if (last === undefined) continue;
+        const lastExpiredRow = oldestRows.filter((row) => row.occurred_at < before).at(-1);
+        if (lastExpiredRow === undefined) continue;
         await queries
           .deleteFrom('occurrences')
           .where('account_id', '=', account_id)
-          .where('position', '<=', last.position)
+          .where('position', '<=', lastExpiredRow.position)
           .execute();
         // Report a full batch, so that the caller continues: more old rows may follow, in this account or another.
         return DELETE_BATCH_SIZE;

@@ -7,7 +7,7 @@ export type DatabaseInspection = {
   /** Number of the last applied migration; 0 for an empty database. */
   readonly version: number;
   /** Number of the newest migration that this version of Carillon knows. */
-  readonly newest: number;
+  readonly newestVersion: number;
   /** Settings with which acknowledged writes may be lost; empty for none. */
   readonly weakSettings: readonly string[];
   /** Findings of the engine's integrity check; empty for none, or if the engine has no check. */

@@ -3,46 +3,48 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store.ts';
 
 /**
- * The differences between databases in migrations. Each word in braces, such as `{id}`, is replaced by its value in
- * `words`.
+ * The differences between databases in migrations. In the SQL of a migration, each name in braces, such as `{id}`, is
+ * replaced by its value in `templateValues`.
  */
-export type Dialect = { readonly name: string; readonly words: Readonly<Record<string, string>> };
+export type Dialect = { readonly name: string; readonly templateValues: Readonly<Record<string, string>> };
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string };
 
-const folder = new URL('./migrations/', import.meta.url);
+const migrationsFolder = new URL('./migrations/', import.meta.url);
 
 /**
  * Returns the migrations for one database, in order. They are numbered from 1 without a gap, and forward only. A file
  * `NNNN_name.{database}.sql` contains SQL that only this database needs, and runs right after `NNNN_name.sql`.
  */
-export function migrations(dialect: Dialect): Migration[] {
-  const files = readdirSync(folder).sort();
-  const common = files.filter((file) => /^\d{4}_\w+\.sql$/.test(file));
-  return common.map((file, index) => {
+export function loadMigrations(dialect: Dialect): Migration[] {
+  const files = readdirSync(migrationsFolder).sort();
+  const commonFiles = files.filter((file) => /^\d{4}_\w+\.sql$/.test(file));
+  return commonFiles.map((file, index) => {
     const version = Number(file.slice(0, 4));
     if (version !== index + 1) throw new Error(`migration ${file} is out of order`);
     const name = file.slice(5, -4);
-    const own = file.replace(/sql$/, `${dialect.name}.sql`);
-    const parts = [file, ...files.filter((other) => other === own)];
+    const dialectFile = file.replace(/sql$/, `${dialect.name}.sql`);
+    const sqlFiles = [file, ...files.filter((other) => other === dialectFile)];
     return {
       version,
       name,
-      sql: parts.map((part) => fillTemplate(readFileSync(new URL(part, folder), 'utf8'), dialect)).join(''),
+      sql: sqlFiles
+        .map((sqlFile) => fillTemplate(readFileSync(new URL(sqlFile, migrationsFolder), 'utf8'), dialect))
+        .join(''),
     };
   });
 }
 
 /** Returns the number of the newest migration. */
 export function newestVersion(): number {
-  return readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
+  return readdirSync(migrationsFolder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
 
 function fillTemplate(sql: string, dialect: Dialect): string {
   return sql.replace(/^--.*$/gm, '').replace(/\{(\w+)\}/g, (_, word: string) => {
-    const meaning = dialect.words[word];
-    if (meaning === undefined) throw new Error(`unknown word {${word}} in a migration`);
-    return meaning;
+    const value = dialect.templateValues[word];
+    if (value === undefined) throw new Error(`unknown word {${word}} in a migration`);
+    return value;
   });
 }
 
@@ -51,18 +53,18 @@ function fillTemplate(sql: string, dialect: Dialect): string {
  * wait for each other. Throws `StoreError` for a database of a newer version.
  */
 export function migrate(database: DatabaseSync, dialect: Dialect): void {
-  const all = migrations(dialect);
-  if (versionOf(database) === all.length) return;
+  const allMigrations = loadMigrations(dialect);
+  if (versionOf(database) === allMigrations.length) return;
   database.exec('begin immediate');
   try {
     database.exec('create table if not exists migrations (version integer primary key, name text not null) strict');
     const version = versionOf(database);
-    if (version > all.length) {
+    if (version > allMigrations.length) {
       throw new StoreError(
-        `The database is at version ${version}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`,
+        `The database is at version ${version}, from a newer Carillon; this one knows ${allMigrations.length}. Update Carillon.`,
       );
     }
-    for (const migration of all.slice(version)) {
+    for (const migration of allMigrations.slice(version)) {
       database.exec(migration.sql);
       database.prepare('insert into migrations (version, name) values (?, ?)').run(migration.version, migration.name);
     }

@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { preparedForItems } from './prepared-queries.ts';
+import { prepareQueryForItems } from './prepared-queries.ts';
 
 type OneAccount = { readonly accountId: number; readonly domain: string };
 
-const insertAccounts = preparedForItems((queries, accounts: readonly OneAccount[], { now }: { readonly now: number }) =>
-  queries.insertInto('accounts').values(
-    accounts.map(({ accountId, domain }) => ({
-      account_id: accountId,
-      domain,
-      company_name: '',
-      date_created: now,
-    })),
-  ),
+const insertAccounts = prepareQueryForItems(
+  (queries, accounts: readonly OneAccount[], { now }: { readonly now: number }) =>
+    queries.insertInto('accounts').values(
+      accounts.map(({ accountId, domain }) => ({
+        account_id: accountId,
+        domain,
+        company_name: '',
+        date_created: now,
+      })),
+    ),
 );
 
-const findAccounts = preparedForItems((queries, accounts: readonly Pick<OneAccount, 'accountId'>[]) =>
+const findAccounts = prepareQueryForItems((queries, accounts: readonly Pick<OneAccount, 'accountId'>[]) =>
   queries
     .selectFrom('accounts')
     .select(['account_id', 'domain', 'date_created'])

@@ -9,22 +9,23 @@ import {
 } from 'kysely';
 import type { Queries } from './store.ts';
 
-/** A parameter of a compiled query, by name. `item` is the index in the list of `preparedForItems`. */
+/** A parameter of a compiled query, by name. `itemIndex` is its index in the list of `prepareQueryForItems`. */
 class Placeholder {
   readonly name: string;
-  readonly item: number | undefined;
+  readonly itemIndex: number | undefined;
 
-  constructor(name: string, item?: number) {
+  constructor(name: string, itemIndex?: number) {
     this.name = name;
-    this.item = item;
+    this.itemIndex = itemIndex;
   }
 }
 
 /**
- * How a statement is executed. `prepared`: a named prepared statement, planned once per connection. `unprepared`: planned
- * at each execution, for queries whose best plan depends on the values. `batched`: as `prepared`, and concurrent
- * executions of the same text may be merged into one round trip (see `QueryBatcher`); only for selects by
- * number or text, whose row order does not matter, and for inserts of one row with a generated id.
+ * How a statement is executed. `prepared`: as a named prepared statement, which is planned once per connection.
+ * `unprepared`: planned at each execution, for queries whose best plan depends on the values. `batched`: like
+ * `prepared`, but concurrent executions of the same text may be merged into one statement (see `QueryBatcher`). Only
+ * two types of queries may be batched: selects by number or text whose row order does not matter, and inserts of one
+ * row with a generated id.
  */
 export type StatementMode = 'prepared' | 'unprepared' | 'batched';
 
@@ -35,17 +36,20 @@ export type RunStatement = (
   mode: StatementMode,
 ) => unknown[] | Promise<unknown[]>;
 
-const runners = new WeakMap<Queries, RunStatement>();
+const runnersByQueries = new WeakMap<Queries, RunStatement>();
 
 /** Registers the function that runs compiled queries on a connection without the query builder. */
 export function registerRunner(queries: Queries, run: RunStatement): void {
-  runners.set(queries, run);
+  runnersByQueries.set(queries, run);
 }
 
 /** Function that sends a query of the query builder to the database. */
 export type SendQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>;
 
-/** A driver of the query builder over one function. The store manages connections and transactions itself. */
+/**
+ * A driver for the query builder that sends all queries with one function. The store itself manages connections and
+ * transactions.
+ */
 export class StatementDriver implements Driver {
   readonly #connection: DatabaseConnection;
 
@@ -82,16 +86,16 @@ export function hasConcurrentWriters(queries: Queries): boolean {
   return !(queries.getExecutor().adapter instanceof SqliteAdapter);
 }
 
-type Lockable = { forNoKeyUpdate(): unknown; skipLocked(): unknown };
+type LockableQuery = { forNoKeyUpdate(): unknown; skipLocked(): unknown };
 
-/** Adds `for no key update` to a query, which locks the rows that it finds until the transaction ends. */
-export function withRowLocks<Q extends Lockable>(queries: Queries, query: Q): Q {
+/** Adds `for no key update` to a query, so that it locks the rows it finds until the transaction ends. */
+export function withRowLocks<Q extends LockableQuery>(queries: Queries, query: Q): Q {
   // With a single writer, rows need no lock.
   return hasConcurrentWriters(queries) ? (query.forNoKeyUpdate() as Q) : query;
 }
 
 /** Like `withRowLocks`, but the query skips rows that another transaction has locked instead of waiting for them. */
-export function withRowLocksOrSkipped<Q extends Lockable>(queries: Queries, query: Q): Q {
+export function withRowLocksSkipLocked<Q extends LockableQuery>(queries: Queries, query: Q): Q {
   return hasConcurrentWriters(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
 
@@ -107,21 +111,21 @@ type CompiledStatement<Row> = (
 ) => Promise<Row[]>;
 
 function compileOnce<Row>(build: (queries: Queries) => BuiltQuery<Row>, mode: StatementMode): CompiledStatement<Row> {
-  const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
+  const compiledByAdapter = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
-    let compiled = compiledFor.get(adapter);
-    if (compiled === undefined) {
-      compiled = build(queries).compile(queries);
-      compiledFor.set(adapter, compiled);
+    let compiledQuery = compiledByAdapter.get(adapter);
+    if (compiledQuery === undefined) {
+      compiledQuery = build(queries).compile(queries);
+      compiledByAdapter.set(adapter, compiledQuery);
     }
-    const parameters = compiled.parameters.map((parameter) => {
+    const parameters = compiledQuery.parameters.map((parameter) => {
       if (!(parameter instanceof Placeholder)) return parameter;
-      return parameter.item === undefined ? values[parameter.name] : items[parameter.item]?.[parameter.name];
+      return parameter.itemIndex === undefined ? values[parameter.name] : items[parameter.itemIndex]?.[parameter.name];
     });
-    const run = runners.get(queries);
-    if (run !== undefined) return (await run(compiled.sql, parameters, mode)) as Row[];
-    const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
+    const run = runnersByQueries.get(queries);
+    if (run !== undefined) return (await run(compiledQuery.sql, parameters, mode)) as Row[];
+    const { rows } = await queries.executeQuery<Row>({ ...compiledQuery, parameters });
     return rows;
   };
 }
@@ -130,29 +134,30 @@ function compileOnce<Row>(build: (queries: Queries) => BuiltQuery<Row>, mode: St
  * Prepares a query for the hot path: it is built and compiled once per database, and runs with the values of each call.
  * `build` gets placeholders instead of values. It must pass them to the builder and never inspect them.
  */
-export function prepared<Given extends StatementValues, Row>(
-  build: (queries: Queries, values: Given) => BuiltQuery<Row>,
+export function prepareQuery<Values extends StatementValues, Row>(
+  build: (queries: Queries, values: Values) => BuiltQuery<Row>,
   mode: StatementMode = 'prepared',
-): (queries: Queries, values: Given) => Promise<Row[]> {
-  const run = compileOnce((queries) => build(queries, createPlaceholders<Given>()), mode);
+): (queries: Queries, values: Values) => Promise<Row[]> {
+  const run = compileOnce((queries) => build(queries, createPlaceholders<Values>()), mode);
   return (queries, values) => run(queries, values, []);
 }
 
 /**
- * Maximum length of the list of one statement. Each length is a statement of its own, and their number is kept small.
+ * Maximum number of items per statement. Each length of the list needs a statement of its own, so the maximum also
+ * limits the number of statements.
  */
 const MAX_PIECE_LENGTH = 128;
 
 /**
- * Like `prepared`, for a list of items. The list is split into pieces whose lengths are powers of two, so that a few
- * statements serve lists of any length. All pieces are pipelined, in the order of the list.
+ * Like `prepareQuery`, for a list of items. The list is split into pieces whose lengths are powers of two, so that a
+ * few statements serve lists of any length. All pieces are pipelined, in the order of the list.
  */
-export function preparedForItems<Item extends StatementValues, Given extends StatementValues, Row>(
-  build: (queries: Queries, items: readonly Item[], values: Given) => BuiltQuery<Row>,
-): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
-  const compiledFor = compileByLength(build);
+export function prepareQueryForItems<Item extends StatementValues, Values extends StatementValues, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Values) => BuiltQuery<Row>,
+): (queries: Queries, items: readonly Item[], values: Values) => Promise<Row[]> {
+  const compileForLength = compileByLength(build);
   return async (queries, items, values) => {
-    const results = splitIntoPieces(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
+    const results = splitIntoPieces(items).map((piece) => compileForLength(piece.length)(queries, values, piece));
     return (await Promise.all(results)).flat();
   };
 }
@@ -161,51 +166,51 @@ export function preparedForItems<Item extends StatementValues, Given extends Sta
 const MAX_IDS_PER_STATEMENT = 1_024;
 
 /**
- * Like `prepared`, for records by id, in any order. Up to MAX_IDS_PER_STATEMENT ids are one statement: the last id is
- * repeated until the length is a power of two.
+ * Like `prepareQuery`, for records by id, in any order. A statement takes up to MAX_IDS_PER_STATEMENT ids. The last id
+ * is repeated until the number of ids is a power of two, so that few statements are needed.
  */
-export function preparedByIds<Given extends StatementValues, Row>(
-  build: (queries: Queries, ids: readonly number[], values: Given) => BuiltQuery<Row>,
-): (queries: Queries, ids: readonly number[], values: Given) => Promise<Row[]> {
-  const compiledFor = compileByLength((queries, items: readonly { readonly id: number }[], values: Given) => {
+export function prepareQueryByIds<Values extends StatementValues, Row>(
+  build: (queries: Queries, ids: readonly number[], values: Values) => BuiltQuery<Row>,
+): (queries: Queries, ids: readonly number[], values: Values) => Promise<Row[]> {
+  const compileForLength = compileByLength((queries, items: readonly { readonly id: number }[], values: Values) => {
     const ids = items.map(({ id }) => id);
     return build(queries, ids, values);
   });
-  const runPadded = (queries: Queries, ids: readonly number[], values: Given) => {
+  const runPadded = (queries: Queries, ids: readonly number[], values: Values) => {
     const length = 2 ** Math.ceil(Math.log2(ids.length));
     const items = Array.from({ length }, (_, index) => ({ id: ids[index] ?? ids.at(-1) }));
-    return compiledFor(length)(queries, values, items);
+    return compileForLength(length)(queries, values, items);
   };
   return async (queries, ids, values) => {
     const results: Promise<Row[]>[] = [];
-    for (let begin = 0; begin < ids.length; begin += MAX_IDS_PER_STATEMENT)
-      results.push(runPadded(queries, ids.slice(begin, begin + MAX_IDS_PER_STATEMENT), values));
+    for (let start = 0; start < ids.length; start += MAX_IDS_PER_STATEMENT)
+      results.push(runPadded(queries, ids.slice(start, start + MAX_IDS_PER_STATEMENT), values));
     return (await Promise.all(results)).flat();
   };
 }
 
-function compileByLength<Item extends StatementValues, Given extends StatementValues, Row>(
-  build: (queries: Queries, items: readonly Item[], values: Given) => BuiltQuery<Row>,
+function compileByLength<Item extends StatementValues, Values extends StatementValues, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Values) => BuiltQuery<Row>,
 ): (length: number) => CompiledStatement<Row> {
-  const byLength = new Map<number, CompiledStatement<Row>>();
+  const statementsByLength = new Map<number, CompiledStatement<Row>>();
   return (length) => {
-    const known = byLength.get(length);
-    if (known !== undefined) return known;
-    const items = Array.from({ length }, (_, item) => createPlaceholders<Item>(item));
-    const compiled = compileOnce((queries) => build(queries, items, createPlaceholders<Given>()), 'prepared');
-    byLength.set(length, compiled);
-    return compiled;
+    const cachedStatement = statementsByLength.get(length);
+    if (cachedStatement !== undefined) return cachedStatement;
+    const items = Array.from({ length }, (_, itemIndex) => createPlaceholders<Item>(itemIndex));
+    const compiledStatement = compileOnce((queries) => build(queries, items, createPlaceholders<Values>()), 'prepared');
+    statementsByLength.set(length, compiledStatement);
+    return compiledStatement;
   };
 }
 
 function splitIntoPieces<Item>(items: readonly Item[]): (readonly Item[])[] {
   const pieces: (readonly Item[])[] = [];
-  let begin = 0;
-  for (let length = MAX_PIECE_LENGTH; begin < items.length; ) {
-    if (length > items.length - begin) length /= 2;
+  let start = 0;
+  for (let length = MAX_PIECE_LENGTH; start < items.length; ) {
+    if (length > items.length - start) length /= 2;
     else {
-      pieces.push(items.slice(begin, begin + length));
-      begin += length;
+      pieces.push(items.slice(start, start + length));
+      start += length;
     }
   }
   return pieces;
@@ -213,13 +218,13 @@ function splitIntoPieces<Item>(items: readonly Item[]): (readonly Item[])[] {
 
 /** Compiles and sends a query immediately, so that it runs before all queries that are sent later. */
 export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
-  const run = runners.get(queries);
+  const run = runnersByQueries.get(queries);
   if (run === undefined) throw new Error('this connection takes no compiled queries');
   const { sql, parameters } = query.compile();
   return (await run(sql, parameters, 'prepared')) as Row[];
 }
 
-function createPlaceholders<Given>(item?: number): Given {
-  const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name), item) });
-  return named as Given;
+function createPlaceholders<Values>(itemIndex?: number): Values {
+  const placeholders = new Proxy({}, { get: (_, name) => new Placeholder(String(name), itemIndex) });
+  return placeholders as Values;
 }

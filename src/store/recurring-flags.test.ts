@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { type Dialect, migrations } from './migrate.ts';
+import { type Dialect, loadMigrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
 import { dialect as sqliteDialect } from './sqlite/open.ts';
 
@@ -13,7 +13,7 @@ const LETTERS = 11;
 /** Statements that create a database of the previous version, with rows. */
 const before = (dialect: Dialect): string[] => [
   'create table migrations (version integer primary key, name text not null)',
-  ...migrations(dialect)
+  ...loadMigrations(dialect)
     .filter(({ version }) => version < LETTERS)
     .flatMap(({ version, name, sql }) => [
       sql,
@@ -33,10 +33,10 @@ async function run(database: string): Promise<void> {
     for (const statement of before(sqliteDialect)) file.exec(statement);
     return file.close();
   }
-  const words = { ...postgresDialect.words, unicode: '"default"' };
+  const words = { ...postgresDialect.templateValues, unicode: '"default"' };
   const client = new pg.Client({ connectionString: database });
   await client.connect();
-  for (const statement of before({ ...postgresDialect, words })) await client.query(statement);
+  for (const statement of before({ ...postgresDialect, templateValues: words })) await client.query(statement);
   await client.end();
 }
 

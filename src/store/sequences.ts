@@ -14,7 +14,7 @@ export type Sequence = {
 /** Access to the id sequences of a database. Both databases export it as `sequences`. */
 export type Sequences = {
   /** Returns the sequences of all tables with generated ids, from the catalog of the database. */
-  all(queries: Queries): Promise<readonly Sequence[]>;
+  readAll(queries: Queries): Promise<readonly Sequence[]>;
   /** Raises a sequence to at least `last`. The next id is higher. */
   raise(queries: Queries, sequence: Sequence, last: number): Promise<void>;
 };

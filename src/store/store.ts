@@ -16,12 +16,12 @@ export type NewPendingDelivery = Pick<
  * accounts are given by id.
  */
 export type CommitEvents = {
-  /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read. */
+  /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read from the database. */
   readonly pending: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly manualAttempts: ReadonlySet<number>;
   /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
-  readonly ended: ReadonlyMap<number, string>;
+  readonly endedHooks: ReadonlyMap<number, string>;
   /** Hooks whose signing secrets have changed. */
   readonly changedSecrets: ReadonlySet<number>;
   /** Accounts with new occurrences. */
@@ -30,7 +30,7 @@ export type CommitEvents = {
    * Whether permissions have changed: a key was revoked, or a user was changed or deleted. Cached callers may no longer
    * be valid.
    */
-  readonly accessChanged: boolean;
+  readonly hasAccessChanged: boolean;
   /**
    * Origin of the commit: this process (`here`), another delivering node (`deliverer`), or an API-only node (`other`).
    */
@@ -60,14 +60,14 @@ export type Tx = {
   /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
   tryLock(name: string): Promise<boolean>;
   /**
-   * Pipelines a query with the commit: its result is not needed, but an error rolls back. Also accepts the promise of a
-   * prepared query, which was sent when it was called.
+   * Sends a query whose result is not needed; it is awaited with the commit. If the query fails, the transaction is
+   * rolled back. Also accepts the promise of a prepared query that was already sent.
    */
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
   /** Commits only after `condition` has resolved. Rolls back if it rejects. */
   commitIf(condition: Promise<void>): void;
-  /** Adds an item for `act`, which runs once per commit, after all writes of the commit group. */
-  beforeCommit<Item>(act: BeforeCommitAction<Item>, item: Item): void;
+  /** Adds an item for `action`, which runs once per commit, after all writes of the commit group. */
+  beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void;
   /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
   dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
   /** Whether cached permissions may be stale in this transaction, so that they must be read again. */
@@ -97,16 +97,16 @@ export type Store = {
    * Runs the reads of one request under a concurrency limit; requests over the limit wait in order. `work` must await
    * reads only. Rejects with the problem `overloaded` after waiting too long (load shedding).
    */
-  limitedRead<T>(work: () => Promise<T>): Promise<T>;
+  readWithLimit<T>(work: () => Promise<T>): Promise<T>;
   /**
    * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. `work` must
    * await queries of its `tx` only, and may be called again after a conflict. Rejects with the problem
    * `storage_unavailable` if the database is full, busy for too long or unreachable, `overloaded` if too many
    * writes are waiting (load shedding).
    *
-   * @param writer the account and its lock mode, for fair scheduling between accounts
+   * @param accountLock the account and its lock mode, for fair scheduling between accounts
    */
-  write<T>(work: (tx: Tx) => Promise<T>, writer?: AccountLock): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T>;
   /**
    * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes and may take long. `work` may
    * await other promises than queries.
@@ -129,13 +129,13 @@ export type Store = {
   /** The id sequences of the database, needed to begin a new epoch. */
   readonly sequences: Sequences;
   /**
-   * Drops old rows of an append-only table: whole partitions where there are any, else in batches. Returns the
-   * number of rows.
+   * Drops old rows of an append-only table: whole partitions if the table is partitioned, otherwise in batches. Returns
+   * the number of dropped rows.
    *
    * @param before milliseconds since the epoch
    * @param isStopped checked between batches
    */
-  dropPartitions(table: AppendOnlyTable, before: number, isStopped: () => boolean): Promise<number>;
+  dropOldRows(table: AppendOnlyTable, before: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
   onGroupCommit(listener: (writes: number, seconds: number) => void): void;
 };
@@ -151,14 +151,14 @@ export type AppendOnlyTable = keyof typeof appendOnlyTables;
 
 /** The session of a node in a cluster: one dedicated connection. */
 export type ClusterSession = {
-  /** Whether this node claims the hooks of its own commits. Other nodes learn it with its commit events. */
+  /** Whether this node claims the hooks of its own commits. Its messages to other nodes contain this value. */
   delivers: boolean;
   /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
   /** Takes an advisory lock that shows the peers that this node's connection is open. */
   takeNodeLock(nodeId: number): Promise<void>;
   /** Returns the ids of the nodes whose connections are open. */
-  connectedNodes(): Promise<ReadonlySet<number>>;
+  findConnectedNodes(): Promise<ReadonlySet<number>>;
 };
 
 /** Thrown if a store cannot be opened. The message is one line for the operator. */

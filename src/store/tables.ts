@@ -20,7 +20,11 @@ const numberColumnWithDefault = defineColumn<Generated<number>>('number');
 const textColumnWithDefault = defineColumn<Generated<string>>('text');
 const nullableTextColumnWithDefault = defineColumn<Generated<string | null>>('text or null');
 
-const stampColumns = { date_created: numberColumn, date_modified: nullableNumberColumn, user_id: numberColumn };
+const recordMetadataColumns = {
+  date_created: numberColumn,
+  date_modified: nullableNumberColumn,
+  user_id: numberColumn,
+};
 const dateRangeColumns = { start_date: nullableTextColumn, due_date: nullableTextColumn };
 const deliveryColumns = {
   account_id: numberColumn,
@@ -37,7 +41,7 @@ const deliveryColumns = {
  * are milliseconds since the epoch, UTC; start_date and due_date are calendar times without a zone (`YYYY-MM-DD
  * HH:MM:SS`), or null; flags are 0 or 1; id 0 means none.
  */
-export const columns = {
+export const tableColumns = {
   accounts: {
     account_id: generatedIdColumn,
     domain: textColumn,
@@ -87,7 +91,7 @@ export const columns = {
     notes: textColumn,
     background: textColumn,
     active: numberColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   contacts: {
     contact_id: generatedIdColumn,
@@ -100,7 +104,7 @@ export const columns = {
     role: textColumn,
     company_name: textColumn,
     client_id: numberColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   projects: {
     project_id: generatedIdColumn,
@@ -128,7 +132,7 @@ export const columns = {
     notifications: numberColumnWithDefault,
     estimated_hours: textColumnWithDefault,
     project_order: numberColumnWithDefault,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   tasks: {
     task_id: generatedIdColumn,
@@ -155,7 +159,7 @@ export const columns = {
     recurring: textColumnWithDefault,
     notifications: numberColumnWithDefault,
     archived: numberColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   subtasks: {
     subtask_id: generatedIdColumn,
@@ -176,7 +180,7 @@ export const columns = {
     progress: numberColumn,
     recurring: textColumnWithDefault,
     notifications: numberColumnWithDefault,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   events: {
     event_id: generatedIdColumn,
@@ -185,7 +189,7 @@ export const columns = {
     start_date: textColumn,
     due_date: textColumn,
     project_id: numberColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   imported_events: {
     account_id: numberColumn,
@@ -205,7 +209,7 @@ export const columns = {
     seconds: numberColumn,
     description: textColumn,
     billed: numberColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   comments: {
     comment_id: generatedIdColumn,
@@ -215,14 +219,14 @@ export const columns = {
     subtask_id: numberColumn,
     parent_id: numberColumn,
     comment: textColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   teams: {
     team_id: generatedIdColumn,
     account_id: numberColumn,
     team_name: textColumn,
     color: textColumn,
-    ...stampColumns,
+    ...recordMetadataColumns,
   },
   team_assignments: {
     account_id: numberColumn,
@@ -406,7 +410,9 @@ type ColumnTypeOf<C> = C extends Column<infer Type> ? Type : never;
 
 /** The row types of all tables, for the query builder. */
 export type Tables = {
-  [T in keyof typeof columns]: { [C in keyof (typeof columns)[T]]: ColumnTypeOf<(typeof columns)[T][C]> };
+  [T in keyof typeof tableColumns]: {
+    [C in keyof (typeof tableColumns)[T]]: ColumnTypeOf<(typeof tableColumns)[T][C]>;
+  };
 };
 
 /** Tables whose rows belong to the service, not to an account. */

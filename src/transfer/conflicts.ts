@@ -17,41 +17,41 @@ function uniqueColumnsOf(table: ExportedTable): readonly UniqueColumn[] {
   // A delivery keeps its id when it moves from pending to finalized, so both tables are checked.
   const idTables: readonly ExportedTable[] =
     idTable === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
-  const ids =
+  const idColumns =
     idTable === undefined ? [] : idTables.map((name) => ({ in: name, column, description: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':
-      return [...ids, { in: table, column: 'domain', description: 'the domain' }];
+      return [...idColumns, { in: table, column: 'domain', description: 'the domain' }];
     case 'api_keys':
-      return [...ids, { in: table, column: 'key_hash', description: 'the keys with the hash' }];
+      return [...idColumns, { in: table, column: 'key_hash', description: 'the keys with the hash' }];
     case 'targets':
       return [{ in: table, column: 'target_hash', description: 'the targets with the hash' }];
     default:
-      return ids;
+      return idColumns;
   }
 }
 
 /**
  * Throws if a file cannot be imported into this database, with one line for each conflict. A whole service requires an
- * empty database. An account requires that its ids, keys, targets and domain are not in use. Nothing has been written
- * yet.
+ * empty database. An account requires that its ids, keys, targets and domain are not in use. Called before anything is
+ * written.
  */
 export async function requireNoConflicts(read: Queries, file: ValidatedFile): Promise<void> {
-  const existing = await describeContents(read);
-  if (existing === undefined) return;
+  const existingContents = await describeContents(read);
+  if (existingContents === undefined) return;
   if (file.scope === null)
     throw new TransferError(
-      `The database is not empty (${existing}): a whole service can only be imported into an empty one.`,
+      `The database is not empty (${existingContents}): a whole service can only be imported into an empty one.`,
     );
-  const taken = new Map<string, string[]>();
+  const takenValues = new Map<string, string[]>();
   await readExport(file.path, {
-    async rows(table, rows) {
-      const unique = uniqueColumnsOf(table);
-      if (unique.length > 0) await addTakenValues(read, unique, rows.map(parseRow), taken);
+    async onRows(table, rows) {
+      const uniqueColumns = uniqueColumnsOf(table);
+      if (uniqueColumns.length > 0) await addTakenValues(read, uniqueColumns, rows.map(parseRow), takenValues);
     },
   });
-  if (taken.size === 0) return;
-  const lines = [...taken].map(
+  if (takenValues.size === 0) return;
+  const lines = [...takenValues].map(
     ([description, values]) => `Taken in this database: ${description} ${formatList(values)}.`,
   );
   throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
@@ -70,24 +70,27 @@ async function describeContents(read: Queries): Promise<string | undefined> {
 
 async function addTakenValues(
   read: Queries,
-  unique: readonly UniqueColumn[],
+  uniqueColumns: readonly UniqueColumn[],
   rows: readonly ExportedRow[],
-  taken: Map<string, string[]>,
+  takenValues: Map<string, string[]>,
 ): Promise<void> {
-  for (const { in: table, column, description } of unique) {
+  for (const { in: table, column, description } of uniqueColumns) {
     for (let begin = 0; begin < rows.length; begin += QUERY_BATCH_SIZE) {
       const values = rows.slice(begin, begin + QUERY_BATCH_SIZE).map((row) => row[column]);
-      const found = await sql<{ value: string | number }>`
+      const queryResult = await sql<{ value: string | number }>`
         select ${sql.ref(column)} as value from ${sql.table(table)}
         where ${sql.ref(column)} in (${sql.join(values)}) order by ${sql.ref(column)}`.execute(read);
-      if (found.rows.length === 0) continue;
-      taken.set(description, [...(taken.get(description) ?? []), ...found.rows.map(({ value }) => String(value))]);
+      if (queryResult.rows.length === 0) continue;
+      takenValues.set(description, [
+        ...(takenValues.get(description) ?? []),
+        ...queryResult.rows.map(({ value }) => String(value)),
+      ]);
     }
   }
 }
 
 function formatList(values: readonly string[]): string {
-  const more = values.length - MAX_LISTED;
-  const first = values.slice(0, MAX_LISTED).join(', ');
-  return more > 0 ? `${first} and ${more} more` : first;
+  const moreCount = values.length - MAX_LISTED;
+  const listedValues = values.slice(0, MAX_LISTED).join(', ');
+  return moreCount > 0 ? `${listedValues} and ${moreCount} more` : listedValues;
 }

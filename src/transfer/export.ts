@@ -4,7 +4,7 @@ import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
 import { exportedTables, findRowError, isExportedTable } from './exported-tables.ts';
 import { type ExportHeader, type ExportTotals, FORMAT_VERSION, LineWriter, TableHasher } from './format.ts';
-import { countRows, keysetPages, type TransferScope } from './keyset-pages.ts';
+import { countRows, readKeysetPages, type TransferScope } from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 
@@ -24,29 +24,29 @@ export async function exportTo(
   return store.snapshot(async (queries) => {
     const scope = domain === null ? null : await findAccountId(queries, domain);
     const writer = new LineWriter();
-    progress.begin('export', await countAll(queries, scope));
+    progress.begin('export', await countAllRows(queries, scope));
     await sink.write(
-      writer.header({
+      writer.writeHeader({
         carillon: FORMAT_VERSION,
         schema: newestVersion(),
         version,
         exported_at: new Date(clock.now()).toISOString(),
         domain: domain?.toLowerCase() ?? null,
-        issued: await highestIssuedIds(store, queries),
+        issued: await findHighestIssuedIds(store, queries),
       }),
     );
     for (const table of exportedTables) {
-      const tallier = new TableHasher();
-      for await (const page of keysetPages(queries, table, scope)) {
-        const wrong = page.map((row) => findRowError(table, row)).find((fault) => fault !== undefined);
-        if (wrong !== undefined)
-          throw new TransferError(`The database contains a row that cannot be exported: ${table}${wrong}.`);
-        await sink.write(writer.rows(table, page, tallier));
+      const tableHasher = new TableHasher();
+      for await (const page of readKeysetPages(queries, table, scope)) {
+        const firstRowError = page.map((row) => findRowError(table, row)).find((rowError) => rowError !== undefined);
+        if (firstRowError !== undefined)
+          throw new TransferError(`The database contains a row that cannot be exported: ${table}${firstRowError}.`);
+        await sink.write(writer.writeRows(table, page, tableHasher));
         progress.advance(page.length);
       }
-      writer.close(table, tallier);
+      writer.closeTable(table, tableHasher);
     }
-    const { line, end } = writer.end();
+    const { line, end } = writer.writeEnd();
     await sink.write(line);
     progress.end();
     return end;
@@ -63,13 +63,15 @@ async function findAccountId(queries: Queries, domain: string): Promise<number> 
   return row.account_id;
 }
 
-async function countAll(queries: Queries, scope: TransferScope): Promise<number> {
+async function countAllRows(queries: Queries, scope: TransferScope): Promise<number> {
   let count = 0;
   for (const table of exportedTables) count += await countRows(queries, table, scope);
   return count;
 }
 
-async function highestIssuedIds({ sequences }: Store, queries: Queries): Promise<ExportHeader['issued']> {
-  const all = await sequences.all(queries);
-  return Object.fromEntries(all.filter(({ table }) => isExportedTable(table)).map(({ table, last }) => [table, last]));
+async function findHighestIssuedIds({ sequences }: Store, queries: Queries): Promise<ExportHeader['issued']> {
+  const allSequences = await sequences.readAll(queries);
+  return Object.fromEntries(
+    allSequences.filter(({ table }) => isExportedTable(table)).map(({ table, last }) => [table, last]),
+  );
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { columns } from '../store/tables.ts';
+import { tableColumns } from '../store/tables.ts';
 import { exportedColumnsOf, exportedTables, tablesNotExported } from './exported-tables.ts';
 
 /** Tables that are not exported, because they belong to the database or their rows are not valid at another service. */
@@ -27,7 +27,7 @@ for (const store of stores) {
     assert.deepEqual(names.filter((name) => !NOT_EXPORTED.includes(name)).sort(), [...exportedTables].sort());
     for (const table of exportedTables) {
       const names = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
-      assert.deepEqual(names.sort(), Object.keys(columns[table]).sort(), table);
+      assert.deepEqual(names.sort(), Object.keys(tableColumns[table]).sort(), table);
       const left = names.filter((name) => !exportedColumnsOf(table).includes(name));
       assert.deepEqual(left, table === 'hooks' ? ['lease_owner', 'unacknowledged'] : [], table);
     }

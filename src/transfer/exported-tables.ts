@@ -1,4 +1,4 @@
-import { type AccountTable, type CellType, type Column, columns, type Tables } from '../store/tables.ts';
+import { type AccountTable, type CellType, type Column, type Tables, tableColumns } from '../store/tables.ts';
 
 /**
  * The tables of an account that are exported, including the state of its hooks. Sessions and invitations are not
@@ -18,14 +18,14 @@ export const tablesNotExported = [
 type NotExportedTable = (typeof tablesNotExported)[number];
 
 /**
- * Rule for the export of a table. All its columns are exported in the order of `columns`, except those in `leftOut`.
+ * Rule for the export of a table. All its columns are exported in the order of `tableColumns`, except `excludedColumns`.
  */
 type ExportRule<Name extends string> = {
   /** A unique key, which defines the order of the rows. */
   readonly key: readonly Name[];
   /** The table that issues the ids of this table; usually the table itself. */
   readonly idTable?: ExportedTable;
-  readonly leftOut?: readonly Name[];
+  readonly excludedColumns?: readonly Name[];
 };
 
 /**
@@ -51,7 +51,7 @@ export const exportRules: { readonly [T in ExportedTable]: ExportRule<keyof Tabl
   occurrences: { key: ['account_id', 'position'] },
   audit: { key: ['audit_id'], idTable: 'audit' },
   // Leases are not exported, because no node of the new service has the lease yet.
-  hooks: { key: ['hook_id'], idTable: 'hooks', leftOut: ['lease_owner', 'unacknowledged'] },
+  hooks: { key: ['hook_id'], idTable: 'hooks', excludedColumns: ['lease_owner', 'unacknowledged'] },
   targets: { key: ['target_hash'] },
   finalized_deliveries: { key: ['delivery_id'], idTable: 'pending_deliveries' },
   attempts: { key: ['attempt_id'], idTable: 'attempts' },
@@ -73,31 +73,34 @@ export function isExportedTable(name: string): name is ExportedTable {
 /** A row as it is exported: values by column name. */
 export type ExportedRow = Readonly<Record<string, string | number | null>>;
 
-const exportedCells = new Map(
+const exportedCellsByTable = new Map(
   exportedTables.map((table) => {
-    const leftOut: readonly string[] = exportRules[table].leftOut ?? [];
-    const cells = Object.entries<Column>(columns[table]).map(([name, { cell }]): [string, CellType] => [name, cell]);
-    return [table, cells.filter(([name]) => !leftOut.includes(name))];
+    const excludedColumns: readonly string[] = exportRules[table].excludedColumns ?? [];
+    const cells = Object.entries<Column>(tableColumns[table]).map(([name, { cell }]): [string, CellType] => [
+      name,
+      cell,
+    ]);
+    return [table, cells.filter(([name]) => !excludedColumns.includes(name))];
   }),
 );
 
 /** Returns the exported columns of a table, in the order in which a line contains them. */
 export function exportedColumnsOf(table: ExportedTable): readonly string[] {
-  return (exportedCells.get(table) ?? []).map(([column]) => column);
+  return (exportedCellsByTable.get(table) ?? []).map(([column]) => column);
 }
 
 /** Validates a row. Returns the error as text that follows the name of the table; undefined if the row is valid. */
 export function findRowError(table: ExportedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
-  const cells = exportedCells.get(table) ?? [];
+  const cells = exportedCellsByTable.get(table) ?? [];
   const values: [string, unknown][] = Object.entries(row);
   for (const [index, [column, cell]] of cells.entries()) {
     const [name, value] = values[index] ?? [];
     if (name !== column) return Object.hasOwn(row, column) ? `.${column} is out of order` : `.${column} is missing`;
     if (!isValidCell(cell, value)) return `.${column} must be a ${cell}`;
   }
-  const [extra] = values[cells.length] ?? [];
-  return extra === undefined ? undefined : `.${extra} is unknown`;
+  const [extraColumn] = values[cells.length] ?? [];
+  return extraColumn === undefined ? undefined : `.${extraColumn} is unknown`;
 }
 
 function isValidCell(cell: CellType, value: unknown): boolean {

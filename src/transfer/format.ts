@@ -6,8 +6,8 @@ import type { ExportedRow, ExportedTable } from './exported-tables.ts';
 //   {"carillon":2,"schema":14,…,"crc":"…"}              header, the first line
 //   {"table":"events","row":{…},"crc":"…"}             a row
 //   {"end":{"rows":…,"tables":{…},"sha256":"…"},"crc":"…"}   totals; without this line, the file is incomplete
-// The value of `crc` is the CRC-32 of the text before it, continued from line to line. It shows which damaged line is
-// the first.
+// The value of `crc` is the CRC-32 of the text before it, continued from line to line, so that a reader finds the first
+// damaged line.
 
 /** The current version of the file format. The functions at the end of this file convert format 1. */
 export const FORMAT_VERSION = 2;
@@ -48,8 +48,8 @@ export const CHECKSUM_SUFFIX_LENGTH = ',"crc":"0123abcd"}'.length;
 
 /** Appends the checksum to a line. `crc` is the checksum of the previous line. */
 export function appendChecksum(body: string, crc: number): { line: string; crc: number } {
-  const next = crc32(body, crc);
-  return { line: `${body},"crc":"${next.toString(16).padStart(8, '0')}"}\n`, crc: next };
+  const nextCrc = crc32(body, crc);
+  return { line: `${body},"crc":"${nextCrc.toString(16).padStart(8, '0')}"}\n`, crc: nextCrc };
 }
 
 /** Parses the checksum at the end of a line; undefined if there is none. */
@@ -68,14 +68,14 @@ export class TableHasher {
   readonly #hash: Hash = createHash('sha256');
   #rows = 0;
 
-  /** @param jsons rows as JSON, as in their lines */
-  add(jsons: readonly string[]): void {
-    if (jsons.length === 0) return;
-    this.#rows += jsons.length;
-    this.#hash.update(`${jsons.join('\n')}\n`);
+  /** @param rowsAsJson rows as JSON, as in their lines */
+  add(rowsAsJson: readonly string[]): void {
+    if (rowsAsJson.length === 0) return;
+    this.#rows += rowsAsJson.length;
+    this.#hash.update(`${rowsAsJson.join('\n')}\n`);
   }
 
-  get tally(): TableTotals {
+  get totals(): TableTotals {
     return { rows: this.#rows, sha256: this.#hash.copy().digest('hex') };
   }
 }
@@ -87,29 +87,29 @@ export class LineWriter {
   #crc = 0;
   #rows = 0;
 
-  header(header: ExportHeader): string {
-    return this.#put(JSON.stringify(header).slice(0, -1));
+  writeHeader(header: ExportHeader): string {
+    return this.#appendLines(JSON.stringify(header).slice(0, -1));
   }
 
-  rows(table: ExportedTable, rows: readonly ExportedRow[], tallier: TableHasher): string {
-    const jsons = rows.map((row) => JSON.stringify(row));
-    tallier.add(jsons);
+  writeRows(table: ExportedTable, rows: readonly ExportedRow[], tableHasher: TableHasher): string {
+    const rowsAsJson = rows.map((row) => JSON.stringify(row));
+    tableHasher.add(rowsAsJson);
     const prefix = rowPrefix(table);
-    return this.#put(...jsons.map((json) => prefix + json));
+    return this.#appendLines(...rowsAsJson.map((json) => prefix + json));
   }
 
   /** Ends a table and stores its totals. */
-  close(table: ExportedTable, { tally }: TableHasher): void {
-    this.#tables[table] = tally;
-    this.#rows += tally.rows;
+  closeTable(table: ExportedTable, { totals }: TableHasher): void {
+    this.#tables[table] = totals;
+    this.#rows += totals.rows;
   }
 
-  end(): { line: string; end: ExportTotals } {
+  writeEnd(): { line: string; end: ExportTotals } {
     const end: ExportTotals = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
-    return { line: this.#put(`{"end":${JSON.stringify(end)}`), end };
+    return { line: this.#appendLines(`{"end":${JSON.stringify(end)}`), end };
   }
 
-  #put(...bodies: readonly string[]): string {
+  #appendLines(...bodies: readonly string[]): string {
     let text = '';
     for (const body of bodies) {
       const { line, crc } = appendChecksum(body, this.#crc);
@@ -144,24 +144,26 @@ const currentColumnNames: Readonly<Partial<Record<ExportedTable, Readonly<Record
 export const isFormat1 = ({ carillon, schema }: ExportHeader): boolean => carillon === 1 && schema === FORMAT_1_SCHEMA;
 
 /** Returns the current name of a table of format 1. */
-export const currentTableName = (name: string): string => currentTableNames[name] ?? name;
+export const toCurrentTableName = (name: string): string => currentTableNames[name] ?? name;
 
 /** Converts a header of format 1 to the current names of tables. */
-export function convertHeader(header: ExportHeader): ExportHeader {
-  const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [currentTableName(name), id]));
+export function convertFormat1Header(header: ExportHeader): ExportHeader {
+  const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [toCurrentTableName(name), id]));
   return { ...header, issued };
 }
 
 /** Converts a row of format 1, as JSON, to the current names of columns. */
-export function convertRow(table: ExportedTable, json: string): string {
-  const renamed = currentColumnNames[table];
-  if (renamed === undefined) return json;
-  const row = Object.entries(JSON.parse(json)).map(([name, value]) => [renamed[name] ?? name, value]);
+export function convertFormat1Row(table: ExportedTable, json: string): string {
+  const currentNames = currentColumnNames[table];
+  if (currentNames === undefined) return json;
+  const row = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames[name] ?? name, value]);
   return JSON.stringify(Object.fromEntries(row));
 }
 
 /** Returns totals under the table names of format 1, as the last line of such a file has them. */
-export function toFormat1Names(tallies: TotalsByTable): Readonly<Record<string, unknown>> {
-  const oldNames = new Map(Object.entries(currentTableNames).map(([old, name]) => [String(name), old]));
-  return Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [oldNames.get(name) ?? name, tally]));
+export function toFormat1Names(totalsByTable: TotalsByTable): Readonly<Record<string, unknown>> {
+  const oldNames = new Map(Object.entries(currentTableNames).map(([oldName, name]) => [String(name), oldName]));
+  return Object.fromEntries(
+    Object.entries(totalsByTable).map(([name, totals]) => [oldNames.get(name) ?? name, totals]),
+  );
 }

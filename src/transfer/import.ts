@@ -6,10 +6,10 @@ import { requireNoConflicts } from './conflicts.ts';
 import { type ExportedRow, type ExportedTable, exportedColumnsOf } from './exported-tables.ts';
 import {
   beginTransfer,
+  explainIncompleteTransfer,
   findIncompleteTransfer,
   finishTransfer,
   type IncompleteTransfer,
-  incompleteTransferText,
   recordImportedLines,
   requireNoService,
 } from './incomplete-transfers.ts';
@@ -40,13 +40,13 @@ export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   const { store, path, progress } = ports;
   await requireNoService(store);
   const file = await validateFile(path, progress);
-  const unfinished = await findIncompleteTransfer(store.read);
-  if (unfinished === undefined) await startImport(ports, file);
-  else requireResumable(ports, file, unfinished);
-  await insertRows(ports, file, unfinished?.line ?? 0);
-  await store.snapshot((queries) => compareWithExport(queries, file.scope, file.end, progress)).catch(addAdvice);
+  const incompleteTransfer = await findIncompleteTransfer(store.read);
+  if (incompleteTransfer === undefined) await startImport(ports, file);
+  else requireResumable(ports, file, incompleteTransfer);
+  await insertRows(ports, file, incompleteTransfer?.line ?? 0);
+  await store.snapshot((queries) => compareWithExport(queries, file.scope, file.end, progress)).catch(throwWithAdvice);
   await store.write(async (tx) => {
-    for (const sequence of await store.sequences.all(tx.queries)) {
+    for (const sequence of await store.sequences.readAll(tx.queries)) {
       const issued = file.header.issued[sequence.table] ?? 0;
       if (issued > 0) await store.sequences.raise(tx.queries, sequence, issued);
     }
@@ -68,35 +68,36 @@ async function startImport({ store, clock }: ImportPorts, file: ValidatedFile): 
 function requireResumable(
   { resume: mayResume }: ImportPorts,
   file: ValidatedFile,
-  unfinished: IncompleteTransfer,
+  incompleteTransfer: IncompleteTransfer,
 ): void {
-  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(incompleteTransferText(unfinished));
-  if (unfinished.checksum !== file.end.sha256)
+  if (incompleteTransfer.work !== 'import' || !mayResume)
+    throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
+  if (incompleteTransfer.checksum !== file.end.sha256)
     throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }
 
-/** @param from number of lines that are already imported */
-async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from: number): Promise<void> {
+/** @param importedLines number of lines that are already imported */
+async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, importedLines: number): Promise<void> {
   const { store, progress, rowsPerCommit = ROWS_PER_COMMIT } = ports;
   const inserter = new BulkInserter();
-  let line = from;
+  let lastImportedLine = importedLines;
   async function insert(table: ExportedTable, rows: readonly FileRow[]): Promise<void> {
-    const to = rows.at(-1)?.line ?? line;
-    const parsed = rows.map(parseRow);
+    const batchEndLine = rows.at(-1)?.line ?? lastImportedLine;
+    const parsedRows = rows.map(parseRow);
     await store.write(async (tx) => {
-      await inserter.insert(tx.queries, table, parsed);
-      await recordImportedLines(tx, end.sha256, line, to);
+      await inserter.insert(tx.queries, table, parsedRows);
+      await recordImportedLines(tx, end.sha256, lastImportedLine, batchEndLine);
     });
-    line = to;
+    lastImportedLine = batchEndLine;
     progress.advance(rows.length);
   }
   progress.begin('import', end.rows);
   const contents = await readExport(path, {
-    async rows(table, rows) {
-      const rest = rows.filter((row) => row.line > from);
-      progress.advance(rows.length - rest.length);
-      for (let first = 0; first < rest.length; first += rowsPerCommit) {
-        const batch = rest.slice(first, first + rowsPerCommit);
+    async onRows(table, rows) {
+      const remainingRows = rows.filter((row) => row.line > importedLines);
+      progress.advance(rows.length - remainingRows.length);
+      for (let offset = 0; offset < remainingRows.length; offset += rowsPerCommit) {
+        const batch = remainingRows.slice(offset, offset + rowsPerCommit);
         await insert(table, batch).catch(throwWithLines(batch, table));
       }
     },
@@ -109,12 +110,14 @@ async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from
 function throwWithLines(rows: readonly FileRow[], table: ExportedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
-    const [first, last] = [rows[0]?.line, rows.at(-1)?.line];
-    throw new TransferError(`Lines ${first} to ${last}: the database rejects these ${table}: ${error.message}.`);
+    const [firstLine, lastLine] = [rows[0]?.line, rows.at(-1)?.line];
+    throw new TransferError(
+      `Lines ${firstLine} to ${lastLine}: the database rejects these ${table}: ${error.message}.`,
+    );
   };
 }
 
-function addAdvice(error: unknown): never {
+function throwWithAdvice(error: unknown): never {
   if (!(error instanceof TransferError)) throw error;
   throw new TransferError(
     ...error.lines,
@@ -127,27 +130,27 @@ const ROWS_PER_STATEMENT = 100;
 
 /** Inserts rows in bulk. Each statement is compiled once. */
 export class BulkInserter {
-  readonly #compiled = new Map<string, CompiledQuery>();
+  readonly #compiledStatements = new Map<string, CompiledQuery>();
 
   async insert(queries: Queries, table: ExportedTable, rows: readonly ExportedRow[]): Promise<void> {
     for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
       const batch = rows.slice(begin, begin + ROWS_PER_STATEMENT);
       // The values of a validated row are in the order of the columns.
       const parameters = batch.flatMap((row) => Object.values(row));
-      await queries.executeQuery({ ...this.#statement(queries, table, batch.length), parameters });
+      await queries.executeQuery({ ...this.#compileStatement(queries, table, batch.length), parameters });
     }
   }
 
-  #statement(queries: Queries, table: ExportedTable, count: number): CompiledQuery {
+  #compileStatement(queries: Queries, table: ExportedTable, count: number): CompiledQuery {
     const key = `${table} ${count}`;
-    const cached = this.#compiled.get(key);
-    if (cached !== undefined) return cached;
+    const cachedStatement = this.#compiledStatements.get(key);
+    if (cachedStatement !== undefined) return cachedStatement;
     const columns = exportedColumnsOf(table);
     const row = sql`(${sql.join(columns.map(() => 0))})`;
-    const compiled = sql`
+    const statement = sql`
       insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
       values ${sql.join(Array.from({ length: count }, () => row))}`.compile(queries);
-    this.#compiled.set(key, compiled);
-    return compiled;
+    this.#compiledStatements.set(key, statement);
+    return statement;
   }
 }

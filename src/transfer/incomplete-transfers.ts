@@ -14,7 +14,7 @@ export async function findIncompleteTransfer(read: Queries): Promise<IncompleteT
 }
 
 /** Explains to the operator, in one line, why no service can start on the database and how to continue. */
-export function incompleteTransferText({ work }: Pick<IncompleteTransfer, 'work'>): string {
+export function explainIncompleteTransfer({ work }: Pick<IncompleteTransfer, 'work'>): string {
   return work === 'import'
     ? 'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.'
     : 'The removal of an account from this database is incomplete: carillon import --undo completes it.';
@@ -25,15 +25,15 @@ export function incompleteTransferText({ work }: Pick<IncompleteTransfer, 'work'
  */
 export async function beginTransfer(
   store: Store,
-  unfinished: Omit<IncompleteTransfer, 'transfer_id' | 'line'>,
+  transfer: Omit<IncompleteTransfer, 'transfer_id' | 'line'>,
 ): Promise<void> {
   await store.write(async ({ queries }) => {
-    const inserted = await queries
+    const insertResult = await queries
       .insertInto('transfers')
-      .values({ ...unfinished, transfer_id: TRANSFER_ID, line: 0 })
+      .values({ ...transfer, transfer_id: TRANSFER_ID, line: 0 })
       .onConflict((conflict) => conflict.column('transfer_id').doNothing())
       .executeTakeFirstOrThrow();
-    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
+    if (insertResult.numInsertedOrUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
   });
   // Check again after the mark is committed. If a service starts at the same time, either it sees the mark, or this
   // check sees the service.
@@ -58,15 +58,20 @@ export function hasNotStarted({ work, line }: IncompleteTransfer): boolean {
   return work === 'removal' && line === 0;
 }
 
-/** Stores that all lines up to `to` are imported, in the same transaction that imports them. */
-export async function recordImportedLines({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
+/** Stores that all lines up to `toLine` are imported, in the same transaction that imports them. */
+export async function recordImportedLines(
+  { queries }: Tx,
+  checksum: string,
+  fromLine: number,
+  toLine: number,
+): Promise<void> {
   const { numUpdatedRows } = await queries
     .updateTable('transfers')
-    .set({ line: to })
+    .set({ line: toLine })
     .where('transfer_id', '=', TRANSFER_ID)
     .where('work', '=', 'import')
     .where('checksum', '=', checksum)
-    .where('line', '=', from)
+    .where('line', '=', fromLine)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
 }
@@ -87,17 +92,17 @@ const HEARTBEAT_CHECK_MS = 1_000;
  */
 export async function requireNoService({ clusterSession, read }: Store): Promise<void> {
   if (clusterSession === undefined) return;
-  const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
-  const before = await nodes();
-  if (before.length === 0) return;
-  const held = await clusterSession.connectedNodes();
-  if (before.some(({ node_id }) => held.has(node_id))) throw serviceRunningError();
+  const findNodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
+  const nodesBefore = await findNodes();
+  if (nodesBefore.length === 0) return;
+  const connectedNodeIds = await clusterSession.findConnectedNodes();
+  if (nodesBefore.some(({ node_id }) => connectedNodeIds.has(node_id))) throw createServiceRunningError();
   await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_MS, resolve));
-  const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
-  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat))
-    throw serviceRunningError();
+  const heartbeats = new Map(nodesBefore.map((node) => [node.node_id, node.heartbeat]));
+  if ((await findNodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat))
+    throw createServiceRunningError();
 }
 
-function serviceRunningError(): TransferError {
+function createServiceRunningError(): TransferError {
   return new TransferError('A service is running on this database: stop it first, on every machine.');
 }

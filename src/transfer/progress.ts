@@ -1,7 +1,7 @@
 /** Receives the progress of a transfer. */
 export type TransferProgress = {
-  /** A stage begins. `rows` is its number of rows; 0 if the number is unknown. */
-  begin(stage: string, rows: number): void;
-  advance(rows: number): void;
+  /** Called when a stage begins. `rowCount` is its number of rows; 0 if unknown. */
+  begin(stage: string, rowCount: number): void;
+  advance(rowCount: number): void;
   end(): void;
 };

@@ -188,16 +188,16 @@ test('nothing of a rejected file is imported', async (t) => {
 test('rows that the database rejects are reported with their lines, and no service can start', async (t) => {
   const [head = '', ...lines] = readLines(path);
   const writer = new LineWriter();
-  let text = writer.header(without(head, 'crc') as ExportHeader);
+  let text = writer.writeHeader(without(head, 'crc') as ExportHeader);
   for (const table of exportedTables) {
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
     const tallier = new TableHasher();
     // A row of `events` is duplicated, and the end line matches the duplicate.
-    text += writer.rows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
-    writer.close(table, tallier);
+    text += writer.writeRows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
+    writer.closeTable(table, tallier);
   }
-  writeFileSync(other, text + writer.end().line);
+  writeFileSync(other, text + writer.writeEnd().line);
   const store = await openStoreAt(t, await sqlite.database(t));
   const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
   await assert.rejects(importFromFile(store, other), {

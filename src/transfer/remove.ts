@@ -4,14 +4,20 @@ import type { Store } from '../store/store.ts';
 import { exportedTables, tablesNotExported } from './exported-tables.ts';
 import {
   beginTransfer,
+  explainIncompleteTransfer,
   findIncompleteTransfer,
   finishTransfer,
   hasNotStarted,
-  incompleteTransferText,
   markRemovalStarted,
   requireNoService,
 } from './incomplete-transfers.ts';
-import { countRows, keyRangeCondition, keysetPages, scopeCondition, type TransferScope } from './keyset-pages.ts';
+import {
+  buildKeyRangeCondition,
+  buildScopeCondition,
+  countRows,
+  readKeysetPages,
+  type TransferScope,
+} from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 import { compareWithExport, type ValidatedFile, validateFile } from './validate-file.ts';
@@ -23,20 +29,20 @@ type RemovalPorts = { readonly store: Store; readonly clock: Clock; readonly pro
 /** Undoes an interrupted import, or completes an interrupted removal. Returns the number of removed rows. */
 export async function undoImport({ store, progress }: RemovalPorts): Promise<number> {
   await requireNoService(store);
-  const unfinished = await findIncompleteTransfer(store.read);
-  if (unfinished === undefined) throw new TransferError('There is no incomplete import.');
-  if (hasNotStarted(unfinished)) {
+  const incompleteTransfer = await findIncompleteTransfer(store.read);
+  if (incompleteTransfer === undefined) throw new TransferError('There is no incomplete import.');
+  if (hasNotStarted(incompleteTransfer)) {
     await store.write(finishTransfer);
     return 0;
   }
-  return removeRows(store, unfinished.account_id === 0 ? null : unfinished.account_id, progress);
+  return removeRows(store, incompleteTransfer.account_id === 0 ? null : incompleteTransfer.account_id, progress);
 }
 
 /**
  * Removes an account that was exported, if the export still matches the database row for row, so that no data is lost.
  * Returns the number of removed rows. Throws `TransferError`.
  */
-export async function removeExported(
+export async function removeExportedAccount(
   { store, clock, progress }: RemovalPorts,
   path: string,
   domain: string,
@@ -46,12 +52,16 @@ export async function removeExported(
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
     throw new TransferError(`${path} is not an export of ${domain} only.`);
-  const unfinished = await findIncompleteTransfer(store.read);
-  if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
-    throw new TransferError(incompleteTransferText(unfinished));
-  if (unfinished === undefined)
+  const incompleteTransfer = await findIncompleteTransfer(store.read);
+  if (
+    incompleteTransfer !== undefined &&
+    (incompleteTransfer.work !== 'removal' || incompleteTransfer.checksum !== end.sha256)
+  )
+    throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
+  if (incompleteTransfer === undefined)
     await beginTransfer(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
-  if (unfinished === undefined || hasNotStarted(unfinished)) await requireUnchanged({ store, progress }, file);
+  if (incompleteTransfer === undefined || hasNotStarted(incompleteTransfer))
+    await requireUnchanged({ store, progress }, file);
   return removeRows(store, scope, progress);
 }
 
@@ -76,11 +86,11 @@ async function requireUnchanged(
  * Deletes the rows of tables that are not exported. They refer to exported rows, so they are deleted first. They are
  * not counted.
  */
-async function removeNotExported(store: Store, scope: TransferScope): Promise<void> {
+async function removeNotExportedRows(store: Store, scope: TransferScope): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of tablesNotExported) {
-      const all = queries.deleteFrom(table);
-      await (scope === null ? all : all.where('account_id', '=', scope)).execute();
+      const deleteQuery = queries.deleteFrom(table);
+      await (scope === null ? deleteQuery : deleteQuery.where('account_id', '=', scope)).execute();
     }
   });
 }
@@ -91,16 +101,16 @@ async function removeNotExported(store: Store, scope: TransferScope): Promise<vo
  */
 async function removeRows(store: Store, scope: TransferScope, progress: TransferProgress): Promise<number> {
   await markRemovalStarted(store);
-  let total = 0;
-  for (const table of exportedTables) total += await countRows(store.read, table, scope);
-  progress.begin('removing', total);
-  await removeNotExported(store, scope);
+  let totalRows = 0;
+  for (const table of exportedTables) totalRows += await countRows(store.read, table, scope);
+  progress.begin('removing', totalRows);
+  await removeNotExportedRows(store, scope);
   for (const table of exportedTables.toReversed()) {
-    for await (const page of keysetPages(store.read, table, scope, ROWS_PER_COMMIT)) {
-      const [first, last] = [page[0], page.at(-1)];
-      if (first === undefined || last === undefined) continue;
+    for await (const page of readKeysetPages(store.read, table, scope, ROWS_PER_COMMIT)) {
+      const [firstRow, lastRow] = [page[0], page.at(-1)];
+      if (firstRow === undefined || lastRow === undefined) continue;
       await store.write(({ queries }) =>
-        sql`delete from ${sql.table(table)} where ${keyRangeCondition(table, first, last)} and ${scopeCondition(table, scope)}`.execute(
+        sql`delete from ${sql.table(table)} where ${buildKeyRangeCondition(table, firstRow, lastRow)} and ${buildScopeCondition(table, scope)}`.execute(
           queries,
         ),
       );
@@ -109,5 +119,5 @@ async function removeRows(store: Store, scope: TransferScope, progress: Transfer
   }
   await store.write(finishTransfer);
   progress.end();
-  return total;
+  return totalRows;
 }

@@ -17,7 +17,7 @@ import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';
 import { type ExportedRow, exportedTables, exportRules } from './exported-tables.ts';
 import { findIncompleteTransfer } from './incomplete-transfers.ts';
-import { removeExported, undoImport } from './remove.ts';
+import { removeExportedAccount, undoImport } from './remove.ts';
 
 /** A file that `carillon export` has written in format 1. */
 const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));
@@ -38,7 +38,7 @@ async function rowsWithoutLeases(store: Store): ReturnType<typeof readAllRows> {
 }
 
 async function highestIds(store: Store): Promise<Map<string, number>> {
-  const all = await store.sequences.all(store.read);
+  const all = await store.sequences.readAll(store.read);
   return new Map(all.filter(({ table }) => Object.hasOwn(exportRules, table)).map(({ table, last }) => [table, last]));
 }
 
@@ -106,7 +106,7 @@ for (const from of stores) {
             .executeTakeFirstOrThrow(),
         );
       await source.write(async ({ queries }) => {
-        for (const sequence of await source.sequences.all(queries))
+        for (const sequence of await source.sequences.readAll(queries))
           await source.sequences.raise(queries, sequence, 9_000);
       });
       const { event_id } = await make(source);
@@ -288,7 +288,10 @@ for (const { test, database } of stores) {
     );
     await assert.rejects(importFromFile(destination, another, { resume: true }), /is of another file than /);
     const ports = { store: destination, clock: systemClock, progress: silentProgress };
-    await assert.rejects(removeExported(ports, another, 'other.test'), /An import into this database is incomplete/);
+    await assert.rejects(
+      removeExportedAccount(ports, another, 'other.test'),
+      /An import into this database is incomplete/,
+    );
     assert.equal(await undoImport(ports), line - 1);
     assert.deepEqual(await readAllRows(destination), before);
     await assert.rejects(undoImport(ports), { message: 'There is no incomplete import.' });
@@ -329,9 +332,9 @@ for (const { test, database } of stores) {
     await exportToFile(source, path, 'acme.test');
     await exportToFile(source, join(folder, 'service.jsonl'));
 
-    await assert.rejects(removeExported(ports, path, 'other.test'), /is not an export of other\.test only/);
+    await assert.rejects(removeExportedAccount(ports, path, 'other.test'), /is not an export of other\.test only/);
     await assert.rejects(
-      removeExported(ports, join(folder, 'service.jsonl'), 'acme.test'),
+      removeExportedAccount(ports, join(folder, 'service.jsonl'), 'acme.test'),
       /is not an export of acme\.test only/,
     );
 
@@ -341,14 +344,14 @@ for (const { test, database } of stores) {
     assert.equal(late.length, 1);
     const before = await readAllRows(source);
     await assert.rejects(
-      removeExported(ports, path, 'acme.test'),
+      removeExportedAccount(ports, path, 'acme.test'),
       /^TransferError: tasks: the rows .*\nNothing was removed/,
     );
     assert.deepEqual(await readAllRows(source), before);
     assert.equal(await findIncompleteTransfer(source.read), undefined);
 
     await exportToFile(source, path, 'acme.test');
-    await removeExported(ports, path, 'acme.test');
+    await removeExportedAccount(ports, path, 'acme.test');
     assert.deepEqual(await readAllRows(source), others);
     assert.equal(await findIncompleteTransfer(source.read), undefined);
   });

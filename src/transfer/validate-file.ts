@@ -1,7 +1,7 @@
 import type { Queries } from '../store/store.ts';
 import { type ExportedRow, type ExportedTable, exportedTables, exportRules, findRowError } from './exported-tables.ts';
 import { type ExportHeader, type ExportTotals, TableHasher } from './format.ts';
-import { keysetPages, type TransferScope } from './keyset-pages.ts';
+import { readKeysetPages, type TransferScope } from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { type ExportSummary, type FileRow, readDeclaredRowCount, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
@@ -15,16 +15,16 @@ export type ValidatedFile = ExportSummary & { readonly path: string; readonly sc
  */
 export async function validateFile(path: string, progress: TransferProgress): Promise<ValidatedFile> {
   progress.begin('checking the file', await readDeclaredRowCount(path));
-  const validator = new Validator();
-  const contentsOfFile = await readExport(path, {
-    header: (header) => validator.begin(header),
-    rows(table, rows) {
-      for (const row of rows) validator.row(table, row);
+  const validator = new RowValidator();
+  const summary = await readExport(path, {
+    onHeader: (header) => validator.setHeader(header),
+    onRows(table, rows) {
+      for (const row of rows) validator.validateRow(table, row);
       progress.advance(rows.length);
     },
   });
   progress.end();
-  return { ...contentsOfFile, path, scope: validator.scope };
+  return { ...summary, path, scope: validator.scope };
 }
 
 /** Parses a row that was already validated. */
@@ -32,11 +32,11 @@ export function parseRow({ json }: FileRow): ExportedRow {
   return JSON.parse(json) as ExportedRow;
 }
 
-class Validator {
+class RowValidator {
   #header: Pick<ExportHeader, 'domain' | 'issued'> = { domain: null, issued: {} };
   #accountId: number | undefined;
 
-  begin(header: ExportHeader): void {
+  setHeader(header: ExportHeader): void {
     this.#header = header;
   }
 
@@ -47,13 +47,13 @@ class Validator {
     return this.#accountId;
   }
 
-  row(table: ExportedTable, { line, json }: FileRow): void {
-    const row = parseJson(line, json);
-    const fault = findRowError(table, row) ?? this.#findRowFault(table, row as ExportedRow);
-    if (fault !== undefined) throw new TransferError(`Line ${line}: ${table}${fault}.`);
+  validateRow(table: ExportedTable, { line, json }: FileRow): void {
+    const row = parseJsonLine(line, json);
+    const rowError = findRowError(table, row) ?? this.#findIdError(table, row as ExportedRow);
+    if (rowError !== undefined) throw new TransferError(`Line ${line}: ${table}${rowError}.`);
   }
 
-  #findRowFault(table: ExportedTable, row: ExportedRow): string | undefined {
+  #findIdError(table: ExportedTable, row: ExportedRow): string | undefined {
     const { idTable, key } = exportRules[table];
     const id = row[key[0] ?? ''];
     if (idTable !== undefined && Number(id) > (this.#header.issued[idTable] ?? 0))
@@ -66,7 +66,7 @@ class Validator {
   }
 }
 
-function parseJson(line: number, json: string): unknown {
+function parseJsonLine(line: number, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
@@ -81,24 +81,24 @@ function parseJson(line: number, json: string): unknown {
 export async function compareWithExport(
   queries: Queries,
   scope: TransferScope,
-  { rows, tables: expected }: ExportTotals,
+  { rows, tables: expectedTotals }: ExportTotals,
   progress: TransferProgress,
 ): Promise<void> {
   progress.begin('comparing', rows);
-  const faults: string[] = [];
+  const differences: string[] = [];
   for (const table of exportedTables) {
-    const tallier = new TableHasher();
-    for await (const page of keysetPages(queries, table, scope)) {
-      tallier.add(page.map((row) => JSON.stringify(row)));
+    const tableHasher = new TableHasher();
+    for await (const page of readKeysetPages(queries, table, scope)) {
+      tableHasher.add(page.map((row) => JSON.stringify(row)));
       progress.advance(page.length);
     }
-    const actual = tallier.tally;
-    const inFile = expected[table];
-    if (actual.rows !== inFile?.rows)
-      faults.push(`${table}: ${actual.rows} rows in the database, ${inFile?.rows} in the file.`);
-    else if (actual.sha256 !== inFile.sha256)
-      faults.push(`${table}: the rows in the database are not those of the file.`);
+    const actualTotals = tableHasher.totals;
+    const fileTotals = expectedTotals[table];
+    if (actualTotals.rows !== fileTotals?.rows)
+      differences.push(`${table}: ${actualTotals.rows} rows in the database, ${fileTotals?.rows} in the file.`);
+    else if (actualTotals.sha256 !== fileTotals.sha256)
+      differences.push(`${table}: the rows in the database are not those of the file.`);
   }
   progress.end();
-  if (faults.length > 0) throw new TransferError(...faults);
+  if (differences.length > 0) throw new TransferError(...differences);
 }

@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { compareEntries, fitRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
 import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
-import { dayOffsets, repeatDates } from '../../console/src/screens/calendar/repeat.ts';
+import { computeRepeatDays, toDayOffsets } from '../../console/src/screens/calendar/repeat.ts';
 import {
   dayFromNumber,
-  dayNumber,
-  daysOf,
+  dayNumberOf,
+  dayRangeOf,
   type EventDates,
   formToEventDates,
   isDay,
@@ -199,12 +199,12 @@ const DAY_S = 86_400;
 const eventDates = (start_date: string, due_date: string): EventDates => ({ start_date, due_date });
 
 test('days convert to numbers and back, for 400 years and at both ends of the calendar', () => {
-  for (let number = dayNumber('1800-01-01'); number <= dayNumber('2200-01-01'); number += 1) {
-    assert.equal(dayNumber(dayFromNumber(number)), number);
+  for (let number = dayNumberOf('1800-01-01'); number <= dayNumberOf('2200-01-01'); number += 1) {
+    assert.equal(dayNumberOf(dayFromNumber(number)), number);
     assert.equal(dayFromNumber(number + 1) > dayFromNumber(number), true);
   }
   assert.deepEqual(
-    ['0001-01-01', '9999-12-31'].map((day) => dayFromNumber(dayNumber(day))),
+    ['0001-01-01', '9999-12-31'].map((day) => dayFromNumber(dayNumberOf(day))),
     ['0001-01-01', '9999-12-31'],
   );
   assert.deepEqual([plusDays('9999-12-31', 1), plusDays('0001-01-01', -1)], ['9999-12-31', '0001-01-01']);
@@ -334,18 +334,18 @@ test('daylight saving time neither skips nor repeats an hour, in any time zone',
 });
 
 test('an event repeats daily, weekly, every two weeks or monthly, including the last day; short months are clamped', () => {
-  assert.deepEqual(repeatDates('2026-04-20', 'daily', '2026-04-22'), ['2026-04-20', '2026-04-21', '2026-04-22']);
-  assert.deepEqual(repeatDates('2026-04-20', 'weekly', '2026-05-04'), ['2026-04-20', '2026-04-27', '2026-05-04']);
-  assert.deepEqual(repeatDates('2026-04-20', 'fortnightly', '2026-05-17'), ['2026-04-20', '2026-05-04']);
-  assert.deepEqual(repeatDates('2026-01-31', 'monthly', '2026-04-30'), [
+  assert.deepEqual(computeRepeatDays('2026-04-20', 'daily', '2026-04-22'), ['2026-04-20', '2026-04-21', '2026-04-22']);
+  assert.deepEqual(computeRepeatDays('2026-04-20', 'weekly', '2026-05-04'), ['2026-04-20', '2026-04-27', '2026-05-04']);
+  assert.deepEqual(computeRepeatDays('2026-04-20', 'fortnightly', '2026-05-17'), ['2026-04-20', '2026-05-04']);
+  assert.deepEqual(computeRepeatDays('2026-01-31', 'monthly', '2026-04-30'), [
     '2026-01-31',
     '2026-02-28',
     '2026-03-31',
     '2026-04-30',
   ]);
-  assert.deepEqual(repeatDates('2026-04-20', 'daily', '2026-04-19'), []);
-  assert.equal(repeatDates('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
-  assert.deepEqual(dayOffsets(['2026-01-31', '2026-02-28']), [0, 28]);
+  assert.deepEqual(computeRepeatDays('2026-04-20', 'daily', '2026-04-19'), []);
+  assert.equal(computeRepeatDays('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
+  assert.deepEqual(toDayOffsets(['2026-01-31', '2026-02-28']), [0, 28]);
 });
 
 /** Displayed days of the tests below: four weeks from a Monday. */
@@ -354,21 +354,21 @@ const fourWeeks = { from: '2027-02-01', to: '2027-02-28' };
 function gridEntry(id: string, start: string, due = start): LayoutEntry {
   const [from = '', clock = '00:00:00'] = start.split(' ');
   const times = timeSpanOf({ start_date: `${from} ${clock}`, due_date: due.length > 10 ? due : `${due} 00:00:00` });
-  return { id, title: id, ...times, days: daysOf(times) };
+  return { id, title: id, ...times, days: dayRangeOf(times) };
 }
 
 const idsOf = (entries: readonly LayoutEntry[]) => entries.map(({ id }) => id);
 
 test('entries that fit are shown without a "more" entry', () => {
   const entries = [gridEntry('a', '2027-02-01'), gridEntry('b', '2027-02-01'), gridEntry('c', '2027-02-01')];
-  const { shown, more } = fitRows(entries, fourWeeks, 3);
-  assert.deepEqual([idsOf(shown), [...more]], [['a', 'b', 'c'], []]);
+  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 3);
+  assert.deepEqual([idsOf(shownEntries), [...hiddenCountByDay]], [['a', 'b', 'c'], []]);
 });
 
 test('with one entry too many, two are hidden to make room for the "more" entry', () => {
   const entries = ['a', 'b', 'c', 'd'].map((id) => gridEntry(id, '2027-02-01'));
-  const { shown, more } = fitRows(entries, fourWeeks, 3);
-  assert.deepEqual([idsOf(shown), [...more]], [['a', 'b'], [['2027-02-01', 2]]]);
+  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 3);
+  assert.deepEqual([idsOf(shownEntries), [...hiddenCountByDay]], [['a', 'b'], [['2027-02-01', 2]]]);
 });
 
 test('an entry that does not fit on one of its days is hidden on all of them, and counted on each', () => {
@@ -377,11 +377,11 @@ test('an entry that does not fit on one of its days is hidden on all of them, an
     gridEntry('longer', '2027-02-01', '2027-02-09'),
     ...['a', 'b', 'c'].map((id) => gridEntry(id, '2027-02-02')),
   ].sort(compareEntries);
-  const { shown, more } = fitRows(entries, fourWeeks, 2);
-  assert.deepEqual(idsOf(shown), ['longer']);
-  assert.equal(more.get('2027-02-02'), 4);
-  assert.equal(more.get('2027-02-03'), 1);
-  assert.equal(more.get('2027-02-09'), undefined);
+  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 2);
+  assert.deepEqual(idsOf(shownEntries), ['longer']);
+  assert.equal(hiddenCountByDay.get('2027-02-02'), 4);
+  assert.equal(hiddenCountByDay.get('2027-02-03'), 1);
+  assert.equal(hiddenCountByDay.get('2027-02-09'), undefined);
 });
 
 test('all-day entries are sorted before timed ones, longer ones first, in a stable order', () => {
@@ -409,13 +409,13 @@ test('with random entries, no day exceeds its rows, and every entry is shown or 
       return gridEntry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
     }).sort(compareEntries);
     const rows = 1 + next(5);
-    const { shown, more } = fitRows(entries, fourWeeks, rows);
+    const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, rows);
     for (let number = 1; number <= 28; number += 1) {
       const on = (some: readonly LayoutEntry[]) =>
         some.filter((one) => one.days.from <= day(number) && one.days.to >= day(number)).length;
-      const hidden = more.get(day(number)) ?? 0;
-      assert.equal(on(shown) + hidden, on(entries), day(number));
-      assert.ok(on(shown) + (hidden > 0 ? 1 : 0) <= rows, day(number));
+      const hidden = hiddenCountByDay.get(day(number)) ?? 0;
+      assert.equal(on(shownEntries) + hidden, on(entries), day(number));
+      assert.ok(on(shownEntries) + (hidden > 0 ? 1 : 0) <= rows, day(number));
     }
   }
 });

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleaseSchedule } from '../../demo/release-calendar.ts';
-import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
+import { apiKey, Carillon, type HookKind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
 import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { fixedJitterRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
@@ -34,7 +34,7 @@ const SIMULATED_TARGETS: Readonly<
 };
 
 /** Simulates attempts to `SIMULATED_TARGETS`, with deterministic durations. */
-function simulatedAttempts(clock: TestClock): Attempt {
+function simulatedAttempts(clock: TestClock): SendAttempt {
   let seed = 27;
   const nextSpread = () => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -276,7 +276,7 @@ const TIME_ENTRIES: readonly (readonly [task: number, date: string, minutes: num
   [1, '20261120', 45, 'Review'],
 ];
 
-const HOOK_DEFINITIONS: readonly (readonly [host: string, kind: Kind])[] = [
+const HOOK_DEFINITIONS: readonly (readonly [host: string, kind: HookKind])[] = [
   ['erp.acme.example', 'new_event'],
   ['erp.acme.example', 'completed_task'],
   ['chat.acme.example', 'new_event'],

@@ -13,12 +13,12 @@ import {
   today,
 } from '../../console/src/app/calendar-dates.ts';
 import {
-  bareNumberHint,
   DURATION_FORMAT_HINT,
-  durationError,
+  explainBareNumber,
   formatHoursAndMinutes,
   mondayOf,
   parseDuration,
+  validateDuration,
 } from '../../console/src/screens/time/durations.ts';
 import { startConsole } from '../kit/network/browser.ts';
 import type { ApiUser } from '../kit/service/service.ts';
@@ -81,20 +81,20 @@ test('readSeconds accepts the common spellings of a duration', () => {
   assert.ok(spellings.length >= 60);
   for (const { seconds, text } of spellings) {
     assert.equal(parseDuration(text), Number(seconds), text);
-    assert.equal(durationError(text), undefined, text);
+    assert.equal(validateDuration(text), undefined, text);
   }
-  for (const text of INVALID_SPELLINGS) assert.equal(durationError(text), DURATION_FORMAT_HINT, text);
+  for (const text of INVALID_SPELLINGS) assert.equal(validateDuration(text), DURATION_FORMAT_HINT, text);
 });
 
 test('a whole number is hours up to 24 and minutes above, with a hint; zero and more than 24 hours are rejected', () => {
   assert.deepEqual(['8', '24', '25', '90'].map(parseDuration), [8 * 3_600, 24 * 3_600, 25 * 60, 90 * 60]);
-  assert.equal(bareNumberHint('15'), '15 hours. For minutes, write 15m.');
-  assert.equal(bareNumberHint('90'), '90 minutes (1:30)');
-  for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(bareNumberHint(clear), undefined, clear);
+  assert.equal(explainBareNumber('15'), '15 hours. For minutes, write 15m.');
+  assert.equal(explainBareNumber('90'), '90 minutes (1:30)');
+  for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(explainBareNumber(clear), undefined, clear);
   for (const long of ['24:01', '25h', '1441', '96:00', '24.5', '99999']) {
-    assert.equal(durationError(long), 'A day has 24 hours. Enter at most 24:00.', long);
+    assert.equal(validateDuration(long), 'A day has 24 hours. Enter at most 24:00.', long);
   }
-  for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(durationError(none), 'Enter a time above zero.', none);
+  for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(validateDuration(none), 'Enter a time above zero.', none);
 });
 
 test('a duration is formatted as hours and minutes, below a minute with seconds', () => {

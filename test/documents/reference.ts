@@ -104,7 +104,7 @@ export function kindsDocument(routes: readonly Route[]): string {
 
 function recordedBy(routes: readonly Route[], kind: OccurrenceKind): string {
   return routes
-    .filter((row) => row.records.includes(kind))
+    .filter((row) => row.recordedKinds.includes(kind))
     .map((row) => inlineCode(`${row.method} /v2${row.path}`))
     .join(', ');
 }

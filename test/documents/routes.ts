@@ -1,7 +1,7 @@
 import {
-  expectedForm,
+  describeExpectedForm,
+  describeOutputForm,
   groupByResource,
-  outputForm,
   propertiesOf,
   recordPropertiesOf,
   requiredNamesOf,
@@ -13,14 +13,14 @@ import { problemsOf } from '../../src/http/routes/openapi.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
-import { allRoutes } from '../../src/resources/index.ts';
+import { createApiRoutes } from '../../src/resources/index.ts';
 import { systemRandom } from '../../src/secrets.ts';
 import { derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.ts';
 
 /** Returns all route definitions. Their dependencies are stubs, so they only serve for documentation. */
 export function documentedRoutes(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
-  return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
+  return createApiRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
 export function routesDocument(routes: readonly Route[]): string {
@@ -50,14 +50,14 @@ function routePart(row: Route, common: readonly ProblemCode[]): string {
     row.description,
     `- Permission: ${permissionOf(row)}`,
     `- Answers ${row.status}`,
-    row.records.length > 0 ? `- May record ${row.records.map(inlineCode).join(', ')}` : '',
+    row.recordedKinds.length > 0 ? `- May record ${row.recordedKinds.map(inlineCode).join(', ')}` : '',
     own.length > 0 ? `- Also ${listCodes(own)}` : '',
   ].filter((fact) => fact !== '');
   const [says = '', ...items] = facts;
   const parameters = Object.entries(row.parameters).map(([name, parameter]) => [
     inlineCode(name),
     parameter.description,
-    expectedForm(parameter.errorMessage),
+    describeExpectedForm(parameter.errorMessage),
   ]);
   return [
     `### ${titleOf(row)}`,
@@ -126,15 +126,15 @@ function inputFormat(name: string, creates: JsonSchema | undefined, changes: Jso
     first === undefined ? 'in a change only' : '',
     second === undefined && changes !== undefined ? 'when created only' : '',
   ];
-  return [expectedForm(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
+  return [describeExpectedForm(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
 }
 
 /** Describes the output format of a field. */
 function outputFormat(schema: JsonSchema): string {
-  const form = outputForm(schema);
+  const form = describeOutputForm(schema);
   if ('words' in form)
     return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => inlineCode(word === '' ? '""' : word)).join(', ')}`;
-  return form.is.startsWith('YYYY')
-    ? inlineCode(form.is)
-    : form.is.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(inlineCode).join(', ')}`);
+  return form.format.startsWith('YYYY')
+    ? inlineCode(form.format)
+    : form.format.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(inlineCode).join(', ')}`);
 }

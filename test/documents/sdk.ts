@@ -10,7 +10,7 @@ import { type ResourceType, resourceTypes } from '../../src/delivery/outbox/even
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { QueryParameter } from '../../src/http/routes/query-parameters.ts';
-import { type HttpMethod, idNames, type Route } from '../../src/http/routes/route.ts';
+import { type HttpMethod, idNamesOf, type Route } from '../../src/http/routes/route.ts';
 import { biomePath } from '../toolbox.ts';
 
 import { type DerivedDocument, derivedNotice } from './markdown.ts';
@@ -84,7 +84,7 @@ function resourceCode(
   const listFields = omitProperties(recordPropertiesOf(list.responseSchema), outputFields);
   const item = isEmpty(listFields) ? type : `Listed${type}`;
   const changeOnlyFields = omitProperties(changeFields, inputFields);
-  const [parent] = idNames(creation.path);
+  const [parent] = idNamesOf(creation.path);
   const filterFields = omitProperties(
     Object.fromEntries(Object.entries(list.parameters).map(parameterField)),
     pagingParameters,

@@ -113,7 +113,7 @@ test('the console lists resources whose pages can end early only by wholePage, e
   assert.ok(found.length > 5);
   // A page of one record is requested only for its `total_records`.
   const isCountOnly = (given: string, text: string) =>
-    given.includes('limit: 1 ') || (given === 'countOnly' && /const countOnly = \{[^}]*limit: 1 \}/.test(text));
+    given.includes('limit: 1 ') || (given === 'countFilters' && /const countFilters = \{[^}]*limit: 1 \}/.test(text));
   const wrong = found
     .filter(({ given, text }) => !isCountOnly(given, text))
     .map(({ path, call }) => `${path}: ${call}`);

@@ -37,14 +37,14 @@ const isPublished = ({ method }: SdkCall) =>
 const routeShapesOf = (some: readonly SdkCall[]) => [...new Set(some.map(({ routeShape }) => routeShape))].sort();
 
 test('C6 the SDK has the error codes of the problem table', () => {
-  assert.deepEqual([...sdk.serviceCodes].sort(), Object.keys(problems).sort());
-  const both = sdk.clientCodes.filter((code) => Object.hasOwn(problems, code));
+  assert.deepEqual([...sdk.serviceErrorCodes].sort(), Object.keys(problems).sort());
+  const both = sdk.clientErrorCodes.filter((code) => Object.hasOwn(problems, code));
   assert.deepEqual(both, []);
 });
 
 test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
-  assert.deepEqual([...sdk.kinds].sort(), [...hookKinds].sort());
-  assert.equal(sdk.kinds.length, 7);
+  assert.deepEqual([...sdk.hookKinds].sort(), [...hookKinds].sort());
+  assert.equal(sdk.hookKinds.length, 7);
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {
@@ -67,7 +67,7 @@ test('X4 X5 every method accepts a signal, every POST an idempotency key, every 
     const row = [...apiRoutes, ...consoleOnlyRoutes].find((one) => routeShapeOf(one) === routeShape);
     const [tag, word] = [headers.get('if-match'), headers.get('idempotency-key')];
     if (row?.method === 'POST') assert.equal(word, OPTIONS.idempotencyKey, method);
-    if (row?.method !== 'GET' && row?.conditional) assert.equal(tag, OPTIONS.ifMatch, method);
+    if (row?.method !== 'GET' && row?.supportsPreconditions) assert.equal(tag, OPTIONS.ifMatch, method);
   }
 });
 

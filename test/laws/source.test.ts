@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columns } from '../../src/store/tables.ts';
+import { tableColumns } from '../../src/store/tables.ts';
 import { closingBracketOf, packageSources, parseSource, productSources, sourcesBelow } from './source.ts';
 
 test('the source reader separates code from comments and literals', () => {
@@ -54,7 +54,7 @@ test('network timeouts use only startDeadline, which reads already received data
 });
 
 test('the stored timestamps that something waits for are known, because their readers must handle clock changes', () => {
-  const waitedFor = Object.entries(columns).flatMap(([table, columnsOfTable]) =>
+  const waitedFor = Object.entries(tableColumns).flatMap(([table, columnsOfTable]) =>
     Object.keys(columnsOfTable)
       .filter((column) => /(^|_)(due|next|retry|wake|until)(_at)?$/.test(column))
       .map((column) => `${table}.${column}`),

@@ -76,7 +76,7 @@ class QueueModel {
       case 'have read':
         return this.#finishRead();
       case 'begin': {
-        const row = this.queue.takeNext(0);
+        const row = this.queue.takeNextPending(0);
         if (row !== undefined) this.#inFlight.push(this.queue.begin(row, 0));
         return row !== undefined;
       }
@@ -100,16 +100,16 @@ class QueueModel {
   #deliverCommitEvent(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
-    if (rows === undefined) this.queue.hasUnread = true;
+    if (rows === undefined) this.queue.hasUnreadPending = true;
     else this.queue.push(rows, 0);
     return true;
   }
 
   #beginRead(): boolean {
     const { queue } = this;
-    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnread || !queue.canDispatch(0)) return false;
+    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnreadPending || !queue.canDispatch(0)) return false;
     queue.isPrefetching = true;
-    queue.hasUnread = false;
+    queue.hasUnreadPending = false;
     this.#reading = this.#pending.filter((row) => Number(row.position) > queue.readPosition).slice(0, READ_CONCURRENCY);
     return true;
   }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../src/delivery/transport/attempt.ts';
 import { withRowLocks } from '../../src/store/prepared-queries.ts';
 import { atEnd } from '../kit/cleanup.ts';
 import { openStoreAt } from '../kit/database/database.ts';
@@ -74,7 +74,7 @@ function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void 
 
 /** Simulates targets that follow their scripts, for the attempts of all nodes. */
 function createScriptedTargets(scripts: readonly TargetScript[]): {
-  attempt: Attempt;
+  attempt: SendAttempt;
   started: readonly { hook: number; at: number }[];
 } {
   const started: { hook: number; at: number }[] = [];
@@ -104,7 +104,7 @@ async function countEndedHooks({ baseUrl }: TestService): Promise<number> {
 for (const { test, testService, database: newDatabase } of sharedStores) {
   type Node = TestService & { pause(): void; resume(): void };
 
-  async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
+  async function startNode(t: TestContext, database: string, attempt: SendAttempt): Promise<Node> {
     const { realClock, ...controls } = pausableRealClock();
     const options = { retryWaits: '20ms,40ms' };
     return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...controls };
@@ -151,7 +151,10 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
 
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
-  async function run(t: TestContext, handOver: (nodes: Node[], database: string, attempt: Attempt) => Promise<void>) {
+  async function run(
+    t: TestContext,
+    handOver: (nodes: Node[], database: string, attempt: SendAttempt) => Promise<void>,
+  ) {
     t.diagnostic(`SEED=${seed}`);
     const scripts = fc.sample(targetScript, { numRuns: HOOKS, seed });
     const { attempt, started } = createScriptedTargets(scripts);
@@ -224,7 +227,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const database = await newDatabase(t);
     const store = await openStoreAt(t, database, { as: 'command' });
     const openAttempts = new Map<string, (outcome: AttemptOutcome) => void>();
-    const attempt: Attempt = ({ target }) =>
+    const attempt: SendAttempt = ({ target }) =>
       new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));
     const options = { retryWaits: '10s,10s' };
     const stoppingNode = await testService(t, { database, options, ports: { attempt } });

@@ -126,8 +126,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
-        '        await group.items.act(',
-        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.items.act(",
+        '        await group.beforeCommitActions.runAll(',
+        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.beforeCommitActions.runAll(",
       ],
     ],
     caughtBy: {
@@ -142,7 +142,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         "      this.#connection.exec('commit');",
-        "      for (const one of done) if ('value' in one) one.waiting.resolve(one.value);\n      await new Promise<void>((resolve) => setImmediate(resolve));\n      this.#connection.exec('commit');",
+        "      for (const one of finishedWrites) if ('value' in one) one.waiting.resolve(one.value);\n      await new Promise<void>((resolve) => setImmediate(resolve));\n      this.#connection.exec('commit');",
       ],
     ],
     caughtBy: {
@@ -266,8 +266,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/define-resource.ts',
     changes: [
       [
-        '      recordOccurrences(write, [\n        ...moved,',
-        '      if (facts) recordOccurrences(write, [\n        ...moved,',
+        '      recordOccurrences(write, [\n        ...cascadedOccurrences,',
+        '      if (changeOccurrences) recordOccurrences(write, [\n        ...cascadedOccurrences,',
       ],
     ],
     caughtBy: {
@@ -296,7 +296,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'all records of a page are loaded in one slice',
     file: 'src/resources/core/pagination.ts',
-    changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
+    changes: [['item.size <= remainingBytes && lastSlice.length < MAX_SLICE_ROWS', 'item.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/api/large-data.test.ts',
       name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no event-loop iteration reads too much',
@@ -398,7 +398,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'the feed accepts a cursor although entries after it have been dropped',
     file: 'src/resources/notifications/notifications.ts',
-    changes: [['first?.position !== reached + 1', 'reached < 0']],
+    changes: [['firstOccurrence?.position !== reachedPosition + 1', 'reachedPosition < 0']],
     caughtBy: {
       file: 'src/resources/notifications/notifications.test.ts',
       name: 'X2 a cursor is 410 if later entries were deleted, or if it was never issued',
@@ -416,7 +416,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a change ignores If-Match',
     file: 'src/http/routes/mount.ts',
-    changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'etagOf(JSON.stringify(body));']],
+    changes: [['requirePreconditions(preconditions, etagOf(JSON.stringify(body)));', 'etagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/routes/etag.test.ts',
       name: 'X5 of concurrent changes with the same ETag, exactly one succeeds',
@@ -427,8 +427,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/recurrence.ts',
     changes: [
       [
-        "const ending = write.updateTable(table).set({ recurring: '' } as never);",
-        'const ending = write.updateTable(table).set({ recurring: period } as never);',
+        "const recurrenceUpdate = write.updateTable(table).set({ recurring: '' } as never);",
+        'const recurrenceUpdate = write.updateTable(table).set({ recurring: period } as never);',
       ],
     ],
     caughtBy: {
@@ -442,7 +442,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         "      if (route.method === 'GET') return respond(request",
-        "      ports.work.begin(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
+        "      ports.requestSlots.begin(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
       ],
     ],
     caughtBy: {
@@ -522,7 +522,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'imported times in another time zone are not converted',
     file: 'src/ical/times.ts',
-    changes: [['return toLocal(this.#target, toUtc(zone, time.wallMs));', 'return time.wallMs;']],
+    changes: [['return toLocal(this.#targetZone, toUtc(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
       file: 'src/resources/imports/imports.test.ts',
       name: 'X9 only the unreadable line is left out and reported with number, property and reason; times are in the zone of the account',
@@ -531,7 +531,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'an invitation stays valid when the role of its user changes',
     file: 'src/resources/users/users.ts',
-    changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
+    changes: [['    await revokeAfterRoleChange(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/api/credentials.test.ts',
       name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',

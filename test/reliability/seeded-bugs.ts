@@ -137,6 +137,9 @@ async function findMutationFault(mutation: Mutation, copy: ReturnType<typeof cop
   if (unmutated.failedTests.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
     return `${description}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
   const { failedTests, output } = await runMutation(mutation, copy);
+  // A renamed identifier would make the test fail for a reason other than the bug.
+  const [brokenCode] = /^.*\b(?:ReferenceError|SyntaxError|TypeError): .*$/m.exec(output) ?? [];
+  if (brokenCode !== undefined) return `${description}: the mutated code does not run: ${brokenCode.trim()}`;
   return failedTests.includes(caughtBy.name)
     ? undefined
     : `${description}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;

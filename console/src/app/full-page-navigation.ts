@@ -9,19 +9,19 @@ const MAX_PAGE_SIZE = 1_000;
  * Lists up to `limit` records. The API may end a page early because its records are long (C7); this function then
  * requests the rest.
  */
-export async function listFullPage<T, F extends PageWindow>(
-  resource: Pick<ListMethods<T, F>, 'list'>,
-  filters: F,
+export async function listFullPage<T, Filters extends PageWindow>(
+  resource: Pick<ListMethods<T, Filters>, 'list'>,
+  filters: Filters,
   signal: AbortSignal,
 ): Promise<Page<T>> {
   const { limit = MAX_PAGE_SIZE } = filters;
   const options: CallOptions = { signal };
   const { paging, ...first } = await resource.list(filters, options);
-  const data = [...first.data];
-  for (let { next: after } = first; after !== undefined && data.length < limit; ) {
-    const page = await resource.list({ ...filters, limit: limit - data.length, after }, options);
-    data.push(...page.data);
-    after = page.next;
+  const records = [...first.data];
+  for (let { next: nextCursor } = first; nextCursor !== undefined && records.length < limit; ) {
+    const page = await resource.list({ ...filters, limit: limit - records.length, after: nextCursor }, options);
+    records.push(...page.data);
+    nextCursor = page.next;
   }
-  return { paging: { ...paging, limit }, data };
+  return { paging: { ...paging, limit }, data: records };
 }

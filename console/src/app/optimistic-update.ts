@@ -1,7 +1,7 @@
 import type { AssignedTeam, AssignedUser } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
-import { errorMessage } from './use-query.ts';
+import { describeError } from './use-query.ts';
 
 /** Thrown when another user has changed the same field since the record was displayed. */
 export class EditConflictError<T> extends Error {
@@ -17,43 +17,49 @@ export class EditConflictError<T> extends Error {
 
 /**
  * Updates a record with optimistic concurrency per field. Only the changed fields are sent, so that concurrent edits
- * of other fields are kept. Nothing is sent when a changed field no longer has its expected value on the server.
+ * of other fields are kept. If the server has a different value than expected for a changed field, this is a conflict,
+ * and the function throws instead of sending the update.
  *
- * @param expected the record as displayed when the user began to edit
- * @throws EditConflictError with the current record
+ * @param expectedRecord the record as displayed when the user began to edit
+ * @throws EditConflictError with the current record, on a conflict
  */
-export async function updateIfUnchanged<T extends object, C extends object>(
-  resource: GetMethod<T> & UpdateMethod<T, C>,
+export async function updateIfUnchanged<T extends object, Changes extends object>(
+  resource: GetMethod<T> & UpdateMethod<T, Changes>,
   id: string,
-  changes: C,
-  expected: T,
+  changes: Changes,
+  expectedRecord: T,
 ): Promise<T> {
-  const current = await resource.get(id);
-  const isConflict = Object.keys(changes).some((field) => fieldAsJson(current, field) !== fieldAsJson(expected, field));
-  if (isConflict) throw new EditConflictError(current);
+  const currentRecord = await resource.get(id);
+  const isConflict = Object.keys(changes).some(
+    (field) => serializeField(currentRecord, field) !== serializeField(expectedRecord, field),
+  );
+  if (isConflict) throw new EditConflictError(currentRecord);
   return resource.update(id, changes);
 }
 
 /** Returns the changes that undo an update: the previous value of each changed field. */
-export function inverseChanges<T extends object, C extends object>(changes: C, before: T): C {
-  const previousValue = (field: string) => {
-    const value: unknown = Reflect.get(before, field);
-    return Array.isArray(value) ? idsOf(value) : value;
+export function inverseChanges<T extends object, Changes extends object>(changes: Changes, recordBefore: T): Changes {
+  const getPreviousValue = (field: string) => {
+    const value: unknown = Reflect.get(recordBefore, field);
+    return Array.isArray(value) ? assigneeIdsOf(value) : value;
   };
-  return Object.fromEntries(Object.keys(changes).map((field) => [field, previousValue(field)])) as C;
+  return Object.fromEntries(Object.keys(changes).map((field) => [field, getPreviousValue(field)])) as Changes;
 }
 
-/** Returns the ids of assigned users or teams: requests to the API contain ids instead of objects. */
-export function idsOf(assigned: readonly (AssignedUser | AssignedTeam)[]): string[] {
-  return assigned.map((assignee) => ('user_id' in assignee ? assignee.user_id : assignee.team_id));
+/** Returns the ids of assigned users or teams, because API requests contain ids instead of objects. */
+export function assigneeIdsOf(assignees: readonly (AssignedUser | AssignedTeam)[]): string[] {
+  return assignees.map((assignee) => ('user_id' in assignee ? assignee.user_id : assignee.team_id));
 }
 
-function fieldAsJson(record: object, field: string): string {
+function serializeField(record: object, field: string): string {
   return JSON.stringify(Reflect.get(record, field));
 }
 
-/** Returns the first validation error as a sentence to show next to the field; `label` is its subject. */
-export function fieldError(error: unknown, label: string): string {
-  const [first] = error instanceof CarillonError ? error.errors : [];
-  return first === undefined ? errorMessage(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;
+/**
+ * Describes an error for display next to a field. A validation error becomes a sentence that begins with `fieldLabel`;
+ * only the first one is described.
+ */
+export function describeFieldError(error: unknown, fieldLabel: string): string {
+  const [firstError] = error instanceof CarillonError ? error.errors : [];
+  return firstError === undefined ? describeError(error) : `${fieldLabel} ${firstError.message.replaceAll('_', ' ')}.`;
 }

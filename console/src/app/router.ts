@@ -12,17 +12,17 @@ function readRoute(): Route {
   return {
     path: path
       .split('/')
-      .filter((part) => part !== '')
+      .filter((segment) => segment !== '')
       .map(decodeSegment),
     query: new URLSearchParams(query),
   };
 }
 
-function decodeSegment(part: string): string {
+function decodeSegment(segment: string): string {
   try {
-    return decodeURIComponent(part);
+    return decodeURIComponent(segment);
   } catch {
-    return part;
+    return segment;
   }
 }
 
@@ -33,29 +33,29 @@ addEventListener('hashchange', () => {
 });
 
 /** Returns the `href` of a screen or of the page of a record: `#/tasks/27`. */
-export function hrefTo(...path: readonly (string | number)[]): string {
-  return `#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
+export function hrefTo(...segments: readonly (string | number)[]): string {
+  return `#/${segments.map((segment) => encodeURIComponent(segment)).join('/')}`;
 }
 
 export function navigate(href: string): void {
   location.hash = href;
 }
 
-/** Changes query parameters of the route without a new history entry; empty values are removed. */
+/** Changes query parameters of the route without a new history entry. An empty value removes its parameter. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const { path, query } = currentRoute.value;
-  const next = new URLSearchParams(query);
+  const newQuery = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === undefined || value === '') next.delete(name);
-    else next.set(name, value);
+    if (value === undefined || value === '') newQuery.delete(name);
+    else newQuery.set(name, value);
   }
-  const text = next.toString();
-  history.replaceState(null, '', hrefTo(...path) + (text === '' ? '' : `?${text}`));
-  currentRoute.value = { path, query: next };
+  const queryString = newQuery.toString();
+  history.replaceState(null, '', hrefTo(...path) + (queryString === '' ? '' : `?${queryString}`));
+  currentRoute.value = { path, query: newQuery };
 }
 
-/** Props of a screen; `rest` contains the path segments after the name of the screen. */
-export type ScreenProps = { readonly rest: readonly string[] };
+/** Props of a screen; `remainingPath` contains the path segments after the name of the screen. */
+export type ScreenProps = { readonly remainingPath: readonly string[] };
 
 /** Props of the page of one record; `id` comes from the path. */
 export type RecordProps = { readonly id: string };

@@ -8,7 +8,7 @@ export type ScreenDefinition = {
   readonly title: string;
   readonly icon: IconName;
   /** Heading in the sidebar; undefined for a screen that has no sidebar entry. */
-  readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
+  readonly sidebarGroup: 'Plan' | 'Integrate' | 'Account' | undefined;
   readonly isAdminOnly?: true;
   load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
   /** Loads the page of a single record; undefined for a screen without such pages. */
@@ -21,14 +21,14 @@ export const screens: readonly ScreenDefinition[] = [
     name: 'calendar',
     title: 'Calendar',
     icon: 'calendar',
-    group: 'Plan',
+    sidebarGroup: 'Plan',
     load: () => import('../screens/calendar/calendar.tsx'),
   },
   {
     name: 'projects',
     title: 'Projects',
     icon: 'folder',
-    group: 'Plan',
+    sidebarGroup: 'Plan',
     load: () => import('../screens/projects/projects.tsx'),
     loadRecordPage: () => import('../screens/projects/project.tsx'),
   },
@@ -36,16 +36,16 @@ export const screens: readonly ScreenDefinition[] = [
     name: 'tasks',
     title: 'Tasks',
     icon: 'task',
-    group: 'Plan',
+    sidebarGroup: 'Plan',
     load: () => import('../screens/tasks/tasks.tsx'),
     loadRecordPage: () => import('../screens/tasks/task.tsx'),
   },
-  { name: 'time', title: 'Time', icon: 'clock', group: 'Plan', load: () => import('../screens/time/time.tsx') },
+  { name: 'time', title: 'Time', icon: 'clock', sidebarGroup: 'Plan', load: () => import('../screens/time/time.tsx') },
   {
     name: 'clients',
     title: 'Clients',
     icon: 'archive',
-    group: 'Plan',
+    sidebarGroup: 'Plan',
     load: () => import('../screens/clients/clients.tsx'),
     loadRecordPage: () => import('../screens/clients/client.tsx'),
   },
@@ -53,7 +53,7 @@ export const screens: readonly ScreenDefinition[] = [
     name: 'contacts',
     title: 'Contacts',
     icon: 'user',
-    group: 'Plan',
+    sidebarGroup: 'Plan',
     load: () => import('../screens/contacts/contacts.tsx'),
     loadRecordPage: () => import('../screens/contacts/contact.tsx'),
   },
@@ -61,33 +61,45 @@ export const screens: readonly ScreenDefinition[] = [
     name: 'overview',
     title: 'Overview',
     icon: 'gauge',
-    group: 'Integrate',
+    sidebarGroup: 'Integrate',
     load: () => import('../screens/overview/overview.tsx'),
   },
-  { name: 'hooks', title: 'Hooks', icon: 'bell', group: 'Integrate', load: () => import('../screens/hooks/hooks.tsx') },
+  {
+    name: 'hooks',
+    title: 'Hooks',
+    icon: 'bell',
+    sidebarGroup: 'Integrate',
+    load: () => import('../screens/hooks/hooks.tsx'),
+  },
   {
     name: 'activity',
     title: 'Activity',
     icon: 'activity',
-    group: 'Integrate',
+    sidebarGroup: 'Integrate',
     load: () => import('../screens/activity/feed.tsx'),
     loadRecordPage: () => import('../screens/activity/occurrence-detail.tsx'),
   },
-  { name: 'keys', title: 'Keys', icon: 'key', group: 'Account', load: () => import('../screens/keys/keys.tsx') },
+  { name: 'keys', title: 'Keys', icon: 'key', sidebarGroup: 'Account', load: () => import('../screens/keys/keys.tsx') },
   {
     name: 'people',
     title: 'People',
     icon: 'people',
-    group: 'Account',
+    sidebarGroup: 'Account',
     isAdminOnly: true,
     load: () => import('../screens/people/people.tsx'),
   },
-  { name: 'teams', title: 'Teams', icon: 'people', group: 'Account', load: () => import('../screens/teams/teams.tsx') },
+  {
+    name: 'teams',
+    title: 'Teams',
+    icon: 'people',
+    sidebarGroup: 'Account',
+    load: () => import('../screens/teams/teams.tsx'),
+  },
   {
     name: 'you',
     title: 'You',
     icon: 'user',
-    group: 'Account',
+    sidebarGroup: 'Account',
     load: () => import('../screens/profile/profile.tsx'),
   },
 ];

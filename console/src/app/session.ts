@@ -24,7 +24,7 @@ addEventListener('storage', ({ key, newValue }) => {
 /** The current session: `unknown` until the first response, undefined when signed out. */
 export const session = signal<CurrentSession | 'unknown' | undefined>('unknown');
 
-/** Whether the session expired or was revoked while the console was open. */
+/** Whether the session expired or was revoked while the console was open; the sign-in form then shows a note. */
 export const hasSessionEnded = signal(false);
 
 /** Clears the session after it has expired or was revoked, so that the sign-in form is shown. */
@@ -57,7 +57,7 @@ export function isSignedOutError(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'signed_out';
 }
 
-/** Returns the current session, for components that are only rendered when signed in. */
+/** Returns the current session. Throws when signed out: only components behind the sign-in may call it. */
 export function currentSession(): CurrentSession {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');

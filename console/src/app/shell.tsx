@@ -8,20 +8,20 @@ import { currentRoute, hrefTo, type RecordProps, type ScreenProps } from './rout
 import { type ScreenDefinition, screens } from './screens.ts';
 import { currentSession, isAdmin, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
-import { errorMessage, runWithToast } from './use-query.ts';
+import { describeError, runWithToast } from './use-query.ts';
 import './shell.css';
 
 /** Frame around every screen: header, sidebar and signed-in user. */
 export function Shell() {
   const { path } = currentRoute.value;
-  const [name, ...rest] = path;
-  const screen = screens.find((one) => one.name === name) ?? screens[0];
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [name]);
-  // For an unknown path the first screen is shown: replace the URL accordingly.
+  const [screenName, ...remainingPath] = path;
+  const screen = screens.find((candidate) => candidate.name === screenName) ?? screens[0];
+  const [isSidebarOpen, setSidebarOpen] = useState(false);
+  useEffect(() => setSidebarOpen(false), [screenName]);
+  // An unknown path shows the first screen, so replace the URL with the URL of that screen.
   useEffect(() => {
-    if (screen !== undefined && name !== screen.name) location.replace(hrefTo(screen.name));
-  }, [name]);
+    if (screen !== undefined && screenName !== screen.name) location.replace(hrefTo(screen.name));
+  }, [screenName]);
   if (screen === undefined) return null;
   return (
     <div class="shell">
@@ -30,27 +30,41 @@ export function Shell() {
       </button>
       <PlainHttpWarning />
       <header class="bar">
-        <Button variant="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
+        <Button
+          variant="quiet"
+          icon="menu"
+          label="Menu"
+          pressed={isSidebarOpen}
+          onClick={() => setSidebarOpen(!isSidebarOpen)}
+        />
         <img src="./bell.svg" alt="" width={20} height={20} />
         <strong class="cut">{currentSession().company.company_name}</strong>
       </header>
-      <Sidebar current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
+      <Sidebar currentScreen={screen} isOpen={isSidebarOpen} onClose={() => setSidebarOpen(false)} />
       <main>
         <ScreenLoader
           key={screen.loadRecordPage === undefined ? screen.name : path.join('/')}
           screen={screen}
-          rest={rest}
+          remainingPath={remainingPath}
         />
       </main>
     </div>
   );
 }
 
-function Sidebar({ current, isOpen, onLeave }: { current: ScreenDefinition; isOpen: boolean; onLeave: () => void }) {
+function Sidebar({
+  currentScreen,
+  isOpen,
+  onClose,
+}: {
+  currentScreen: ScreenDefinition;
+  isOpen: boolean;
+  onClose: () => void;
+}) {
   const { user, company } = currentSession();
-  const groups = ['Plan', 'Integrate', 'Account'] as const;
+  const sidebarGroups = ['Plan', 'Integrate', 'Account'] as const;
   return (
-    <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onLeave()}>
+    <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onClose()}>
       <a class="brand" href={hrefTo('calendar')}>
         <img src="./bell.svg" alt="" />
         <span class="grow">
@@ -58,15 +72,19 @@ function Sidebar({ current, isOpen, onLeave }: { current: ScreenDefinition; isOp
           <small class="cut">{company.company_name}</small>
         </span>
       </a>
-      {groups.map((group) => (
+      {sidebarGroups.map((group) => (
         <nav key={group} aria-label={group}>
           <h2>{group}</h2>
           <ul>
             {screens
-              .filter((screen) => screen.group === group && (!screen.isAdminOnly || isAdmin()))
+              .filter((screen) => screen.sidebarGroup === group && (!screen.isAdminOnly || isAdmin()))
               .map(({ name, title, icon }) => (
                 <li key={name}>
-                  <a href={hrefTo(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
+                  <a
+                    href={hrefTo(name)}
+                    aria-current={name === currentScreen.name ? 'page' : undefined}
+                    onClick={onClose}
+                  >
                     <Icon name={icon} />
                     {title}
                   </a>
@@ -94,26 +112,27 @@ function Sidebar({ current, isOpen, onLeave }: { current: ScreenDefinition; isOp
   );
 }
 
-/** Loads the code of a screen, or of the page of one record, on the first visit, and renders it. */
-function ScreenLoader({ screen, rest }: { screen: ScreenDefinition; rest: readonly string[] }) {
-  const [id] = rest;
-  const [loaded, setLoaded] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>(
-    {},
-  );
-  const load = () =>
-    (id !== undefined && screen.loadRecordPage !== undefined ? screen.loadRecordPage() : screen.load())
-      .then((module) => setLoaded({ Component: module.default }))
-      .catch((error: unknown) => setLoaded({ fault: errorMessage(error) }));
-  useEffect(() => void load(), [screen]);
-  const { Component, fault } = loaded;
-  if (Component !== undefined) return <Component rest={rest} id={id ?? ''} />;
+/** Loads the code of a screen or of a record page on the first visit, and renders the component. */
+function ScreenLoader({ screen, remainingPath }: { screen: ScreenDefinition; remainingPath: readonly string[] }) {
+  const [recordId] = remainingPath;
+  const [loadState, setLoadState] = useState<{
+    Component?: FunctionComponent<ScreenProps & RecordProps>;
+    loadError?: string;
+  }>({});
+  const loadComponent = () =>
+    (recordId !== undefined && screen.loadRecordPage !== undefined ? screen.loadRecordPage() : screen.load())
+      .then((module) => setLoadState({ Component: module.default }))
+      .catch((error: unknown) => setLoadState({ loadError: describeError(error) }));
+  useEffect(() => void loadComponent(), [screen]);
+  const { Component, loadError } = loadState;
+  if (Component !== undefined) return <Component remainingPath={remainingPath} id={recordId ?? ''} />;
   return (
     <div class="page">
-      {fault === undefined ? (
+      {loadError === undefined ? (
         <LoadingSkeleton />
       ) : (
         <Note tone="bad">
-          This screen could not be fetched: {fault} <Button onClick={load}>Try again</Button>
+          This screen could not be fetched: {loadError} <Button onClick={loadComponent}>Try again</Button>
         </Note>
       )}
     </div>

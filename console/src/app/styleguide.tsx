@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Badge, Initials, LoadingSkeleton, Note, Progress } from '../components/badge.tsx';
+import { Badge, Initials, LoadingSkeleton, Note, ProgressBar } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Checkbox, RadioGroup, Select, TextArea, TextField } from '../components/field.tsx';
@@ -10,7 +10,7 @@ import { Sparkline } from '../components/sparkline.tsx';
 import { showToast, Toasts } from '../components/toast.tsx';
 import { ThemeButton } from './theme.tsx';
 
-const bars = Array.from({ length: 24 }, (_, hour) => ({
+const sampleBars = Array.from({ length: 24 }, (_, hour) => ({
   label: `${hour}:00`,
   delivered: (hour * 7) % 11,
   failed: hour % 9 === 0 ? 2 : 0,
@@ -18,16 +18,16 @@ const bars = Array.from({ length: 24 }, (_, hour) => ({
 
 /** Shows every component with sample data. It exists only in development builds. */
 export function Styleguide() {
-  const [text, setText] = useState('Release v27');
+  const [inputText, setInputText] = useState('Release v27');
   const [isChecked, setChecked] = useState(true);
-  const [choice, setChoice] = useState<'month' | 'week' | 'day'>('month');
-  const [isAsking, setAsking] = useState(false);
-  const options = (['month', 'week', 'day'] as const).map((value) => ({ value, text: value }));
+  const [selectedView, setSelectedView] = useState<'month' | 'week' | 'day'>('month');
+  const [isConfirmOpen, setConfirmOpen] = useState(false);
+  const viewOptions = (['month', 'week', 'day'] as const).map((value) => ({ value, text: value }));
   return (
     <main>
       <Page
         title="Styleguide"
-        lead="The components of the console, each with the states it has."
+        intro="The components of the console, each with the states it has."
         calls={[
           { description: 'List events', method: 'GET', path: '/events?limit=10', sdk: 'events.list({ limit: 10 })' },
         ]}
@@ -42,9 +42,9 @@ export function Styleguide() {
             >
               Primary
             </Button>
-            <Button onClick={() => showToast('Something failed.', { isBad: true })}>Plain</Button>
+            <Button onClick={() => showToast('Something failed.', { isError: true })}>Plain</Button>
             <Button variant="quiet">Quiet</Button>
-            <Button variant="danger" icon="trash" onClick={() => setAsking(true)}>
+            <Button variant="danger" icon="trash" onClick={() => setConfirmOpen(true)}>
               Danger
             </Button>
             <Button disabled>Disabled</Button>
@@ -56,7 +56,7 @@ export function Styleguide() {
                 { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => showToast('Deleted.') },
               ]}
             />
-            <RadioGroup label="View" value={choice} options={options} onChange={setChoice} />
+            <RadioGroup label="View" value={selectedView} options={viewOptions} onChange={setSelectedView} />
           </div>
           <div class="row">
             <Badge>plain</Badge>
@@ -69,19 +69,19 @@ export function Styleguide() {
               Node 27
             </span>
             <Initials name="Release Team" />
-            <Sparkline bars={bars} label="Attempts of the last day" />
+            <Sparkline bars={sampleBars} label="Attempts of the last day" />
           </div>
         </section>
         <section class="card padded stack" aria-label="Fields">
-          <TextField label="Name" value={text} onInput={setText} hint="What stands on the calendar." />
+          <TextField label="Name" value={inputText} onInput={setInputText} hint="What stands on the calendar." />
           <TextField
             label="Target"
             value="not an address"
-            onInput={setText}
-            fault="must be an absolute http or https address"
+            onInput={setInputText}
+            errorText="must be an absolute http or https address"
           />
-          <TextArea label="Notes" rows={3} value={text} onInput={setText} />
-          <Select label="View" value={choice} options={options} onChange={setChoice} />
+          <TextArea label="Notes" rows={3} value={inputText} onInput={setInputText} />
+          <Select label="View" value={selectedView} options={viewOptions} onChange={setSelectedView} />
           <Checkbox label="All day" checked={isChecked} onChange={setChecked} />
         </section>
         <section class="card padded stack" aria-label="States">
@@ -89,9 +89,9 @@ export function Styleguide() {
           <Note tone="good">Something went well.</Note>
           <Note tone="warn">Something to look at.</Note>
           <Note tone="bad">Something is wrong, and this is what to do.</Note>
-          <Progress percent={60} label="Progress" />
-          <Progress percent={100} label="Progress" />
-          <Progress label="Working" />
+          <ProgressBar percent={60} label="Progress" />
+          <ProgressBar percent={100} label="Progress" />
+          <ProgressBar label="Working" />
           <LoadingSkeleton lines={2} />
         </section>
         <section class="card" aria-label="A table">
@@ -124,12 +124,12 @@ export function Styleguide() {
             <Button variant="primary">Create the first event</Button>
           </EmptyState>
         </section>
-        {isAsking && (
+        {isConfirmOpen && (
           <ConfirmDialog
             title="Delete this event?"
             confirmLabel="Delete"
             onConfirm={() => showToast('Deleted.')}
-            onClose={() => setAsking(false)}
+            onClose={() => setConfirmOpen(false)}
           >
             It goes from the calendar at once.
           </ConfirmDialog>

@@ -9,8 +9,8 @@ const STORAGE_KEY = 'carillon.theme';
 const theme = signal<Theme>(readTheme());
 
 function readTheme(): Theme {
-  const stored = localStorage.getItem(STORAGE_KEY);
-  return stored === 'light' || stored === 'dark' ? stored : 'system';
+  const storedTheme = localStorage.getItem(STORAGE_KEY);
+  return storedTheme === 'light' || storedTheme === 'dark' ? storedTheme : 'system';
 }
 
 export function applyTheme(): void {
@@ -18,10 +18,10 @@ export function applyTheme(): void {
   else document.documentElement.dataset.theme = theme.value;
 }
 
-function setTheme(chosen: Theme): void {
-  theme.value = chosen;
-  if (chosen === 'system') localStorage.removeItem(STORAGE_KEY);
-  else localStorage.setItem(STORAGE_KEY, chosen);
+function setTheme(chosenTheme: Theme): void {
+  theme.value = chosenTheme;
+  if (chosenTheme === 'system') localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, chosenTheme);
   applyTheme();
 }
 

@@ -6,61 +6,61 @@ import { endSession, isSignedOutError } from './session.ts';
 /** State of a query: data, loading or error. Previous data stays visible during a reload. */
 export type Query<T> = {
   readonly data: T | undefined;
-  readonly fault: string | undefined;
+  readonly errorText: string | undefined;
   readonly isLoading: boolean;
   reload(): void;
   /** Optimistic update: replaces the data before the server has confirmed it. */
-  set(data: T): void;
+  setData(data: T): void;
 };
 
 /**
- * Runs a query at the first rendering, and again whenever an input changes. A new run aborts the previous run; late
- * responses are ignored.
+ * Runs a query on the first render, and again whenever an input changes. A new run aborts the previous run, and the
+ * response of an aborted run is ignored.
  *
  * @param inputs the values that the query depends on, compared as JSON
  */
 export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Query<T> {
-  const [state, setState] = useState<{ data?: T; fault?: string; isLoading: boolean }>({ isLoading: true });
+  const [state, setState] = useState<{ data?: T; errorText?: string; isLoading: boolean }>({ isLoading: true });
   const [reloadCount, setReloadCount] = useState(0);
-  const latest = useRef(load);
-  latest.current = load;
-  const key = JSON.stringify(inputs);
-  const loadedKey = useRef(key);
+  const latestLoad = useRef(load);
+  latestLoad.current = load;
+  const inputsKey = JSON.stringify(inputs);
+  const loadedInputsKey = useRef(inputsKey);
   useEffect(() => {
-    const controller = new AbortController();
-    const hasNewInputs = loadedKey.current !== key;
-    loadedKey.current = key;
-    setState((before) => (hasNewInputs ? { isLoading: true } : { ...before, isLoading: true }));
-    latest
-      .current(controller.signal)
-      .then((data) => controller.signal.aborted || setState({ data, isLoading: false }))
+    const abortController = new AbortController();
+    const hasNewInputs = loadedInputsKey.current !== inputsKey;
+    loadedInputsKey.current = inputsKey;
+    setState((previousState) => (hasNewInputs ? { isLoading: true } : { ...previousState, isLoading: true }));
+    latestLoad
+      .current(abortController.signal)
+      .then((data) => abortController.signal.aborted || setState({ data, isLoading: false }))
       .catch((error: unknown) => {
-        if (!controller.signal.aborted)
-          setState((before) => ({ ...before, fault: errorMessage(error), isLoading: false }));
+        if (!abortController.signal.aborted)
+          setState((previousState) => ({ ...previousState, errorText: describeError(error), isLoading: false }));
       });
-    return () => controller.abort();
-  }, [key, reloadCount]);
+    return () => abortController.abort();
+  }, [inputsKey, reloadCount]);
   return {
     data: state.data,
-    fault: state.fault,
+    errorText: state.errorText,
     isLoading: state.isLoading,
     reload: () => setReloadCount((count) => count + 1),
-    set: (data) => setState({ data, isLoading: false }),
+    setData: (data) => setState({ data, isLoading: false }),
   };
 }
 
 /** Collects the records of all pages of a list. */
 export async function collectAll<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
-  const found: T[] = [];
-  for await (const record of records) found.push(record);
-  return found;
+  const allRecords: T[] = [];
+  for await (const record of records) allRecords.push(record);
+  return allRecords;
 }
 
 /**
  * Describes an error for the user: the problem and how to fix it. If the error means that the user is signed out, the
  * session is ended.
  */
-export function errorMessage(error: unknown): string {
+export function describeError(error: unknown): string {
   if (isSignedOutError(error)) {
     endSession();
     return 'You have been signed out.';
@@ -83,7 +83,7 @@ export function errorMessage(error: unknown): string {
 export const formatWaitTime = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
 /** Returns the validation errors by field name, as sentences to show below the fields. */
-export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
+export function toFieldErrors(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
   return Object.fromEntries(
     (error.errors ?? []).map(({ field, message }) => [field, `It ${message.replaceAll('_', ' ')}.`]),
@@ -94,24 +94,32 @@ export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
 export type Submission = {
   readonly isBusy: boolean;
   /** Validation errors by field name. */
-  readonly faults: Readonly<Record<string, string>>;
+  readonly errorsByField: Readonly<Record<string, string>>;
   /** An error that belongs to no field. */
-  readonly fault: string | undefined;
+  readonly errorText: string | undefined;
   submit(event: Event): Promise<void>;
 };
 
 /** Returns the submit handler of a form, together with its busy and error state. */
 export function useSubmission(action: () => Promise<unknown>): Submission {
-  const [state, setState] = useState<Omit<Submission, 'submit'>>({ isBusy: false, faults: {}, fault: undefined });
+  const [state, setState] = useState<Omit<Submission, 'submit'>>({
+    isBusy: false,
+    errorsByField: {},
+    errorText: undefined,
+  });
   const submit = async (event: Event) => {
     event.preventDefault();
     setState({ ...state, isBusy: true });
     try {
       await action();
-      setState({ isBusy: false, faults: {}, fault: undefined });
+      setState({ isBusy: false, errorsByField: {}, errorText: undefined });
     } catch (error) {
-      const faults = fieldErrors(error);
-      setState({ isBusy: false, faults, fault: Object.keys(faults).length === 0 ? errorMessage(error) : undefined });
+      const errorsByField = toFieldErrors(error);
+      setState({
+        isBusy: false,
+        errorsByField,
+        errorText: Object.keys(errorsByField).length === 0 ? describeError(error) : undefined,
+      });
     }
   };
   return { ...state, submit };
@@ -125,7 +133,7 @@ export async function runWithToast(
   try {
     await action();
   } catch (error) {
-    showToast(errorMessage(error), { isBad: true });
+    showToast(describeError(error), { isError: true });
     return false;
   }
   if (typeof successMessage === 'string') showToast(successMessage);
@@ -139,12 +147,12 @@ export async function runWithToast(
  * @param intervalMs undefined stops the polling
  */
 export function usePolling(intervalMs: number | undefined, poll: () => void): void {
-  const latest = useRef(poll);
-  latest.current = poll;
+  const latestPoll = useRef(poll);
+  latestPoll.current = poll;
   useEffect(() => {
     if (intervalMs === undefined) return;
     const runIfVisible = () => {
-      if (!document.hidden) latest.current();
+      if (!document.hidden) latestPoll.current();
     };
     const timer = setInterval(runIfVisible, intervalMs);
     document.addEventListener('visibilitychange', runIfVisible);

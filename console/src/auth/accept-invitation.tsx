@@ -13,16 +13,16 @@ import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
 /** Page behind a one-time link for an invitation or a passphrase reset: the user sets a passphrase and is signed in. */
 export function AcceptInvitation({ token }: { readonly token: string }) {
-  const invitation = useQuery(() => loadInvitation(token), [token]);
+  const invitationQuery = useQuery(() => loadInvitation(token), [token]);
   return (
-    <AuthLayout title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
-      {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
-      {invitation.fault !== undefined && (
+    <AuthLayout title={invitationQuery.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
+      {invitationQuery.data && <PassphraseForm token={token} invitation={invitationQuery.data} />}
+      {invitationQuery.errorText !== undefined && (
         <Note tone="bad">
-          {invitation.fault} <Button onClick={invitation.reload}>Try again</Button>
+          {invitationQuery.errorText} <Button onClick={invitationQuery.reload}>Try again</Button>
         </Note>
       )}
-      {invitation.data === null && (
+      {invitationQuery.data === null && (
         <>
           <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
           <p class="soft">
@@ -32,7 +32,7 @@ export function AcceptInvitation({ token }: { readonly token: string }) {
           <ButtonLink href={hrefTo('calendar')}>Sign in instead</ButtonLink>
         </>
       )}
-      {invitation.data === undefined && invitation.fault === undefined && <LoadingSkeleton lines={3} />}
+      {invitationQuery.data === undefined && invitationQuery.errorText === undefined && <LoadingSkeleton lines={3} />}
     </AuthLayout>
   );
 }
@@ -40,7 +40,7 @@ export function AcceptInvitation({ token }: { readonly token: string }) {
 /** Loads the invitation that a token belongs to; null when the token is used, expired or unknown. */
 async function loadInvitation(token: string): Promise<InvitedUser | null> {
   try {
-    return await client.invitation(token);
+    return await client.getInvitedUser(token);
   } catch (error) {
     if (error instanceof CarillonError && error.code === 'not_found') return null;
     throw error;
@@ -50,8 +50,8 @@ async function loadInvitation(token: string): Promise<InvitedUser | null> {
 function PassphraseForm({ token, invitation }: { token: string; invitation: InvitedUser }) {
   const [passphrase, setPassphrase] = useState('');
   const { email, user_name, domain, has_passphrase } = invitation;
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    await client.welcome(token, passphrase);
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
+    await client.acceptInvitation(token, passphrase);
     await loadSession();
     // Replace the history entry, so that Back does not return to the used link.
     location.replace(hrefTo('calendar'));
@@ -63,7 +63,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
         <strong>{domain}</strong>. Several words are easier to keep in mind than one with signs in it.
         {has_passphrase === '1' && ' It replaces the present one, and you are signed out everywhere else.'}
       </p>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       {/* Password managers store the passphrase under this user name. */}
       <TextField
         label="Email"
@@ -81,7 +81,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
         autoFocus
         value={passphrase}
         onInput={setPassphrase}
-        fault={faults.passphrase}
+        errorText={errorsByField.passphrase}
         hint={`At least ${MIN_PASSPHRASE_LENGTH} characters.`}
       />
       <Button variant="primary" type="submit" disabled={isBusy}>

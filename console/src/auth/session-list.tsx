@@ -9,37 +9,41 @@ import { Timestamp } from '../components/timestamp.tsx';
 export function SessionList({ userId }: { readonly userId: string }) {
   const sessions = useQuery((signal) => collectAll(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {
-    return sessions.fault === undefined ? <LoadingSkeleton lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
+    return sessions.errorText === undefined ? (
+      <LoadingSkeleton lines={2} />
+    ) : (
+      <Note tone="bad">{sessions.errorText}</Note>
+    );
   }
-  const endSessions = async (sessionsToEnd: readonly Session[], done: string) => {
+  const endSessions = async (sessionsToEnd: readonly Session[], successMessage: string) => {
     await runWithToast(async () => {
       for (const { id } of sessionsToEnd) await client.sessions.end(id);
-    }, done);
+    }, successMessage);
     sessions.reload();
   };
   const hasCurrentSession = sessions.data.some(({ current }) => current === '1');
-  const others = sessions.data.filter(({ current }) => current !== '1');
+  const otherSessions = sessions.data.filter(({ current }) => current !== '1');
   if (sessions.data.length === 0) return <p class="soft">Not signed in anywhere.</p>;
   return (
     <>
       <ul class="list" aria-label="Sessions">
         {[...sessions.data]
-          .sort((one, other) => other.last_used.localeCompare(one.last_used))
+          .sort((a, b) => b.last_used.localeCompare(a.last_used))
           .map((session) => (
             <li key={session.id}>
               <div class="grow">
                 <div class="row">
-                  <strong>{browserName(session)}</strong>
+                  <strong>{browserNameOf(session)}</strong>
                   {session.current === '1' && <Badge tone="good">this one</Badge>}
                 </div>
                 <p class="small soft">
-                  from {session.source}, signed in <Timestamp at={session.date_created} />, last used{' '}
-                  <Timestamp at={session.last_used} />
+                  from {session.source}, signed in <Timestamp timestamp={session.date_created} />, last used{' '}
+                  <Timestamp timestamp={session.last_used} />
                 </p>
               </div>
               {session.current !== '1' && (
                 <Button
-                  label={`End the session of ${browserName(session)} from ${session.source}`}
+                  label={`End the session of ${browserNameOf(session)} from ${session.source}`}
                   onClick={() => endSessions([session], 'That session has ended.')}
                 >
                   End
@@ -48,9 +52,12 @@ export function SessionList({ userId }: { readonly userId: string }) {
             </li>
           ))}
       </ul>
-      {others.length > 1 && (
+      {otherSessions.length > 1 && (
         <div class="ends">
-          <Button variant="danger" onClick={() => endSessions(others, `${others.length} sessions have ended.`)}>
+          <Button
+            variant="danger"
+            onClick={() => endSessions(otherSessions, `${otherSessions.length} sessions have ended.`)}
+          >
             {hasCurrentSession ? 'End all others' : 'End all'}
           </Button>
         </div>
@@ -59,4 +66,4 @@ export function SessionList({ userId }: { readonly userId: string }) {
   );
 }
 
-const browserName = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);
+const browserNameOf = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
 import { hasSessionEnded, loadSession } from '../app/session.ts';
-import { fieldErrors, formatWaitTime, useSubmission } from '../app/use-query.ts';
+import { formatWaitTime, toFieldErrors, useSubmission } from '../app/use-query.ts';
 import { apiAccount } from '../components/api-call.tsx';
 import { Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
@@ -23,11 +23,11 @@ export function SignIn() {
   const [waitS, startCountdown] = useCountdown();
   // Ask for the domain only when needed: a server with a single account does not require it.
   const [needsDomain, setNeedsDomain] = useState(storedDomain !== '');
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
     try {
       await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
-      const isDomainError = fieldErrors(error).domain !== undefined;
+      const isDomainError = toFieldErrors(error).domain !== undefined;
       if (isDomainError || domain !== '') setNeedsDomain(true);
       if (!isDomainError) setPassphrase('');
       if (error instanceof CarillonError && error.code === 'too_many_tries') startCountdown(error.retryAfterS ?? 30);
@@ -39,10 +39,10 @@ export function SignIn() {
   return (
     <AuthLayout title="Sign in to Carillon">
       <form class="stack" onSubmit={submit}>
-        {fault === undefined && hasSessionEnded.value && (
+        {errorText === undefined && hasSessionEnded.value && (
           <Note>Your session has ended. Sign in, and you go on where you were.</Note>
         )}
-        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
         {needsDomain && (
           <TextField
             label="Domain of the account"
@@ -51,7 +51,7 @@ export function SignIn() {
             autoComplete="organization"
             value={domain}
             onInput={setDomain}
-            fault={faults.domain}
+            errorText={errorsByField.domain}
             hint="May stay empty where the service has one account."
           />
         )}
@@ -64,17 +64,17 @@ export function SignIn() {
           autoFocus
           value={email}
           onInput={setEmail}
-          fault={faults.email}
+          errorText={errorsByField.email}
         />
         <PassphraseField
           label="Passphrase"
           autoComplete="current-password"
           value={passphrase}
           onInput={setPassphrase}
-          fault={faults.passphrase}
+          errorText={errorsByField.passphrase}
         />
         <Button variant="primary" type="submit" disabled={isBusy || waitS > 0}>
-          {submitLabel(isBusy, waitS)}
+          {formatSubmitLabel(isBusy, waitS)}
         </Button>
         <p class="small soft">
           No passphrase yet, or forgotten? An admin can make a link for you. Whoever runs the service can, too:{' '}
@@ -85,7 +85,7 @@ export function SignIn() {
   );
 }
 
-function submitLabel(isBusy: boolean, waitS: number): string {
+function formatSubmitLabel(isBusy: boolean, waitS: number): string {
   if (waitS > 0) return `Again in ${formatWaitTime(waitS)}`;
   return isBusy ? 'Signing in…' : 'Sign in';
 }

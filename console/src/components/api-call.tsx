@@ -22,16 +22,16 @@ export const apiAccount = {
 };
 
 /** Quotes a text as one argument of a POSIX shell command. */
-export const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+export const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Formats a call as a curl command, which reads the API key from the environment variable `CARILLON_KEY`. */
 export function formatCurl({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
-  const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${shellQuote(`${apiAccount.baseUrl}/v2${path}`)}`,
-    `-H ${shellQuote(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
-    ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${shellQuote(JSON.stringify(body))}`]),
+  const curlLines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoteForShell(`${apiAccount.baseUrl}/v2${path}`)}`,
+    `-H ${quoteForShell(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
+    ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${quoteForShell(JSON.stringify(body))}`]),
   ];
-  return lines.join(' \\\n  ');
+  return curlLines.join(' \\\n  ');
 }
 
 function formatSdkCode({ sdk }: ApiCall): string {
@@ -48,19 +48,19 @@ function formatSdkCode({ sdk }: ApiCall): string {
 
 /** A code block with a copy button. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
-  const copy = async () => {
+  const copyText = async () => {
     try {
       await navigator.clipboard.writeText(text);
       showToast('Copied.');
     } catch {
-      showToast('This browser does not let the page copy. Select the text instead.', { isBad: true });
+      showToast('This browser does not let the page copy. Select the text instead.', { isError: true });
     }
   };
   return (
     <figure class="stack" aria-label={label}>
       <pre class="code">{text}</pre>
       <div>
-        <Button icon="copy" onClick={copy}>
+        <Button icon="copy" onClick={copyText}>
           Copy
         </Button>
       </div>

@@ -16,7 +16,7 @@ export function Note({ tone = 'info', children }: { readonly tone?: Tone; readon
 }
 
 /** Progress bar from 0 to 100 percent; indeterminate when `percent` is undefined. */
-export function Progress({ percent, label }: { readonly percent?: number; readonly label: string }) {
+export function ProgressBar({ percent, label }: { readonly percent?: number; readonly label: string }) {
   const isIndeterminate = percent === undefined;
   return (
     <div
@@ -36,8 +36,8 @@ export function Progress({ percent, label }: { readonly percent?: number; readon
 export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
   return (
     <div class="stack" role="status" aria-label="Loading">
-      {Array.from({ length: lines }, (_, line) => (
-        <div key={line} class="waiting" style={{ width: `${90 - ((line * 17) % 40)}%` }} />
+      {Array.from({ length: lines }, (_, lineIndex) => (
+        <div key={lineIndex} class="waiting" style={{ width: `${90 - ((lineIndex * 17) % 40)}%` }} />
       ))}
     </div>
   );
@@ -45,10 +45,10 @@ export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
 
 /** Avatar that shows the initials of a name. Screen readers skip it, because the name is displayed next to it. */
 export function Initials({ name }: { readonly name: string }) {
-  const letters = name.split(/\s+/).map((word) => [...word][0] ?? '');
+  const initials = name.split(/\s+/).map((word) => [...word][0] ?? '');
   return (
     <span class="initials" aria-hidden="true">
-      {(letters[0] ?? '') + (letters.length > 1 ? (letters.at(-1) ?? '') : '')}
+      {(initials[0] ?? '') + (initials.length > 1 ? (initials.at(-1) ?? '') : '')}
     </span>
   );
 }
@@ -56,8 +56,8 @@ export function Initials({ name }: { readonly name: string }) {
 const COLOR_PATTERN = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
- * Returns the color of a record if it is a valid CSS color, otherwise undefined. API clients can set any text, which
- * would allow CSS injection if it were used in a style attribute.
+ * Returns the text if it is a valid CSS color, otherwise undefined. API clients can store any text as the color of a
+ * record, and unchecked text in a style attribute would allow CSS injection.
  */
 export function sanitizeColor(text: string): string | undefined {
   return COLOR_PATTERN.test(text) && CSS.supports('color', text) ? text : undefined;
@@ -65,8 +65,8 @@ export function sanitizeColor(text: string): string | undefined {
 
 /** Decorative color dot next to the name of a record. */
 export function ColorDot({ color }: { readonly color: string }) {
-  const colour = sanitizeColor(color);
-  return <span class="dot" style={colour === undefined ? {} : { '--dot': colour }} aria-hidden="true" />;
+  const safeColor = sanitizeColor(color);
+  return <span class="dot" style={safeColor === undefined ? {} : { '--dot': safeColor }} aria-hidden="true" />;
 }
 
 /** The colors that a user can choose. They are distinguishable from each other in the light and the dark theme. */

@@ -1,10 +1,10 @@
 import type { ComponentChildren, TargetedMouseEvent } from 'preact';
 import { Icon, type IconName } from './icon.tsx';
 
-type Variant = 'plain' | 'primary' | 'quiet' | 'danger';
+type ButtonVariant = 'plain' | 'primary' | 'quiet' | 'danger';
 
 export type ButtonProps = {
-  readonly variant?: Variant;
+  readonly variant?: ButtonVariant;
   readonly icon?: IconName;
   /** Accessible name; required for a button that has only an icon. */
   readonly label?: string;

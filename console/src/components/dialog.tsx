@@ -16,18 +16,18 @@ type DialogProps = {
  * focus returns to the previously focused element.
  */
 export function Dialog({ title, onClose, isWide = false, isPersistent = false, children }: DialogProps) {
-  const element = useRef<HTMLDialogElement>(null);
+  const dialogElement = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
-    const previousFocus = document.activeElement;
-    element.current?.showModal();
+    const previouslyFocused = document.activeElement;
+    dialogElement.current?.showModal();
     return () => {
-      if (previousFocus instanceof HTMLElement) previousFocus.focus();
+      if (previouslyFocused instanceof HTMLElement) previouslyFocused.focus();
     };
   }, []);
   return (
     <dialog
-      ref={element}
+      ref={dialogElement}
       class={`dialog ${isWide ? 'wide' : ''}`}
       aria-labelledby={titleId}
       onCancel={(event) => {
@@ -35,7 +35,7 @@ export function Dialog({ title, onClose, isWide = false, isPersistent = false, c
         if (!isPersistent) onClose();
       }}
       onMouseDown={(event) => {
-        if (event.target === element.current && !isPersistent) onClose();
+        if (event.target === dialogElement.current && !isPersistent) onClose();
       }}
     >
       <div class="inside">
@@ -49,7 +49,7 @@ export function Dialog({ title, onClose, isWide = false, isPersistent = false, c
   );
 }
 
-type ConfirmProps = {
+type ConfirmDialogProps = {
   readonly title: string;
   /** Text that describes the consequence of confirming. */
   readonly children: ComponentChildren;
@@ -59,7 +59,7 @@ type ConfirmProps = {
 };
 
 /** Confirmation dialog for actions that cannot be undone. */
-export function ConfirmDialog({ title, children, confirmLabel, onConfirm, onClose }: ConfirmProps) {
+export function ConfirmDialog({ title, children, confirmLabel, onConfirm, onClose }: ConfirmDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div>{children}</div>

@@ -6,7 +6,7 @@ type FieldProps = {
   readonly label: string;
   readonly hint?: ComponentChildren;
   /** Validation error, shown instead of the hint. */
-  readonly fault?: string;
+  readonly errorText?: string;
   /** Shows the label to screen readers only. */
   readonly hideLabel?: boolean;
 };
@@ -20,9 +20,9 @@ type ControlAttributes = {
 };
 
 /** Wraps a form control with its label, and with a hint or validation error below the control. */
-function FieldFrame({ label, hint, fault, hideLabel = false, children }: FieldFrameProps) {
+function FieldFrame({ label, hint, errorText, hideLabel = false, children }: FieldFrameProps) {
   const id = useId();
-  const hintOrFault = fault ?? hint;
+  const hintOrError = errorText ?? hint;
   return (
     <div class="field">
       <label for={id} class={hideLabel ? 'hidden-text' : ''}>
@@ -30,16 +30,16 @@ function FieldFrame({ label, hint, fault, hideLabel = false, children }: FieldFr
       </label>
       {children({
         id,
-        ...(fault !== undefined && { 'aria-invalid': 'true' }),
-        ...(hintOrFault !== undefined && { 'aria-describedby': `${id}-below` }),
+        ...(errorText !== undefined && { 'aria-invalid': 'true' }),
+        ...(hintOrError !== undefined && { 'aria-describedby': `${id}-below` }),
       })}
-      {hintOrFault !== undefined && (
+      {hintOrError !== undefined && (
         <span
           id={`${id}-below`}
-          class={fault === undefined ? 'hint' : 'fault'}
-          role={fault === undefined ? undefined : 'alert'}
+          class={errorText === undefined ? 'hint' : 'fault'}
+          role={errorText === undefined ? undefined : 'alert'}
         >
-          {hintOrFault}
+          {hintOrError}
         </span>
       )}
     </div>
@@ -63,20 +63,21 @@ type TextFieldProps = FieldProps & {
   readonly onBlur?: () => void;
 };
 
-export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: TextFieldProps) {
-  const element = useRef<HTMLInputElement>(null);
-  // Focus by code: browsers honor `autofocus` on page load and when a dialog opens, not in a form rendered later.
+export function TextField({ label, hint, errorText, hideLabel, onInput, ...rest }: TextFieldProps) {
+  const inputRef = useRef<HTMLInputElement>(null);
+  // Call `focus()`, because browsers honor `autofocus` only on page load and when a dialog opens, not in a form that
+  // is rendered later.
   useEffect(() => {
-    if (rest.autoFocus) element.current?.focus();
+    if (rest.autoFocus) inputRef.current?.focus();
   }, []);
   return (
-    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
-      {(described) => (
+    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+      {(controlAttributes) => (
         <input
-          ref={element}
+          ref={inputRef}
           class="input"
           {...(rest as object)}
-          {...described}
+          {...controlAttributes}
           onInput={(event) => onInput(event.currentTarget.value)}
         />
       )}
@@ -91,11 +92,16 @@ type TextAreaProps = FieldProps & {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 };
 
-export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: TextAreaProps) {
+export function TextArea({ label, hint, errorText, hideLabel, onInput, ...rest }: TextAreaProps) {
   return (
-    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
-      {(described) => (
-        <textarea class="input" {...rest} {...described} onInput={(event) => onInput(event.currentTarget.value)} />
+    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+      {(controlAttributes) => (
+        <textarea
+          class="input"
+          {...rest}
+          {...controlAttributes}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
       )}
     </FieldFrame>
   );
@@ -111,16 +117,21 @@ type SelectProps<T extends string> = FieldProps & {
 export function Select<T extends string>({
   label,
   hint,
-  fault,
+  errorText,
   hideLabel,
   options,
   onChange,
   ...rest
 }: SelectProps<T>) {
   return (
-    <FieldFrame label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
-      {(described) => (
-        <select class="input" {...rest} {...described} onChange={(event) => onChange(event.currentTarget.value as T)}>
+    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+      {(controlAttributes) => (
+        <select
+          class="input"
+          {...rest}
+          {...controlAttributes}
+          onChange={(event) => onChange(event.currentTarget.value as T)}
+        >
           {options.map(({ value, text }) => (
             <option key={value} value={value}>
               {text}
@@ -182,17 +193,22 @@ type PassphraseFieldProps = {
   readonly autoFocus?: boolean;
   readonly minLength?: number;
   readonly hint?: string;
-  readonly fault?: string;
+  readonly errorText?: string;
 };
 
 /** Passphrase input with a show/hide button. */
 export function PassphraseField(props: PassphraseFieldProps) {
-  const [isShown, setShown] = useState(false);
+  const [isPassphraseShown, setPassphraseShown] = useState(false);
   return (
     <div class="passphrase">
-      <TextField {...props} type={isShown ? 'text' : 'password'} name={props.autoComplete} required />
-      <Button variant="quiet" pressed={isShown} label={`Show: ${props.label}`} onClick={() => setShown(!isShown)}>
-        {isShown ? 'Hide' : 'Show'}
+      <TextField {...props} type={isPassphraseShown ? 'text' : 'password'} name={props.autoComplete} required />
+      <Button
+        variant="quiet"
+        pressed={isPassphraseShown}
+        label={`Show: ${props.label}`}
+        onClick={() => setPassphraseShown(!isPassphraseShown)}
+      >
+        {isPassphraseShown ? 'Hide' : 'Show'}
       </Button>
     </div>
   );

@@ -17,9 +17,9 @@ export type InlineEditProps = {
   readonly href?: string;
   /** Placeholder for an empty value. */
   readonly empty?: string;
-  /** Saves the value. If the promise rejects, the error is shown at the field, formatted by `explain`. */
+  /** Saves the value. If the promise rejects, the error is shown at the field, formatted by `formatError`. */
   readonly onSave: (value: string) => Promise<void>;
-  readonly explain: (error: unknown) => string;
+  readonly formatError: (error: unknown) => string;
   /** The value as displayed; defaults to `value`. */
   readonly children?: ComponentChildren;
 };
@@ -27,35 +27,41 @@ export type InlineEditProps = {
 /** Text that turns into an editor when clicked. Enter saves, Escape cancels. */
 export function InlineEdit(props: InlineEditProps) {
   const [isOpen, setOpen] = useState(false);
-  const opener = useRef<HTMLButtonElement>(null);
+  const openButton = useRef<HTMLButtonElement>(null);
   const wasOpen = useRef(false);
   // Return the focus to the opener after Enter or Escape, but not when the user has focused another element.
   useEffect(() => {
-    if (wasOpen.current && !isOpen && document.activeElement === document.body) opener.current?.focus();
+    if (wasOpen.current && !isOpen && document.activeElement === document.body) openButton.current?.focus();
     wasOpen.current = isOpen;
   }, [isOpen]);
-  if (isOpen) return <Editor {...props} onClose={() => setOpen(false)} />;
+  if (isOpen) return <InlineEditor {...props} onClose={() => setOpen(false)} />;
   const { label, value, type, href, empty = 'None', children } = props;
-  const displayed = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
+  const displayedValue = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
   if (href === undefined) {
     return (
       <button
         type="button"
         class="inline"
         data-type={type}
-        ref={opener}
+        ref={openButton}
         title={`Change ${label}`}
         onClick={() => setOpen(true)}
       >
         <span class="hidden-text">{`Change ${label}: `}</span>
-        {displayed}
+        {displayedValue}
       </button>
     );
   }
   return (
     <span class="inline-link">
-      <a href={href}>{displayed}</a>
-      <button type="button" ref={opener} aria-label={`Change ${label}`} title="Change" onClick={() => setOpen(true)}>
+      <a href={href}>{displayedValue}</a>
+      <button
+        type="button"
+        ref={openButton}
+        aria-label={`Change ${label}`}
+        title="Change"
+        onClick={() => setOpen(true)}
+      >
         <Icon name="pencil" />
       </button>
     </span>
@@ -64,64 +70,64 @@ export function InlineEdit(props: InlineEditProps) {
 
 type FieldElement = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-function Editor({
+function InlineEditor({
   label,
   value,
   type = 'text',
   options,
   onSave,
-  explain,
+  formatError,
   onClose,
 }: InlineEditProps & { readonly onClose: () => void }) {
   const id = useId();
-  const field = useRef<FieldElement>(null);
+  const fieldRef = useRef<FieldElement>(null);
   const isKeyboardInput = useRef(false);
-  const isDone = useRef(false);
-  const [draft, setDraft] = useState(value);
-  const [fault, setFault] = useState<string>();
+  const isClosed = useRef(false);
+  const [draftValue, setDraftValue] = useState(value);
+  const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
-    field.current?.focus();
-    if (field.current instanceof HTMLInputElement && type !== 'color') field.current.select();
+    fieldRef.current?.focus();
+    if (fieldRef.current instanceof HTMLInputElement && type !== 'color') fieldRef.current.select();
   }, []);
-  // Unmounting the field fires `blur`, which would save the draft; `isDone` prevents that.
+  // Unmounting the field fires `blur`, which saves the draft unless `isClosed` is set.
   const close = () => {
-    isDone.current = true;
+    isClosed.current = true;
     onClose();
   };
-  const save = async (next = draft) => {
-    if (isBusy || isDone.current) return;
-    if (field.current instanceof HTMLInputElement && field.current.validity.badInput) {
-      setFault(type === 'date' ? 'That is no day of the calendar.' : 'That is no number.');
+  const save = async (newValue = draftValue) => {
+    if (isBusy || isClosed.current) return;
+    if (fieldRef.current instanceof HTMLInputElement && fieldRef.current.validity.badInput) {
+      setErrorText(type === 'date' ? 'That is no day of the calendar.' : 'That is no number.');
       return;
     }
-    if (type === 'date' && next !== '' && next < '1000') {
-      setFault('Write the year with four digits.');
+    if (type === 'date' && newValue !== '' && newValue < '1000') {
+      setErrorText('Write the year with four digits.');
       return;
     }
     setBusy(true);
     try {
-      if (next !== value) await onSave(next);
-      // Closing the editor moves the layout. If the field lost its focus to a pointer press, wait for the click of
-      // that press first.
-      if (document.activeElement !== field.current) await waitForPointerRelease();
+      if (newValue !== value) await onSave(newValue);
+      // Closing the editor shifts the layout. If a pointer press took the focus from the field, wait until the click
+      // of that press was dispatched; otherwise the click would be lost.
+      if (document.activeElement !== fieldRef.current) await waitForPointerRelease();
       close();
     } catch (error) {
-      setFault(explain(error));
+      setErrorText(formatError(error));
       setBusy(false);
-      field.current?.focus();
+      fieldRef.current?.focus();
     }
   };
   const fieldAttributes = {
     id,
     class: 'input',
     'aria-label': label,
-    'aria-invalid': fault === undefined ? undefined : true,
-    'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
+    'aria-invalid': errorText === undefined ? undefined : true,
+    'aria-describedby': errorText === undefined ? undefined : `${id}-fault`,
     readOnly: isBusy,
-    value: draft,
+    value: draftValue,
     // Blur saves, except while a validation error is shown.
-    onBlur: () => fault === undefined && void save(),
+    onBlur: () => errorText === undefined && void save(),
     onKeyDown: (event: KeyboardEvent) => {
       isKeyboardInput.current = true;
       if (event.key === 'Escape') {
@@ -135,18 +141,18 @@ function Editor({
     },
   } as const;
   const handleInput = (event: { readonly currentTarget: FieldElement }) => {
-    setDraft(event.currentTarget.value);
-    setFault(undefined);
+    setDraftValue(event.currentTarget.value);
+    setErrorText(undefined);
   };
-  const setField = (element: FieldElement | null) => {
-    field.current = element;
+  const setFieldRef = (element: FieldElement | null) => {
+    fieldRef.current = element;
   };
   return (
     <span class="inline-editor" data-type={options === undefined ? type : 'choice'} aria-busy={isBusy}>
       {options !== undefined && (
         <select
           {...fieldAttributes}
-          ref={setField}
+          ref={setFieldRef}
           onPointerDown={() => {
             isKeyboardInput.current = false;
           }}
@@ -165,15 +171,21 @@ function Editor({
         </select>
       )}
       {options === undefined && type === 'area' && (
-        <textarea {...fieldAttributes} ref={setField} rows={5} onInput={handleInput} />
+        <textarea {...fieldAttributes} ref={setFieldRef} rows={5} onInput={handleInput} />
       )}
       {options === undefined && type !== 'area' && (
-        <input {...fieldAttributes} ref={setField} {...({ type } as object)} autoComplete="off" onInput={handleInput} />
+        <input
+          {...fieldAttributes}
+          ref={setFieldRef}
+          {...({ type } as object)}
+          autoComplete="off"
+          onInput={handleInput}
+        />
       )}
       {type === 'area' && <span class="hint">Ctrl Enter saves, Escape takes back.</span>}
-      {fault !== undefined && (
+      {errorText !== undefined && (
         <span id={`${id}-fault`} class="fault" role="alert">
-          {fault}
+          {errorText}
         </span>
       )}
     </span>
@@ -183,23 +195,23 @@ function Editor({
 type QuickAddFieldProps = {
   /** Label and placeholder of the field, such as `Add a task`. */
   readonly label: string;
-  /** Creates the record. If the promise rejects, the error is shown at the field, formatted by `explain`. */
+  /** Creates the record. If the promise rejects, the error is shown at the field, formatted by `formatError`. */
   readonly onAdd: (name: string) => Promise<void>;
-  readonly explain: (error: unknown) => string;
+  readonly formatError: (error: unknown) => string;
   /** Additional fields of the form. */
   readonly children?: ComponentChildren;
 };
 
 /** Quick-add field at the end of a list: Enter creates a record and clears the field, Escape only clears it. */
-export function QuickAddField({ label, onAdd, explain, children }: QuickAddFieldProps) {
+export function QuickAddField({ label, onAdd, formatError, children }: QuickAddFieldProps) {
   const [name, setName] = useState('');
-  const [fault, setFault] = useState<string>();
+  const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const add = async (event: Event) => {
+  const addRecord = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
     if (name.trim() === '') {
-      setFault('Write a name first.');
+      setErrorText('Write a name first.');
       return;
     }
     setBusy(true);
@@ -207,23 +219,23 @@ export function QuickAddField({ label, onAdd, explain, children }: QuickAddField
       await onAdd(name);
       setName('');
     } catch (error) {
-      setFault(explain(error));
+      setErrorText(formatError(error));
     } finally {
       setBusy(false);
     }
   };
   return (
-    <form class="add-line" onSubmit={add}>
+    <form class="add-line" onSubmit={addRecord}>
       <TextField
         label={label}
         hideLabel
         placeholder={label}
         autoComplete="off"
         value={name}
-        fault={fault}
+        errorText={errorText}
         onInput={(text) => {
           setName(text);
-          setFault(undefined);
+          setErrorText(undefined);
         }}
         onKeyDown={(event) => event.key === 'Escape' && setName('')}
       />

@@ -14,31 +14,33 @@ export type MenuItem = {
  */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
-  const element = useRef<HTMLDivElement>(null);
-  const menuItems = () => [...(element.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
+  const menuElement = useRef<HTMLDivElement>(null);
+  const findMenuItems = () => [...(menuElement.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
   useEffect(() => {
     if (!isOpen) return;
-    menuItems()[0]?.focus();
+    findMenuItems()[0]?.focus();
     const closeOnOutsidePress = (event: Event) => {
-      if (event.target instanceof Node && !element.current?.contains(event.target)) setOpen(false);
+      if (event.target instanceof Node && !menuElement.current?.contains(event.target)) setOpen(false);
     };
     document.addEventListener('pointerdown', closeOnOutsidePress);
     return () => document.removeEventListener('pointerdown', closeOnOutsidePress);
   }, [isOpen]);
   const handleKeyDown = (event: KeyboardEvent) => {
-    const all = menuItems();
-    const at = all.findIndex((one) => one.matches(':focus'));
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    const allItems = findMenuItems();
+    const focusedIndex = allItems.findIndex((item) => item.matches(':focus'));
+    const nextIndex = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: allItems.length - 1 }[
+      event.key
+    ];
     if (event.key === 'Escape') {
       setOpen(false);
-      element.current?.querySelector('button')?.focus();
+      menuElement.current?.querySelector('button')?.focus();
     }
-    if (to === undefined) return;
+    if (nextIndex === undefined) return;
     event.preventDefault();
-    all[(to + all.length) % all.length]?.focus();
+    allItems[(nextIndex + allItems.length) % allItems.length]?.focus();
   };
   return (
-    <div class="menu" ref={element}>
+    <div class="menu" ref={menuElement}>
       <button
         type="button"
         class="button quiet icon-only"
@@ -60,7 +62,7 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
               class={isDanger ? 'danger' : ''}
               onClick={() => {
                 setOpen(false);
-                element.current?.querySelector('button')?.focus();
+                menuElement.current?.querySelector('button')?.focus();
                 onPick();
               }}
             >
@@ -96,16 +98,16 @@ addEventListener(
         resolve();
       });
     };
-    for (const name of PRESS_END_EVENTS)
-      addEventListener(name, endPress, { capture: true, signal: listenerController.signal });
+    for (const eventName of PRESS_END_EVENTS)
+      addEventListener(eventName, endPress, { capture: true, signal: listenerController.signal });
   },
   { capture: true },
 );
 
 /**
- * Resolves when no pointer is pressed and the click of the last press has been dispatched. Wait for this before the
- * layout moves: if it moved between press and release, the pointer would be over another element, and the browser
- * would fire no click.
+ * Resolves when no pointer is pressed and the click of the last press has been dispatched. Await this function before
+ * a change of the layout: if elements moved between press and release, the pointer would be over another element, and
+ * the browser would fire no click.
  */
 export async function waitForPointerRelease(): Promise<void> {
   await activePress;

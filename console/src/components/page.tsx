@@ -7,30 +7,30 @@ import { Icon, type IconName } from './icon.tsx';
 
 type PageProps = {
   readonly title: string;
-  readonly lead?: ComponentChildren;
+  readonly intro?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** API calls that do the same as the screen, to show to the user. */
+  /** API calls that are equivalent to the screen; a dialog shows them to the user. */
   readonly calls: readonly ApiCall[];
   readonly isWide?: boolean;
   readonly children: ComponentChildren;
 };
 
 /** Layout of a screen: title, actions, API calls and content. */
-export function Page({ title, lead, actions, calls, isWide = false, children }: PageProps) {
-  const heading = useRef<HTMLHeadingElement>(null);
+export function Page({ title, intro, actions, calls, isWide = false, children }: PageProps) {
+  const headingRef = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Carillon`;
   }, [title]);
   // Focus the title, so that screen readers announce the new screen.
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => headingRef.current?.focus(), []);
   return (
     <div class={`page ${isWide ? 'wide' : ''}`}>
       <header>
         <div>
-          <h1 tabIndex={-1} ref={heading}>
+          <h1 tabIndex={-1} ref={headingRef}>
             {title}
           </h1>
-          {lead !== undefined && <p class="lead">{lead}</p>}
+          {intro !== undefined && <p class="lead">{intro}</p>}
         </div>
         <div class="actions">
           <ApiCallsButton calls={calls} />
@@ -60,26 +60,26 @@ const numberFormat = new Intl.NumberFormat('en');
 type PagerProps = {
   readonly paging: PagePosition;
   /** Singular and plural of the listed records: `['task', 'tasks']`. */
-  readonly words: readonly [string, string];
+  readonly nounForms: readonly [string, string];
   /** Number of records on this page. */
-  readonly shown: number;
+  readonly shownCount: number;
   /** Called with the number of the chosen page; the first page is 1. */
-  readonly onPage: (page: number) => void;
+  readonly onPageChange: (page: number) => void;
 };
 
 /** Pagination bar: displayed range, total, and buttons for the previous and next page. */
-export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
+export function Pager({ paging: { offset, limit, total_records }, nounForms, shownCount, onPageChange }: PagerProps) {
   const page = Math.floor(offset / limit) + 1;
   const pageCount = Math.max(1, Math.ceil(total_records / limit));
-  const total = `${numberFormat.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
-  const isPartial = total_records > shown || page > 1;
-  // A page after the last page is empty and has no range.
+  const totalText = `${numberFormat.format(total_records)} ${nounForms[total_records === 1 ? 0 : 1]}`;
+  const isPartial = total_records > shownCount || page > 1;
+  // A page after the last page is empty, so only the total is shown.
   const rangeText =
-    isPartial && shown > 0
-      ? `${numberFormat.format(offset + 1)} – ${numberFormat.format(offset + shown)} of ${total}`
-      : total;
-  const showPage = (to: number) => {
-    onPage(to);
+    isPartial && shownCount > 0
+      ? `${numberFormat.format(offset + 1)} – ${numberFormat.format(offset + shownCount)} of ${totalText}`
+      : totalText;
+  const showPage = (newPage: number) => {
+    onPageChange(newPage);
     document.querySelector('main')?.scrollTo(0, 0);
   };
   return (

@@ -4,11 +4,11 @@ import { Note } from './badge.tsx';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 
-type RevealSecretProps = {
+type RevealSecretDialogProps = {
   readonly title: string;
   /** Name of the secret, such as `The key`. */
   readonly label: string;
-  readonly text: string;
+  readonly secret: string;
   readonly warning: ComponentChildren;
   readonly isWide?: boolean;
   readonly onClose: () => void;
@@ -16,11 +16,19 @@ type RevealSecretProps = {
 };
 
 /** Dialog that shows a secret once. Only its buttons close it, not Escape or a click on the backdrop. */
-export function RevealSecret({ title, label, text, warning, isWide = false, onClose, children }: RevealSecretProps) {
+export function RevealSecretDialog({
+  title,
+  label,
+  secret,
+  warning,
+  isWide = false,
+  onClose,
+  children,
+}: RevealSecretDialogProps) {
   return (
     <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>
       <Note tone="warn">{warning}</Note>
-      <CodeBlock label={label} text={text} />
+      <CodeBlock label={label} text={secret} />
       {children}
       <div class="ends">
         <Button variant="primary" onClick={onClose}>

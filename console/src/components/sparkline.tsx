@@ -7,8 +7,8 @@ type SparklineProps = { readonly bars: readonly SparklineBar[]; readonly label: 
 
 /** Sparkline of stacked bars, oldest first: delivered attempts below, failed attempts above. */
 export function Sparkline({ bars, label, height = 24 }: SparklineProps) {
-  const max = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
-  const barHeight = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / max) * height));
+  const maxAttempts = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
+  const toBarHeight = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / maxAttempts) * height));
   return (
     <svg
       class="spark"
@@ -19,8 +19,8 @@ export function Sparkline({ bars, label, height = 24 }: SparklineProps) {
       viewBox={`0 0 ${bars.length * BAR_WIDTH} ${height}`}
     >
       {bars.map((bar, index) => {
-        const deliveredHeight = barHeight(bar.delivered);
-        const failedHeight = barHeight(bar.failed);
+        const deliveredHeight = toBarHeight(bar.delivered);
+        const failedHeight = toBarHeight(bar.failed);
         return (
           <g key={bar.label}>
             <title>{`${bar.label}: ${bar.delivered} delivered, ${bar.failed} failed`}</title>

@@ -1,7 +1,7 @@
 /** The zero date of the API, which means never. */
 const ZERO_TIMESTAMP = '0000-00-00 00:00:00';
 
-const UNITS = [
+const TIME_UNITS = [
   ['year', 31_536_000],
   ['month', 2_592_000],
   ['day', 86_400],
@@ -20,14 +20,20 @@ export function parseTimestamp(text: string): Date | undefined {
 /** Formats a time relative to now: `3 minutes ago`, `in 2 days`. */
 function formatRelativeTime(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
-  const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
+  const [unit, unitSeconds] = TIME_UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
   return Math.abs(seconds) < 10 ? 'just now' : relativeFormat.format(Math.trunc(seconds / unitSeconds), unit);
 }
 
 /** Shows an API timestamp as relative time; the tooltip shows the exact time. */
-export function Timestamp({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
-  const moment = parseTimestamp(at);
-  if (moment === undefined) return <span class="soft">{never}</span>;
+export function Timestamp({
+  timestamp,
+  neverText = 'never',
+}: {
+  readonly timestamp: string;
+  readonly neverText?: string;
+}) {
+  const moment = parseTimestamp(timestamp);
+  if (moment === undefined) return <span class="soft">{neverText}</span>;
   return (
     <time class="number" dateTime={moment.toISOString()} title={exactFormat.format(moment)}>
       {formatRelativeTime(moment)}
@@ -45,13 +51,19 @@ const dateTimeFormat = new Intl.DateTimeFormat('en-GB', {
 });
 
 /** Shows an API timestamp as local time, `14:02:11`, with the date unless it is today. The tooltip shows UTC. */
-export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
-  const moment = parseTimestamp(at);
-  if (moment === undefined) return <span class="soft">{never}</span>;
-  const format = moment.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
+export function ClockTime({
+  timestamp,
+  neverText = 'never',
+}: {
+  readonly timestamp: string;
+  readonly neverText?: string;
+}) {
+  const moment = parseTimestamp(timestamp);
+  if (moment === undefined) return <span class="soft">{neverText}</span>;
+  const clockFormat = moment.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
   return (
-    <time class="number" dateTime={moment.toISOString()} title={`${at} UTC`}>
-      {format.format(moment)}
+    <time class="number" dateTime={moment.toISOString()} title={`${timestamp} UTC`}>
+      {clockFormat.format(moment)}
     </time>
   );
 }

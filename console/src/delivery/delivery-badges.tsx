@@ -1,7 +1,7 @@
 import './delivery.css';
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { Delivery, DeliveryState, HookDelivery } from '../../../packages/sdk/src/activity.ts';
+import type { ActivityDelivery, Delivery, DeliveryState } from '../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import type { HourCounts } from '../../../packages/sdk/src/stats.ts';
 import { usePolling } from '../app/use-query.ts';
@@ -10,7 +10,14 @@ import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Sparkline, type SparklineBar } from '../components/sparkline.tsx';
 import { ClockTime, formatDuration, parseTimestamp } from '../components/timestamp.tsx';
-import { describeOutcome, explainEnd, formatCount, maskTarget, recordPathOf, webhookBody } from './delivery-text.ts';
+import {
+  buildWebhookBody,
+  describeOutcome,
+  explainHookEnd,
+  formatCount,
+  maskTarget,
+  recordPathOf,
+} from './delivery-text.ts';
 
 /** Target URLs that the user has unmasked. All screens share this set until the page is reloaded. */
 const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
@@ -19,10 +26,10 @@ const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
 export function TargetUrl({ url }: { readonly url: string }) {
   const isUnmasked = unmaskedTargets.value.has(url);
   const canBeMasked = maskTarget(url) !== url;
-  const toggle = () => {
-    const next = new Set(unmaskedTargets.value);
-    if (!next.delete(url)) next.add(url);
-    unmaskedTargets.value = next;
+  const toggleMask = () => {
+    const nextTargets = new Set(unmaskedTargets.value);
+    if (!nextTargets.delete(url)) nextTargets.add(url);
+    unmaskedTargets.value = nextTargets;
   };
   return (
     <span class="target">
@@ -33,7 +40,7 @@ export function TargetUrl({ url }: { readonly url: string }) {
           icon="eye"
           pressed={isUnmasked}
           label={isUnmasked ? 'Hide the path of the target' : 'Show the whole target'}
-          onClick={toggle}
+          onClick={toggleMask}
         />
       )}
     </span>
@@ -44,8 +51,8 @@ export function TargetUrl({ url }: { readonly url: string }) {
 export function Countdown({ until }: { readonly until: string }) {
   const [now, setNow] = useState(Date.now);
   usePolling(1_000, () => setNow(Date.now()));
-  const left = (parseTimestamp(until)?.getTime() ?? 0) - now;
-  return <span class="number">{left <= 0 ? 'now' : `in ${formatDuration(Math.max(1_000, left))}`}</span>;
+  const remainingMs = (parseTimestamp(until)?.getTime() ?? 0) - now;
+  return <span class="number">{remainingMs <= 0 ? 'now' : `in ${formatDuration(Math.max(1_000, remainingMs))}`}</span>;
 }
 
 export function HookBadge({ hook }: { readonly hook: Hook }) {
@@ -57,7 +64,7 @@ export function HookBadge({ hook }: { readonly hook: Hook }) {
 /** Text after the state badge of a hook: last outcome, time of the next attempt, or the reason why the hook ended. */
 export function HookStateDetails({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <>{capitalize(describeOutcome(hook.last_outcome))}</>;
-  if (hook.state === 'ended') return <>{capitalize(explainEnd(hook).why)}</>;
+  if (hook.state === 'ended') return <>{capitalize(explainHookEnd(hook).reason)}</>;
   return (
     <>
       {capitalize(describeOutcome(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
@@ -66,8 +73,8 @@ export function HookStateDetails({ hook }: { readonly hook: Hook }) {
 }
 
 /** Capitalizes the first letter of a text. */
-export function capitalize(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
+export function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 const deliveryStateTones: Readonly<Record<DeliveryState, Tone>> = {
@@ -84,43 +91,50 @@ export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
 const HOUR_MS = 3_600_000;
 
 /** Returns one bar for each of the last 24 hours, oldest first, also for hours without attempts. */
-function sparklineBars(hours: readonly HourCounts[], now = Date.now()): readonly SparklineBar[] {
-  const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
+function buildSparklineBars(hours: readonly HourCounts[], now = Date.now()): readonly SparklineBar[] {
+  const countsByHour = new Map(hours.map((hourCounts) => [parseTimestamp(hourCounts.hour)?.getTime(), hourCounts]));
   return Array.from({ length: 24 }, (_, index) => {
-    const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
-    const hour = byHour.get(at);
-    const label = new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-    return { label, delivered: Number(hour?.delivered ?? 0), failed: Number(hour?.failed ?? 0) };
+    const hourStartMs = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
+    const hourCounts = countsByHour.get(hourStartMs);
+    const label = new Date(hourStartMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+    return { label, delivered: Number(hourCounts?.delivered ?? 0), failed: Number(hourCounts?.failed ?? 0) };
   });
 }
 
 /** Sparkline and totals of a hook's last 24 hours. */
-export function LastDay({ hours, height }: { readonly hours: readonly HourCounts[]; readonly height?: number }) {
-  const sum = (name: 'delivered' | 'failed') => hours.reduce((total, hour) => total + Number(hour[name]), 0);
-  const [delivered, failed] = [sum('delivered'), sum('failed')];
-  const words = `${formatCount(delivered, 'delivered', 'delivered')}, ${formatCount(failed, 'failed', 'failed')}`;
+export function LastDaySparkline({
+  hours,
+  height,
+}: {
+  readonly hours: readonly HourCounts[];
+  readonly height?: number;
+}) {
+  const sumCounts = (countName: 'delivered' | 'failed') =>
+    hours.reduce((total, hourCounts) => total + Number(hourCounts[countName]), 0);
+  const [deliveredCount, failedCount] = [sumCounts('delivered'), sumCounts('failed')];
+  const countsText = `${formatCount(deliveredCount, 'delivered', 'delivered')}, ${formatCount(failedCount, 'failed', 'failed')}`;
   return (
     <div class="last-day">
-      <Sparkline bars={sparklineBars(hours)} height={height} label={`The last 24 hours: ${words}`} />
-      <span class="small soft number">{delivered + failed === 0 ? 'quiet for a day' : words}</span>
+      <Sparkline bars={buildSparklineBars(hours)} height={height} label={`The last 24 hours: ${countsText}`} />
+      <span class="small soft number">{deliveredCount + failedCount === 0 ? 'quiet for a day' : countsText}</span>
     </div>
   );
 }
 
 /** Shows the webhook request as it was sent, and the API call that fetches the record. */
-export function WebhookRequest({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
-  const sent = [
-    `POST ${maskTarget(target)}`,
+export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Delivery; readonly targetUrl: string }) {
+  const requestText = [
+    `POST ${maskTarget(targetUrl)}`,
     'content-type: application/json',
     `webhook-id: ${delivery.id}`,
     '',
-    webhookBody(delivery.resource_url),
+    buildWebhookBody(delivery.resource_url),
   ].join('\n');
   return (
     <div class="halved">
       <div class="stack">
         <h3>The notification</h3>
-        <CodeBlock label="The notification as it went out" text={sent} />
+        <CodeBlock label="The notification as it went out" text={requestText} />
       </div>
       <div class="stack">
         <h3>What fetches its record</h3>
@@ -133,21 +147,21 @@ export function WebhookRequest({ delivery, target }: { readonly delivery: Delive
   );
 }
 
-/** Read receipt of a delivery: whether a key of the hook's user has fetched the record of a delivered notification. */
+/** Read receipt of a delivery: whether a key of the hook's user has fetched the record that the webhook announced. */
 type ReadStatus = 'not delivered' | 'read' | 'never read';
 
-export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
+export function readStatusOf({ state, fetched_at }: ActivityDelivery): ReadStatus {
   if (state !== 'delivered') return 'not delivered';
   return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
 
-/** Explains the badge of a delivered notification whose record was never fetched. */
+/** Explanation of the badge for a delivered webhook whose record was never fetched. */
 export const NEVER_READ_TEXT =
   'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
-/** Badge that shows whether the record of a delivered notification was fetched. */
-export function ReadReceipt({ delivery }: { readonly delivery: HookDelivery }) {
+/** Badge that shows whether the record of a delivered webhook was fetched. */
+export function ReadReceipt({ delivery }: { readonly delivery: ActivityDelivery }) {
   const readStatus = readStatusOf(delivery);
   if (readStatus === 'not delivered') return null;
   if (readStatus === 'never read') {
@@ -159,7 +173,7 @@ export function ReadReceipt({ delivery }: { readonly delivery: HookDelivery }) {
   }
   return (
     <span class="mark read">
-      read <ClockTime at={delivery.fetched_at} />
+      read <ClockTime timestamp={delivery.fetched_at} />
     </span>
   );
 }

@@ -1,18 +1,18 @@
 import type { FeedKind, HookKind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
-/** Description of each kind that a hook can subscribe to, with an example path of a record. */
-export const kindTexts: Readonly<Record<HookKind, { readonly description: string; readonly example: string }>> = {
-  new_event: { description: 'Something new stands on the calendar.', example: '/events/512' },
-  new_project: { description: 'A project was created.', example: '/projects/27' },
-  new_task: { description: 'A task was added to a project.', example: '/tasks/1204' },
+/** Description of each kind that a hook can subscribe to, and the path of an example record below `/v2`. */
+export const kindTexts: Readonly<Record<HookKind, { readonly description: string; readonly examplePath: string }>> = {
+  new_event: { description: 'Something new stands on the calendar.', examplePath: '/events/512' },
+  new_project: { description: 'A project was created.', examplePath: '/projects/27' },
+  new_task: { description: 'A task was added to a project.', examplePath: '/tasks/1204' },
   completed_task: {
     description: 'A task was ticked off. Its open subtasks are told of each on their own.',
-    example: '/tasks/1204',
+    examplePath: '/tasks/1204',
   },
-  new_subtask: { description: 'A subtask was added to a task.', example: '/subtasks/88' },
-  completed_subtask: { description: 'A subtask was ticked off, alone or with its task.', example: '/subtasks/88' },
-  new_client: { description: 'A client was created.', example: '/clients/9' },
+  new_subtask: { description: 'A subtask was added to a task.', examplePath: '/subtasks/88' },
+  completed_subtask: { description: 'A subtask was ticked off, alone or with its task.', examplePath: '/subtasks/88' },
+  new_client: { description: 'A client was created.', examplePath: '/clients/9' },
 };
 
 /** Kinds that a hook can subscribe to, most common first. */
@@ -22,18 +22,18 @@ const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', complete
 
 /** Splits a kind into resource type and verb: `new_event` gives `event` and `created`. */
 export function splitKind(kind: string): { readonly resourceType: string; readonly verb: string } {
-  const [first = '', ...rest] = kind.split('_');
-  const resourceType = rest.length === 0 ? kind : rest.join(' ');
-  return { resourceType, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
+  const [prefix = '', ...resourceWords] = kind.split('_');
+  const resourceType = resourceWords.length === 0 ? kind : resourceWords.join(' ');
+  return { resourceType, verb: Object.entries(VERBS).find(([key]) => key === prefix)?.[1] ?? '' };
 }
 
 /** Returns the display name of a kind, such as `Event created`. */
-export function kindTitle(kind: FeedKind | 'test'): string {
+export function formatKindTitle(kind: FeedKind | 'test'): string {
   const { resourceType, verb } = splitKind(kind);
   return `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${verb}`.trim();
 }
 
-/** Texts for outcomes without an HTTP status: a description, and advice for the operator of the target. */
+/** Texts for attempts that failed without an HTTP status: a description, and advice for the operator of the target. */
 const failureTexts: Readonly<Record<string, readonly [description: string, advice: string]>> = {
   timeout: ['no answer in time', 'Answer 200 first and work afterwards: the whole exchange has one deadline.'],
   refused: ['connection refused', 'Nothing listens there. Start the receiver, or see whether its port is right.'],
@@ -70,56 +70,59 @@ export function describeOutcome(outcome: string): string {
 }
 
 /** Returns advice for an outcome; undefined when there is nothing to do. */
-export function outcomeAdvice(outcome: string): string | undefined {
+export function getOutcomeAdvice(outcome: string): string | undefined {
   if (outcome === '200' || outcome === '') return undefined;
-  const status = Number(outcome);
+  const httpStatus = Number(outcome);
   if (outcome === '401') return '401 means: not wanted any more. Answer 200 to go on being told.';
   if (outcome === '404') return 'The receiver has nothing at this path. See whether the address is whole.';
   if (outcome === '429')
     return 'The receiver asks for fewer. Let it take the notification, answer 200, and work later.';
-  if (status >= 500) return 'The receiver broke. Its log will have the Webhook-Id of the notification.';
-  if (status >= 400)
+  if (httpStatus >= 500) return 'The receiver broke. Its log will have the Webhook-Id of the notification.';
+  if (httpStatus >= 400)
     return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
-  if (status >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
-  if (status > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
+  if (httpStatus >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
+  if (httpStatus > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
   if (localErrorTexts[outcome] !== undefined)
     return 'A fault of the service: it never counts, and the attempt is made again.';
   return failureTexts[outcome]?.[1];
 }
 
 /** Explains why a hook ended, and what the user can do about it. */
-export function explainEnd({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
-  const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
-    '': { why: 'ended', todo: '' },
-    deleted: { why: 'deleted', todo: 'Somebody unsubscribed it. Restore it if that was a mistake.' },
+export function explainHookEnd({ ended_reason, last_outcome }: Hook): {
+  readonly reason: string;
+  readonly advice: string;
+} {
+  const explanations: Readonly<Record<EndedReason, { reason: string; advice: string }>> = {
+    '': { reason: 'ended', advice: '' },
+    deleted: { reason: 'deleted', advice: 'Somebody unsubscribed it. Restore it if that was a mistake.' },
     answered_401: {
-      why: 'its target answered 401',
-      todo: 'That means: not wanted any more. If it is wanted, let the target answer 200, then restore the hook.',
+      reason: 'its target answered 401',
+      advice: 'That means: not wanted any more. If it is wanted, let the target answer 200, then restore the hook.',
     },
     three_failures: {
-      why: `three failures in a row, the last: ${describeOutcome(last_outcome)}`,
-      todo: `${outcomeAdvice(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
+      reason: `three failures in a row, the last: ${describeOutcome(last_outcome)}`,
+      advice: `${getOutcomeAdvice(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
     },
     user_deleted: {
-      why: 'its user was deleted',
-      todo: 'It cannot live again. Whoever needs it subscribes a hook of their own.',
+      reason: 'its user was deleted',
+      advice: 'It cannot live again. Whoever needs it subscribes a hook of their own.',
     },
   };
-  return known[ended_reason];
+  return explanations[ended_reason];
 }
 
-/** Masks the path of a target URL: keeps the origin and, of a long path, the last four characters. */
-export function maskTarget(address: string): string {
-  if (!URL.canParse(address)) return address;
-  const { origin, pathname, search } = new URL(address);
+/** Masks the secret path of a target URL: keeps the origin, and the last four characters of a long path. */
+export function maskTarget(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { origin, pathname, search } = new URL(url);
   const path = pathname + search;
-  if (path === '/') return address;
+  if (path === '/') return url;
   return `${origin}/…${path.length >= 20 ? path.slice(-4) : ''}`;
 }
 
 /** Returns the host of a URL, or the text itself if it is not a URL. */
-export function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).host : address;
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : url;
 }
 
 /** Returns the path of a record URL below `/v2`, such as `/events/512`. */
@@ -128,7 +131,7 @@ export function recordPathOf(resourceUrl: string): string {
 }
 
 /** Returns the JSON body of a webhook request. */
-export function webhookBody(resourceUrl: string): string {
+export function buildWebhookBody(resourceUrl: string): string {
   return JSON.stringify({ resource_url: resourceUrl });
 }
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AssignedTeam, AssignedUser, Id } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
 import { listFullPage } from '../app/full-page-navigation.ts';
-import { EditConflictError, fieldError, idsOf, updateIfUnchanged } from '../app/optimistic-update.ts';
+import { assigneeIdsOf, describeFieldError, EditConflictError, updateIfUnchanged } from '../app/optimistic-update.ts';
 import { runWithToast, useQuery } from '../app/use-query.ts';
 import { displayNameOf } from '../app/user-name.ts';
 import { ColorDot, Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
@@ -17,7 +17,7 @@ import type { EditableResource } from './editable-fields.tsx';
 const MAX_AVATARS = 3;
 
 type AssigneesProps<T> = {
-  readonly kept: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
+  readonly editableResource: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
   /** Wording in the dialog: people are assigned to a task, but are in a team. */
@@ -25,21 +25,27 @@ type AssigneesProps<T> = {
 };
 
 /** A record with assignees: users and, for some resources, teams. */
-type AssignableRecord = { readonly users: readonly AssignedUser[]; readonly teams?: readonly AssignedTeam[] };
+type RecordWithAssignees = { readonly users: readonly AssignedUser[]; readonly teams?: readonly AssignedTeam[] };
 
 /** Button that shows the assignees of a record and opens the assignee picker. */
-export function AssigneesButton<T extends AssignableRecord>(props: AssigneesProps<T>) {
+export function AssigneesButton<T extends RecordWithAssignees>(props: AssigneesProps<T>) {
   const [isOpen, setOpen] = useState(false);
-  const { kept, record, relation = 'assigned to' } = props;
+  const { editableResource, record, relation = 'assigned to' } = props;
   const { users, teams = [] } = record;
-  const names = [
+  const assigneeNames = [
     ...users.map(({ user_name }) => user_name || 'somebody without a name'),
     ...teams.map(({ team_name }) => team_name),
   ].join(', ');
   return (
     <>
-      <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        <span class="hidden-text">{`${capitalize(relation)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+      <button
+        type="button"
+        class="inline people"
+        title={assigneeNames}
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      >
+        <span class="hidden-text">{`${capitalize(relation)} ${editableResource.nameOf(record)}: ${assigneeNames || 'nobody'}`}</span>
         {users.slice(0, MAX_AVATARS).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
@@ -65,78 +71,86 @@ export function AssigneesButton<T extends AssignableRecord>(props: AssigneesProp
 }
 
 /** Loads all users and teams that can be assigned. */
-const loadAssignable = async (signal: AbortSignal) => {
+const loadUsersAndTeams = async (signal: AbortSignal) => {
   const [users, teams] = await Promise.all([client.users.list({}, { signal }), listFullPage(client.teams, {}, signal)]);
   return { users: users.data, teams: teams.data };
 };
 
-const assigneeIds = ({
+const toAssigneeIds = ({
   users,
   teams,
-}: AssignableRecord): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
-  users: idsOf(users),
-  ...(teams !== undefined && { teams: idsOf(teams) }),
+}: RecordWithAssignees): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
+  users: assigneeIdsOf(users),
+  ...(teams !== undefined && { teams: assigneeIdsOf(teams) }),
 });
 
 const capitalize = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
-function AssigneePicker<T extends AssignableRecord>({
-  kept,
+function AssigneePicker<T extends RecordWithAssignees>({
+  editableResource,
   record,
   onChange,
   relation = 'assigned to',
   onClose,
 }: AssigneesProps<T> & { readonly onClose: () => void }) {
-  const { data, fault: loadError } = useQuery(loadAssignable, []);
-  const [chosen, setChosen] = useState(assigneeIds(record));
-  const [fault, setFault] = useState<string>();
-  const id = kept.idOf(record);
+  const { data, errorText: loadError } = useQuery(loadUsersAndTeams, []);
+  const [chosenIds, setChosenIds] = useState(toAssigneeIds(record));
+  const [saveError, setSaveError] = useState<string>();
+  const recordId = editableResource.idOf(record);
   const save = async (event: Event) => {
     event.preventDefault();
     try {
-      const after = await updateIfUnchanged(kept.resource, id, chosen, record);
-      const before = assigneeIds(record);
-      onChange(after);
+      const updatedRecord = await updateIfUnchanged(editableResource.resource, recordId, chosenIds, record);
+      const previousIds = toAssigneeIds(record);
+      onChange(updatedRecord);
       onClose();
       showToast('People changed.', {
-        undo: () => void runWithToast(async () => onChange(await updateIfUnchanged(kept.resource, id, before, after))),
+        undo: () =>
+          void runWithToast(async () =>
+            onChange(await updateIfUnchanged(editableResource.resource, recordId, previousIds, updatedRecord)),
+          ),
       });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);
-      setFault(
+      setSaveError(
         error instanceof EditConflictError
           ? `Somebody else has changed who is ${relation} it. Look again, then save.`
-          : fieldError(error, 'People'),
+          : describeFieldError(error, 'People'),
       );
-      if (error instanceof EditConflictError) setChosen(assigneeIds(error.record as T));
+      if (error instanceof EditConflictError) setChosenIds(toAssigneeIds(error.record as T));
     }
   };
-  const renderCheckbox = (of: 'users' | 'teams', one: string, name: string, avatar: ComponentChildren) => (
+  const renderCheckbox = (
+    assigneeType: 'users' | 'teams',
+    assigneeId: string,
+    name: string,
+    avatar: ComponentChildren,
+  ) => (
     <Checkbox
-      key={one}
+      key={assigneeId}
       label={
         <span class="row">
           {avatar}
           {name}
         </span>
       }
-      checked={chosen[of]?.includes(one) ?? false}
+      checked={chosenIds[assigneeType]?.includes(assigneeId) ?? false}
       onChange={(isChosen) => {
-        const others = (chosen[of] ?? []).filter((other) => other !== one);
-        setChosen({ ...chosen, [of]: isChosen ? [...others, one] : others });
+        const otherIds = (chosenIds[assigneeType] ?? []).filter((otherId) => otherId !== assigneeId);
+        setChosenIds({ ...chosenIds, [assigneeType]: isChosen ? [...otherIds, assigneeId] : otherIds });
       }}
     />
   );
   return (
-    <Dialog title={`Who is ${relation} ${kept.nameOf(record)}?`} onClose={onClose}>
+    <Dialog title={`Who is ${relation} ${editableResource.nameOf(record)}?`} onClose={onClose}>
       <form class="stack" onSubmit={save}>
-        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {saveError !== undefined && <Note tone="bad">{saveError}</Note>}
         {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
         {data === undefined && loadError === undefined && <LoadingSkeleton lines={2} />}
         {data?.users.map((user) =>
           renderCheckbox('users', user.user_id, displayNameOf(user), <Initials name={displayNameOf(user)} />),
         )}
-        {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
+        {chosenIds.teams !== undefined && data !== undefined && data.teams.length > 0 && (
           <>
             <h3>Teams</h3>
             {data.teams.map(({ team_id, team_name, color }) =>

@@ -5,6 +5,7 @@ import { showToast } from '../components/toast.tsx';
 
 /** Callbacks that show the changes of a task on the screen. */
 type TaskCallbacks = {
+  /** Shows the changed task. */
   task(task: Task): void;
   /** Reloads the subtasks, because completing a task completes them as well. */
   subtasks(): void;
@@ -12,62 +13,65 @@ type TaskCallbacks = {
   next?(): void;
 };
 
-const subtasksSuffix = (count: number) =>
+const formatSubtasksSuffix = (count: number) =>
   count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
 
 /**
- * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and those subtasks that
+ * Completes a task and its open subtasks, as an optimistic update (C33). Undo reopens the task and those subtasks that
  * were completed together with the task. A recurring task has no Undo, because the next task, which the service has
  * created, would remain (C41).
  */
-export async function completeTask(task: Task, updates: TaskCallbacks): Promise<void> {
-  updates.task({ ...task, completed: '1' });
+export async function completeTask(task: Task, callbacks: TaskCallbacks): Promise<void> {
+  callbacks.task({ ...task, completed: '1' });
   const openSubtasks: Subtask[] = [];
-  const isDone = await runWithToast(async () => {
+  const hasSucceeded = await runWithToast(async () => {
     for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
       if (subtask.completed === '0') openSubtasks.push(subtask);
-    updates.task(await client.tasks.complete(task.task_id));
+    callbacks.task(await client.tasks.complete(task.task_id));
   });
-  if (!isDone) updates.task(task);
-  updates.subtasks();
-  if (!isDone) return;
+  if (!hasSucceeded) callbacks.task(task);
+  callbacks.subtasks();
+  if (!hasSucceeded) return;
   if (task.recurring !== '') {
-    updates.next?.();
-    showToast(`“${task.task_name}” completed${subtasksSuffix(openSubtasks.length)}. The next one is open.`);
+    callbacks.next?.();
+    showToast(`“${task.task_name}” completed${formatSubtasksSuffix(openSubtasks.length)}. The next one is open.`);
     return;
   }
-  showToast(`“${task.task_name}” completed${subtasksSuffix(openSubtasks.length)}.`, {
-    undo: () => void reopenTask(task, openSubtasks, updates),
+  showToast(`“${task.task_name}” completed${formatSubtasksSuffix(openSubtasks.length)}.`, {
+    undo: () => void reopenTask(task, openSubtasks, callbacks),
   });
 }
 
 /** Reopens a task and the given subtasks, as an optimistic update. */
-export async function reopenTask(task: Task, subtasks: readonly Subtask[], updates: TaskCallbacks): Promise<void> {
-  updates.task({ ...task, completed: '0' });
-  const isDone = await runWithToast(
+export async function reopenTask(task: Task, subtasks: readonly Subtask[], callbacks: TaskCallbacks): Promise<void> {
+  callbacks.task({ ...task, completed: '0' });
+  const hasSucceeded = await runWithToast(
     async () => {
-      const reopened = await client.tasks.resume(task.task_id);
+      const reopenedTask = await client.tasks.resume(task.task_id);
       for (const { subtask_id } of subtasks) await client.subtasks.resume(subtask_id);
-      updates.task(reopened);
+      callbacks.task(reopenedTask);
     },
-    `“${task.task_name}” is open again${subtasksSuffix(subtasks.length)}.`,
+    `“${task.task_name}” is open again${formatSubtasksSuffix(subtasks.length)}.`,
   );
-  if (!isDone) updates.task(task);
-  updates.subtasks();
+  if (!hasSucceeded) callbacks.task(task);
+  callbacks.subtasks();
 }
 
+/** Callbacks that show a changed subtask, and reload the list after a recurring subtask was completed. */
 type SubtaskCallbacks = { show(subtask: Subtask): void; next(): void };
 
 /** Completes or reopens a subtask, as an optimistic update. */
 export async function setSubtaskCompleted(
   subtask: Subtask,
-  isDone: boolean,
+  isCompleted: boolean,
   { show, next }: SubtaskCallbacks,
 ): Promise<void> {
   const { subtask_id } = subtask;
-  show({ ...subtask, completed: isDone ? '1' : '0' });
+  show({ ...subtask, completed: isCompleted ? '1' : '0' });
   const { complete, resume } = client.subtasks;
-  const hasSucceeded = await runWithToast(async () => show(await (isDone ? complete(subtask_id) : resume(subtask_id))));
+  const hasSucceeded = await runWithToast(async () =>
+    show(await (isCompleted ? complete(subtask_id) : resume(subtask_id))),
+  );
   if (!hasSucceeded) show(subtask);
-  else if (isDone && subtask.recurring !== '') next();
+  else if (isCompleted && subtask.recurring !== '') next();
 }

@@ -4,7 +4,7 @@ import { client } from '../app/client.ts';
 import { currentRoute, hrefTo, navigate } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';
 import { EmptyState } from '../components/page.tsx';
-import { type Deletable, toCreateInput, useDelete } from './delete-with-undo.tsx';
+import { type DeletableResource, toCreateInput, useDelete } from './delete-with-undo.tsx';
 import {
   choiceField,
   type EditableResource,
@@ -13,19 +13,19 @@ import {
   textField,
 } from './editable-fields.tsx';
 import { FilterSelect, RecordList } from './record-list.tsx';
-import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
+import { PAGE_SIZE, readPageOffset, useClients, useRecords } from './records.ts';
 
 /** Reads the API filters from the query of the route; `clientId` limits the list to one client. */
-export function contactFilters(clientId = currentRoute.value.query.get('client') ?? ''): ContactFilters {
-  return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: pageOffset() };
+export function readContactFilters(clientId = currentRoute.value.query.get('client') ?? ''): ContactFilters {
+  return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: readPageOffset() };
 }
 
 /** Paginated list of all contacts, or of the contacts of one client. */
 export function ContactList({ clientId }: { readonly clientId?: string }) {
-  const filters = contactFilters(clientId);
+  const filters = readContactFilters(clientId);
   const clients = useClients();
   const records = useRecords((signal) => client.contacts.list(filters, { signal }), [filters], contacts.idOf);
-  const deleting = useDelete(contacts, { onGone: records.drop, onBack: records.append });
+  const deletion = useDelete(contacts, { onDeleted: records.remove, onRestored: records.append });
   const isUnfiltered = clientId === undefined;
   const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
     value: client_id,
@@ -47,27 +47,27 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
       )}
       <RecordList
         records={records}
-        words={['contact', 'contacts']}
+        nounForms={['contact', 'contacts']}
         columns={['Contact', 'Role', 'Email', 'Telephone', ...(isUnfiltered ? ['Client'] : [])]}
-        empty={
+        emptyState={
           <EmptyState icon="user" title="No contacts here">
             <p>A contact is somebody to speak to. Write a name below; how to reach them can follow.</p>
           </EmptyState>
         }
-        row={(contact) => (
+        renderRow={(contact) => (
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            clientField={isUnfiltered ? clientField(contact, clients.data) : undefined}
-            onChange={records.put}
-            onDelete={deleting.begin}
+            clientField={isUnfiltered ? buildClientField(contact, clients.data) : undefined}
+            onChange={records.replace}
+            onDelete={deletion.begin}
           />
         )}
-        create={(contact_name) =>
+        createRecord={(contact_name) =>
           client.contacts.create({ contact_name, ...(client_id !== undefined && { client_id }) })
         }
       />
-      {deleting.question}
+      {deletion.question}
     </section>
   );
 }
@@ -77,28 +77,28 @@ type ContactRowProps = {
   readonly onChange: (contact: Contact) => void;
   readonly onDelete: (contact: Contact) => void;
   /** Editable field for the client of the contact; undefined in the list of a single client. */
-  readonly clientField: ReturnType<typeof clientField> | undefined;
+  readonly clientField: ReturnType<typeof buildClientField> | undefined;
 };
 
 function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
-  const shared = { kept: contacts, record: contact, onChange };
-  const address = hrefTo('contacts', contact.contact_id);
+  const sharedProps = { editableResource: contacts, record: contact, onChange };
+  const detailHref = hrefTo('contacts', contact.contact_id);
   const { name, role, email, tel } = contactFields;
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} field={name} href={address} />
+        <InlineField {...sharedProps} field={name} href={detailHref} />
       </td>
       {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((field) => (
         <td key={field.label} class="where">
-          <InlineField {...shared} field={field} />
+          <InlineField {...sharedProps} field={field} />
         </td>
       ))}
       <td class="more">
         <Menu
           label={`More for ${contact.contact_name}`}
           items={[
-            { text: 'Open', icon: 'user', onPick: () => navigate(address) },
+            { text: 'Open', icon: 'user', onPick: () => navigate(detailHref) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => onDelete(contact) },
           ]}
         />
@@ -107,7 +107,7 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
   );
 }
 
-export const contacts: EditableResource<Contact, ContactChanges> & Deletable<Contact> = {
+export const contacts: EditableResource<Contact, ContactChanges> & DeletableResource<Contact> = {
   resource: client.contacts,
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
@@ -126,21 +126,23 @@ export const contactFields = {
   fax: textField<Contact, ContactChanges>('fax', 'Fax'),
 };
 
-/** Returns the select field for the client of a contact; its options include the current client in any case. */
-export function clientField(
+/** Builds the select field for the client of a contact. The current client is an option even if not in `clients`. */
+export function buildClientField(
   contact: Contact,
   clients: readonly Client[] = [],
 ): FieldDefinition<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
-  const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];
+  const isClientMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
+  const missingClientOptions = isClientMissing
+    ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }]
+    : [];
   return choiceField<Contact, ContactChanges>(
     'client_id',
     'Client',
-    [{ value: '0', text: 'None' }, ...own, ...options],
+    [{ value: '0', text: 'None' }, ...missingClientOptions, ...options],
     {
-      show: ({ client_id }) => {
-        const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
+      renderValue: ({ client_id }) => {
+        const { client_name } = clients.find((candidate) => candidate.client_id === client_id) ?? {};
         return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);
       },
     },

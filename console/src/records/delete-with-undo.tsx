@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AssignedTeam, AssignedUser, PagePosition } from '../../../packages/sdk/src/api-types.ts';
 import type { DeleteMethod } from '../../../packages/sdk/src/resource-methods.ts';
-import { idsOf } from '../app/optimistic-update.ts';
+import { assigneeIdsOf } from '../app/optimistic-update.ts';
 import { runWithToast } from '../app/use-query.ts';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { showToast } from '../components/toast.tsx';
@@ -12,8 +12,8 @@ import { showToast } from '../components/toast.tsx';
  */
 export type DeleteWarning = { readonly confirmLabel: string; readonly text: ComponentChildren };
 
-/** How records of a resource are deleted and restored. */
-export type Deletable<T> = {
+/** A resource whose records can be deleted and, with `recreate`, restored. */
+export type DeletableResource<T> = {
   readonly resource: DeleteMethod;
   idOf(record: T): string;
   nameOf(record: T): string;
@@ -27,9 +27,9 @@ export type Deletable<T> = {
 };
 
 type DeleteCallbacks<T> = {
-  readonly onGone: (record: T) => void;
+  readonly onDeleted: (record: T) => void;
   /** Called when Undo has created the record again, with a new id. */
-  readonly onBack: (record: T) => void;
+  readonly onRestored: (record: T) => void;
 };
 
 /**
@@ -37,82 +37,88 @@ type DeleteCallbacks<T> = {
  * dialog.
  */
 export function useDelete<T>(
-  { resource, idOf, nameOf, findWarning, recreate }: Deletable<T>,
-  { onGone, onBack }: DeleteCallbacks<T>,
+  { resource, idOf, nameOf, findWarning, recreate }: DeletableResource<T>,
+  { onDeleted, onRestored }: DeleteCallbacks<T>,
 ) {
   const [confirmation, setConfirmation] = useState<{ readonly record: T } & DeleteWarning>();
-  const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
+  const deleteRecord = async (record: T, toastOptions: { readonly undo?: () => void }) => {
     if (!(await runWithToast(() => resource.delete(idOf(record))))) return;
-    onGone(record);
+    onDeleted(record);
     showToast(`“${nameOf(record)}” deleted.`, toastOptions);
   };
-  const begin = (record: T) =>
+  const startDelete = (record: T) =>
     void runWithToast(async () => {
       const warning = await findWarning(record);
       if (warning !== undefined) setConfirmation({ record, ...warning });
-      else if (recreate === undefined) await remove(record, {});
-      else await remove(record, { undo: () => void runWithToast(async () => onBack(await recreate(record))) });
+      else if (recreate === undefined) await deleteRecord(record, {});
+      else
+        await deleteRecord(record, { undo: () => void runWithToast(async () => onRestored(await recreate(record))) });
     });
-  const question = confirmation !== undefined && (
+  const confirmDialog = confirmation !== undefined && (
     <ConfirmDialog
       title={`Delete “${nameOf(confirmation.record)}”?`}
       confirmLabel={confirmation.confirmLabel}
-      onConfirm={() => void remove(confirmation.record, {})}
+      onConfirm={() => void deleteRecord(confirmation.record, {})}
       onClose={() => setConfirmation(undefined)}
     >
       {confirmation.text}
     </ConfirmDialog>
   );
-  return { begin, question };
+  return { begin: startDelete, question: confirmDialog };
 }
 
 /**
  * Returns the input that creates a deleted record again; the API ignores its read-only fields. The creator is
  * omitted, because that user may have been deleted: the current user becomes the creator.
  */
-export function toCreateInput<T extends WithAssignees>(record: T) {
+export function toCreateInput<T extends DeletedRecord>(record: T) {
   const { user_id: _, users = [], teams = [], ...rest } = record;
-  return { ...rest, users: idsOf(users), teams: idsOf(teams) };
+  return { ...rest, users: assigneeIdsOf(users), teams: assigneeIdsOf(teams) };
 }
 
-type WithAssignees = {
+type DeletedRecord = {
   readonly user_id?: string;
   readonly users?: readonly AssignedUser[];
   readonly teams?: readonly AssignedTeam[];
 };
 
 /** Formats a count with its singular or plural noun: `1 task`, `3 tasks`. */
-export const formatCount = (count: number, word: string) =>
-  `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
+export const formatCountWithNoun = (count: number, noun: string) =>
+  `${count} ${count === 1 ? noun : `${noun}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
 
-/** Dependent records that a deletion removes. `more` names their own dependents, such as ` and all subtasks`. */
-type Dependents = { readonly word: string; readonly count: number; readonly more: string };
+/**
+ * Number of dependent records of one resource that a deletion removes. `nestedText` names the records that depend on
+ * these, such as ` and all subtasks`.
+ */
+type DependentCount = { readonly noun: string; readonly count: number; readonly nestedText: string };
 
-/** Counts the dependent records of one resource; a list request returns their total. */
+/** Counts the dependent records of one resource, by the total that a list request returns. */
 export async function countDependents(
-  word: string,
+  noun: string,
   listRequest: Promise<{ readonly paging: PagePosition }>,
-  more = '',
-): Promise<Dependents> {
-  return { word, count: (await listRequest).paging.total_records, more };
+  nestedText = '',
+): Promise<DependentCount> {
+  return { noun, count: (await listRequest).paging.total_records, nestedText };
 }
 
-/** Describes all dependent records of a record; undefined when there are none. */
+/** Returns the warning about all dependent records of a record; undefined when there are none. */
 export async function describeDependents(
-  dependentCounts: readonly Promise<Dependents>[],
+  dependentCounts: readonly Promise<DependentCount>[],
 ): Promise<DeleteWarning | undefined> {
-  const [first, ...others] = (await Promise.all(dependentCounts)).filter(({ count }) => count > 0);
-  if (first === undefined) return undefined;
-  const isOne = first.count === 1 && first.more === '' && others.length === 0;
-  const all =
-    others.length === 0 ? dependentsSubject(first.count, first.word) : `Its ${formatCount(first.count, first.word)}`;
-  const rest = others.map(({ count, word }) => `, ${formatCount(count, word)}`).join('');
+  const [firstDependents, ...otherDependents] = (await Promise.all(dependentCounts)).filter(({ count }) => count > 0);
+  if (firstDependents === undefined) return undefined;
+  const isSingular = firstDependents.count === 1 && firstDependents.nestedText === '' && otherDependents.length === 0;
+  const subject =
+    otherDependents.length === 0
+      ? formatDependentsSubject(firstDependents.count, firstDependents.noun)
+      : `Its ${formatCountWithNoun(firstDependents.count, firstDependents.noun)}`;
+  const otherCountsText = otherDependents.map(({ count, noun }) => `, ${formatCountWithNoun(count, noun)}`).join('');
   return {
-    confirmLabel: `Delete with ${formatCount(first.count, first.word)}${others.length > 0 ? ' and more' : ''}`,
-    text: `${all}${first.more}${rest} ${isOne ? 'goes' : 'go'} with it.`,
+    confirmLabel: `Delete with ${formatCountWithNoun(firstDependents.count, firstDependents.noun)}${otherDependents.length > 0 ? ' and more' : ''}`,
+    text: `${subject}${firstDependents.nestedText}${otherCountsText} ${isSingular ? 'goes' : 'go'} with it.`,
   };
 }
 
 /** Returns the subject of a sentence about dependent records: `Its task`, `Its 3 tasks`. */
-export const dependentsSubject = (count: number, word: string) =>
-  count === 1 ? `Its ${word}` : `Its ${formatCount(count, word)}`;
+export const formatDependentsSubject = (count: number, noun: string) =>
+  count === 1 ? `Its ${noun}` : `Its ${formatCountWithNoun(count, noun)}`;

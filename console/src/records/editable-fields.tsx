@@ -1,93 +1,94 @@
 import type { ComponentChildren } from 'preact';
 import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
 import { dayOf, formatDay, replaceDay } from '../app/calendar-dates.ts';
-import { EditConflictError, fieldError, inverseChanges, updateIfUnchanged } from '../app/optimistic-update.ts';
+import { describeFieldError, EditConflictError, inverseChanges, updateIfUnchanged } from '../app/optimistic-update.ts';
 import { runWithToast } from '../app/use-query.ts';
 import { ColorDot, palette } from '../components/badge.tsx';
 import { InlineEdit, type InlineEditProps } from '../components/inline-edit.tsx';
 import { showToast } from '../components/toast.tsx';
 
 /** Definition of an editable field of a record: how it is read, written and formatted. */
-export type FieldDefinition<T, C> = {
+export type FieldDefinition<T, Changes> = {
   readonly label: string;
   readonly type?: InlineEditProps['type'];
   readonly options?: InlineEditProps['options'];
   readonly empty?: string;
-  read(record: T): string;
-  /** Returns the changes to send to the API: only the API fields that this field consists of. */
-  write(value: string, before: T): C;
+  readValue(record: T): string;
+  /** Returns the changes to send to the API. They contain only the API fields that this field edits. */
+  toChanges(value: string, previousRecord: T): Changes;
   /** Validates the value before it is sent; returns the error, or undefined if the value is valid. */
-  fault?(value: string): string | undefined;
-  /** Formats the value for display; by default the result of `read` is shown. */
-  show?(record: T): ComponentChildren;
+  validate?(value: string): string | undefined;
+  /** Formats the value for display; by default the result of `readValue` is shown. */
+  renderValue?(record: T): ComponentChildren;
 };
 
 /** Thrown when an entered value fails client-side validation. */
 class InvalidInputError extends Error {}
 
 /** A resource whose records can be edited inline. */
-export type EditableResource<T, C> = {
-  readonly resource: GetMethod<T> & UpdateMethod<T, C>;
+export type EditableResource<T, Changes> = {
+  readonly resource: GetMethod<T> & UpdateMethod<T, Changes>;
   idOf(record: T): string;
   nameOf(record: T): string;
 };
 
 type FieldOf<T> = keyof T & string;
 
-const fieldText = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
+const readFieldText = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
 
 /** Defines a text field. */
-export function textField<T, C>(
+export function textField<T, Changes>(
   field: FieldOf<T>,
   label: string,
-  more: Partial<FieldDefinition<T, C>> = {},
-): FieldDefinition<T, C> {
+  overrides: Partial<FieldDefinition<T, Changes>> = {},
+): FieldDefinition<T, Changes> {
   return {
     label,
-    read: (record) => fieldText(record, field),
-    write: (value) => ({ [field]: value }) as C,
-    ...more,
+    readValue: (record) => readFieldText(record, field),
+    toChanges: (value) => ({ [field]: value }) as Changes,
+    ...overrides,
   };
 }
 
 /** Defines the field of a start or due date. */
-export function dateField<T, C>(
+export function dateField<T, Changes>(
   field: FieldOf<T>,
   label: string,
-  more: Partial<FieldDefinition<T, C>> = {},
-): FieldDefinition<T, C> {
+  overrides: Partial<FieldDefinition<T, Changes>> = {},
+): FieldDefinition<T, Changes> {
   return {
     label,
     type: 'date',
     empty: 'No date',
-    read: (record) => dayOf(fieldText(record, field)),
-    write: (value, before) => ({ [field]: replaceDay(fieldText(before, field), value) }) as C,
-    show: (record) => formatDay(fieldText(record, field)) || undefined,
-    ...more,
+    readValue: (record) => dayOf(readFieldText(record, field)),
+    toChanges: (value, previousRecord) =>
+      ({ [field]: replaceDay(readFieldText(previousRecord, field), value) }) as Changes,
+    renderValue: (record) => formatDay(readFieldText(record, field)) || undefined,
+    ...overrides,
   };
 }
 
 /** Defines a field with a fixed set of values. */
-export function choiceField<T, C>(
+export function choiceField<T, Changes>(
   field: FieldOf<T>,
   label: string,
   options: readonly { readonly value: string; readonly text: string }[],
-  more: Partial<FieldDefinition<T, C>> = {},
-): FieldDefinition<T, C> {
+  overrides: Partial<FieldDefinition<T, Changes>> = {},
+): FieldDefinition<T, Changes> {
   return textField(field, label, {
     options,
-    show: (record) => options.find(({ value }) => value === fieldText(record, field))?.text,
-    ...more,
+    renderValue: (record) => options.find(({ value }) => value === readFieldText(record, field))?.text,
+    ...overrides,
   });
 }
 
 /** Defines the color field of a record: a color of the palette, or a custom color that an API client has set. */
-export function colorField<T extends { readonly color: string }, C>(record: T): FieldDefinition<T, C> {
+export function colorField<T extends { readonly color: string }, Changes>(record: T): FieldDefinition<T, Changes> {
   const customOption = { value: record.color, text: record.color };
-  const isCustom = !palette.some(({ value }) => value === record.color);
-  const options = isCustom ? [...palette, customOption] : palette;
-  return choiceField<T, C>('color', 'Colour', options, {
-    show: ({ color }) => (
+  const isCustomColor = !palette.some(({ value }) => value === record.color);
+  const options = isCustomColor ? [...palette, customOption] : palette;
+  return choiceField<T, Changes>('color', 'Colour', options, {
+    renderValue: ({ color }) => (
       <>
         <ColorDot color={color} />
         {options.find(({ value }) => value === color)?.text}
@@ -96,10 +97,10 @@ export function colorField<T extends { readonly color: string }, C>(record: T): 
   });
 }
 
-type InlineFieldProps<T, C> = {
-  readonly kept: EditableResource<T, C>;
+type InlineFieldProps<T, Changes> = {
+  readonly editableResource: EditableResource<T, Changes>;
   readonly record: T;
-  readonly field: FieldDefinition<T, C>;
+  readonly field: FieldDefinition<T, Changes>;
   readonly href?: string;
   /** Receives the updated record. */
   readonly onChange: (record: T) => void;
@@ -108,22 +109,24 @@ type InlineFieldProps<T, C> = {
 
 /**
  * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field in the
- * meantime, the editor shows both values instead of overwriting the other value; Enter then overwrites it.
+ * meantime, nothing is saved and the editor shows both values. Enter then overwrites the value of the other user.
  */
-export function InlineField<T extends object, C extends object>(props: InlineFieldProps<T, C>) {
-  const { kept, record, field, href, onChange, children } = props;
-  const label = `${field.label} of ${kept.nameOf(record)}`;
+export function InlineField<T extends object, Changes extends object>(props: InlineFieldProps<T, Changes>) {
+  const { editableResource, record, field, href, onChange, children } = props;
+  const label = `${field.label} of ${editableResource.nameOf(record)}`;
   const save = async (value: string) => {
-    const invalid = field.fault?.(value);
-    if (invalid !== undefined) throw new InvalidInputError(invalid);
-    const id = kept.idOf(record);
-    const changes = field.write(value, record);
+    const validationError = field.validate?.(value);
+    if (validationError !== undefined) throw new InvalidInputError(validationError);
+    const id = editableResource.idOf(record);
+    const changes = field.toChanges(value, record);
     try {
-      const after = await updateIfUnchanged(kept.resource, id, changes, record);
-      onChange(after);
+      const updatedRecord = await updateIfUnchanged(editableResource.resource, id, changes, record);
+      onChange(updatedRecord);
       const undo = () =>
         runWithToast(async () =>
-          onChange(await updateIfUnchanged(kept.resource, id, inverseChanges(changes, record), after)),
+          onChange(
+            await updateIfUnchanged(editableResource.resource, id, inverseChanges(changes, record), updatedRecord),
+          ),
         );
       showToast(`${field.label} changed.`, { undo });
     } catch (error) {
@@ -131,35 +134,39 @@ export function InlineField<T extends object, C extends object>(props: InlineFie
       throw error;
     }
   };
-  const explain = (error: unknown) => {
+  const formatError = (error: unknown) => {
     if (error instanceof InvalidInputError) return error.message;
-    if (!(error instanceof EditConflictError)) return fieldError(error, field.label);
-    const currentValue = field.read(error.record as T);
+    if (!(error instanceof EditConflictError)) return describeFieldError(error, field.label);
+    const currentValue = field.readValue(error.record as T);
     return `Somebody else has set this to “${currentValue === '' ? 'nothing' : currentValue}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
   return (
     <InlineEdit
       label={label}
-      value={field.read(record)}
+      value={field.readValue(record)}
       {...(field.type !== undefined && { type: field.type })}
       {...(field.options !== undefined && { options: field.options })}
       {...(field.empty !== undefined && { empty: field.empty })}
       {...(href !== undefined && { href })}
       onSave={save}
-      explain={explain}
+      formatError={formatError}
     >
-      {children ?? field.show?.(record)}
+      {children ?? field.renderValue?.(record)}
     </InlineEdit>
   );
 }
 
-type FieldListProps<T, C> = Pick<InlineFieldProps<T, C>, 'kept' | 'record' | 'onChange'> & {
-  readonly fields: readonly FieldDefinition<T, C>[];
+type FieldListProps<T, Changes> = Pick<InlineFieldProps<T, Changes>, 'editableResource' | 'record' | 'onChange'> & {
+  readonly fields: readonly FieldDefinition<T, Changes>[];
   readonly children?: ComponentChildren;
 };
 
 /** Definition list of the fields of a record, each editable inline. */
-export function FieldList<T extends object, C extends object>({ fields, children, ...rest }: FieldListProps<T, C>) {
+export function FieldList<T extends object, Changes extends object>({
+  fields,
+  children,
+  ...rest
+}: FieldListProps<T, Changes>) {
   return (
     <dl class="plan-facts">
       {fields.map((field) => (

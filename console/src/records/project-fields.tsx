@@ -4,38 +4,39 @@ import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
 import {
   countDependents,
-  type Deletable,
-  dependentsSubject,
+  type DeletableResource,
   describeDependents,
+  formatDependentsSubject,
   toCreateInput,
 } from './delete-with-undo.tsx';
 import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
 import { DueDate } from './tags.tsx';
 
-export const projects: EditableResource<Project, ProjectChanges> & Deletable<Project> = {
+export const projectResource: EditableResource<Project, ProjectChanges> & DeletableResource<Project> = {
   resource: client.projects,
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
   async findWarning({ project_id }) {
-    const countOnly = { project_id, limit: 1 };
+    const countFilters = { project_id, limit: 1 };
     const [warning, { paging }] = await Promise.all([
       describeDependents([
-        countDependents('task', client.tasks.list(countOnly), ' and all subtasks'),
-        countDependents('comment', client.comments.list(countOnly)),
-        countDependents('time entry', client.timeEntries.list(countOnly)),
+        countDependents('task', client.tasks.list(countFilters), ' and all subtasks'),
+        countDependents('comment', client.comments.list(countFilters)),
+        countDependents('time entry', client.timeEntries.list(countFilters)),
       ]),
-      client.events.list(countOnly),
+      client.events.list(countFilters),
     ]);
-    const events = paging.total_records;
-    if (warning === undefined && events === 0) return undefined;
+    const eventCount = paging.total_records;
+    if (warning === undefined && eventCount === 0) return undefined;
     return {
       confirmLabel: warning?.confirmLabel ?? 'Delete',
       text: (
         <>
           {warning !== undefined && <p>{warning.text}</p>}
-          {events > 0 && (
+          {eventCount > 0 && (
             <p>
-              {dependentsSubject(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
+              {formatDependentsSubject(eventCount, 'event')} on the calendar {eventCount === 1 ? 'stays' : 'stay'},
+              without a project.
             </p>
           )}
           <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>
@@ -70,7 +71,7 @@ export const projectFields = {
   name: textField<Project, ProjectChanges>('project_name', 'Name'),
   start: dateField<Project, ProjectChanges>('start_date', 'Start'),
   due: dateField<Project, ProjectChanges>('due_date', 'Due', {
-    show: (project) =>
+    renderValue: (project) =>
       dayOf(project.due_date) === '' ? undefined : (
         <DueDate due={project.due_date} isDone={projectStateOf(project) !== 'open'} />
       ),
@@ -78,9 +79,9 @@ export const projectFields = {
   state: {
     label: 'State',
     options: projectStateOptions,
-    read: projectStateOf,
-    write: (value) => projectStates[value as ProjectState].flags,
-    show: (project) => (
+    readValue: projectStateOf,
+    toChanges: (value) => projectStates[value as ProjectState].flags,
+    renderValue: (project) => (
       <Badge tone={projectStates[projectStateOf(project)].tone}>{projectStates[projectStateOf(project)].text}</Badge>
     ),
   } satisfies FieldDefinition<Project, ProjectChanges>,
@@ -94,21 +95,24 @@ export const projectFields = {
   notes: textField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
-/** Returns the select field for the client of a project; its options include the current client in any case. */
-export function clientField(
+/** Returns the select field for the client of a project. The options always include the current client. */
+export function projectClientField(
   clients: readonly Client[] = [],
   project?: Project,
 ): FieldDefinition<Project, ProjectChanges> {
-  const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  const isMissing =
-    project !== undefined && project.client_id !== '0' && !options.some(({ value }) => value === project.client_id);
-  const own = isMissing ? [{ value: project.client_id, text: project.client_name }] : [];
+  const clientOptions = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const isUnlistedClient =
+    project !== undefined &&
+    project.client_id !== '0' &&
+    !clientOptions.some(({ value }) => value === project.client_id);
+  const currentClientOption = isUnlistedClient ? [{ value: project.client_id, text: project.client_name }] : [];
   return choiceField<Project, ProjectChanges>(
     'client_id',
     'Client',
-    [{ value: '0', text: 'None' }, ...own, ...options],
+    [{ value: '0', text: 'None' }, ...currentClientOption, ...clientOptions],
     {
-      show: ({ client_id, client_name }) => (client_id === '0' ? <span class="nothing">None</span> : client_name),
+      renderValue: ({ client_id, client_name }) =>
+        client_id === '0' ? <span class="nothing">None</span> : client_name,
     },
   );
 }

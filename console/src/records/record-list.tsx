@@ -1,45 +1,53 @@
 import type { ComponentChildren } from 'preact';
-import { fieldError } from '../app/optimistic-update.ts';
+import { describeFieldError } from '../app/optimistic-update.ts';
 import { currentRoute, setQuery } from '../app/router.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select } from '../components/field.tsx';
 import { QuickAddField } from '../components/inline-edit.tsx';
 import { EmptyState, Pager } from '../components/page.tsx';
-import type { Records } from './records.ts';
+import type { PagedRecords } from './records.ts';
 
 type RecordListProps<T> = {
-  readonly records: Records<T>;
+  readonly records: PagedRecords<T>;
   /** Singular and plural of the listed records: `['task', 'tasks']`. */
-  readonly words: readonly [string, string];
+  readonly nounForms: readonly [string, string];
   /** Column headings; a column for the row menu is added. */
   readonly columns: readonly ComponentChildren[];
   /** Shown when the list has no records. */
-  readonly empty: ComponentChildren;
-  readonly row: (record: T) => ComponentChildren;
+  readonly emptyState: ComponentChildren;
+  readonly renderRow: (record: T) => ComponentChildren;
   /** Creates a record from its name; undefined hides the quick-add field. */
-  readonly create: ((name: string) => Promise<T>) | undefined;
+  readonly createRecord: ((name: string) => Promise<T>) | undefined;
   /** Additional fields of the quick-add form. */
   readonly children?: ComponentChildren;
 };
 
 /** Table with one page of records, a quick-add field and pagination, and with loading, empty and error states. */
-export function RecordList<T>({ records, words, columns, empty, row, create, children }: RecordListProps<T>) {
-  const { rows, fault, paging, isLoading, reload, append } = records;
+export function RecordList<T>({
+  records,
+  nounForms,
+  columns,
+  emptyState,
+  renderRow,
+  createRecord,
+  children,
+}: RecordListProps<T>) {
+  const { rows, errorText, paging, isLoading, reload, append } = records;
   return (
     <>
-      {fault !== undefined && (
+      {errorText !== undefined && (
         <Note tone="bad">
-          {fault} <Button onClick={reload}>Try again</Button>
+          {errorText} <Button onClick={reload}>Try again</Button>
         </Note>
       )}
-      <section class="card" aria-label={`List of ${words[1]}`} aria-busy={isLoading}>
-        {rows === undefined && fault === undefined && (
+      <section class="card" aria-label={`List of ${nounForms[1]}`} aria-busy={isLoading}>
+        {rows === undefined && errorText === undefined && (
           <div class="card-waiting">
             <LoadingSkeleton />
           </div>
         )}
-        {rows?.length === 0 && (paging.offset === 0 ? empty : <PageOutOfRange />)}
+        {rows?.length === 0 && (paging.offset === 0 ? emptyState : <PageOutOfRange />)}
         {rows !== undefined && rows.length > 0 && (
           <table class="table plan">
             <thead>
@@ -48,18 +56,18 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
                   <th key={index}>{column}</th>
                 ))}
                 <th>
-                  <HiddenText>More</HiddenText>
+                  <ScreenReaderText>More</ScreenReaderText>
                 </th>
               </tr>
             </thead>
-            <tbody>{rows.map(row)}</tbody>
+            <tbody>{rows.map(renderRow)}</tbody>
           </table>
         )}
-        {create !== undefined && (
+        {createRecord !== undefined && (
           <QuickAddField
-            label={`Add a ${words[0]}`}
-            explain={(error) => fieldError(error, 'Name')}
-            onAdd={async (name) => append(await create(name))}
+            label={`Add a ${nounForms[0]}`}
+            formatError={(error) => describeFieldError(error, 'Name')}
+            onAdd={async (name) => append(await createRecord(name))}
           >
             {children}
           </QuickAddField>
@@ -68,9 +76,9 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
       {rows !== undefined && (
         <Pager
           paging={paging}
-          words={words}
-          shown={rows.length}
-          onPage={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
+          nounForms={nounForms}
+          shownCount={rows.length}
+          onPageChange={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
         />
       )}
     </>
@@ -87,7 +95,9 @@ function PageOutOfRange() {
 }
 
 /** Text for screen readers only. */
-export const HiddenText = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
+export const ScreenReaderText = ({ children }: { readonly children: string }) => (
+  <span class="hidden-text">{children}</span>
+);
 
 type FilterSelectProps = {
   /** Name of the query parameter. */
@@ -110,7 +120,7 @@ export function FilterSelect({ name, label, options }: FilterSelectProps) {
 }
 
 /** Returns the value of a query parameter if it is one of the options, otherwise undefined. */
-export function optionFromQuery<V extends string>(
+export function readQueryOption<V extends string>(
   name: string,
   options: readonly { readonly value: V }[],
 ): V | undefined {

@@ -12,20 +12,20 @@ type RecordPageProps<T> = {
   /** Title until the record is loaded, such as `Client`. */
   readonly title: string;
   /** Name of the screen that lists the records, such as `clients`. */
-  readonly all: string;
+  readonly listScreenName: string;
   /** @param onChange receives the updated record */
   readonly children: (record: T, onChange: (record: T) => void) => ComponentChildren;
 };
 
 /** Page of one record, with loading and error states. */
-export function RecordPage<T>({ resource, id, title, all, children }: RecordPageProps<T>) {
-  const { data, fault, set } = useQuery((signal) => resource.get(id, { signal }), [id]);
-  if (data !== undefined) return <>{children(data, set)}</>;
+export function RecordPage<T>({ resource, id, title, listScreenName, children }: RecordPageProps<T>) {
+  const { data, errorText, setData } = useQuery((signal) => resource.get(id, { signal }), [id]);
+  if (data !== undefined) return <>{children(data, setData)}</>;
   return (
     <Page title={title} calls={[]}>
-      {fault === undefined ? <LoadingSkeleton /> : <Note tone="bad">{fault}</Note>}
+      {errorText === undefined ? <LoadingSkeleton /> : <Note tone="bad">{errorText}</Note>}
       <div>
-        <ButtonLink href={hrefTo(all)}>All {all}</ButtonLink>
+        <ButtonLink href={hrefTo(listScreenName)}>All {listScreenName}</ButtonLink>
       </div>
     </Page>
   );

@@ -7,23 +7,23 @@ import { type Query, useQuery } from '../app/use-query.ts';
 
 export const PAGE_SIZE = 100;
 
-/** Returns the list offset of the page in the query of the route; pages are numbered from 1. */
-export function pageOffset(): number {
+/** Reads the page number (from 1) from the query of the route, and returns the list offset of that page. */
+export function readPageOffset(): number {
   const page = Math.trunc(Number(currentRoute.value.query.get('page') ?? 1));
   return page > 1 ? PAGE_SIZE * (page - 1) : 0;
 }
 
 /** One page of a list, with methods for optimistic updates. */
-export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> & {
+export type PagedRecords<T> = Pick<Query<unknown>, 'errorText' | 'isLoading' | 'reload'> & {
   /** Undefined until the first page is loaded. */
   readonly rows: readonly T[] | undefined;
   readonly paging: PagePosition;
   /** Replaces a record. */
-  put(record: T): void;
+  replace(record: T): void;
   /** Adds a new record at the end. */
   append(record: T): void;
   /** Removes a deleted record. */
-  drop(record: T): void;
+  remove(record: T): void;
 };
 
 const EMPTY_PAGING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
@@ -44,28 +44,28 @@ export function useRecords<T>(
   load: (signal: AbortSignal) => Promise<Page<T>>,
   inputs: readonly unknown[],
   idOf: (record: T) => string,
-): Records<T> {
+): PagedRecords<T> {
   const query = useQuery(load, inputs);
   const latestPage = useRef<Page<T>>(undefined);
   latestPage.current = query.data ?? latestPage.current;
-  const updatePage = (change: (rows: readonly T[]) => readonly T[], totalChange: number) => {
+  const updatePage = (updateRows: (rows: readonly T[]) => readonly T[], totalDelta: number) => {
     if (latestPage.current === undefined) return;
     const { paging, data } = latestPage.current;
     latestPage.current = {
-      data: change(data),
-      paging: { ...paging, total_records: paging.total_records + totalChange },
+      data: updateRows(data),
+      paging: { ...paging, total_records: paging.total_records + totalDelta },
     };
-    query.set(latestPage.current);
+    query.setData(latestPage.current);
   };
   return {
     rows: latestPage.current?.data,
     paging: latestPage.current?.paging ?? EMPTY_PAGING,
-    fault: query.fault,
+    errorText: query.errorText,
     isLoading: query.isLoading,
     reload: query.reload,
-    put: (record) => updatePage((rows) => rows.map((row) => (idOf(row) === idOf(record) ? record : row)), 0),
+    replace: (record) => updatePage((rows) => rows.map((row) => (idOf(row) === idOf(record) ? record : row)), 0),
     append: (record) => updatePage((rows) => [...rows, record], 1),
-    drop: (record) => {
+    remove: (record) => {
       updatePage((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1);
       restoreFocus();
     },

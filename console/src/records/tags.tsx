@@ -1,6 +1,6 @@
 import { dayOf, describeDueDate, formatDay, today } from '../app/calendar-dates.ts';
 import { currentRoute, setQuery } from '../app/router.ts';
-import { Progress } from '../components/badge.tsx';
+import { ProgressBar } from '../components/badge.tsx';
 
 /** Tags of a record; a click on a tag filters the list by this tag. */
 export function Tags({ tags }: { readonly tags: string }) {
@@ -52,7 +52,7 @@ export function DueDate({ due, isDone }: { readonly due: string; readonly isDone
 export function ProgressPercent({ percent, name }: { readonly percent: number; readonly name: string }) {
   return (
     <span class="percent">
-      <Progress percent={percent} label={`Progress of ${name}`} />
+      <ProgressBar percent={percent} label={`Progress of ${name}`} />
       <span class="number small">{percent} %</span>
     </span>
   );

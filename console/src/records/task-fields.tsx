@@ -1,48 +1,48 @@
 import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
-import { countDependents, type Deletable, describeDependents, toCreateInput } from './delete-with-undo.tsx';
+import { countDependents, type DeletableResource, describeDependents, toCreateInput } from './delete-with-undo.tsx';
 import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
 import { DueDate, ProgressPercent } from './tags.tsx';
 
-export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
+export const taskResource: EditableResource<Task, TaskChanges> & DeletableResource<Task> = {
   resource: client.tasks,
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
   async findWarning({ task_id }) {
-    const countOnly = { task_id, limit: 1 };
-    const gone = await describeDependents([
-      countDependents('subtask', client.subtasks.list(countOnly)),
-      countDependents('comment', client.comments.list(countOnly)),
-      countDependents('time entry', client.timeEntries.list(countOnly)),
+    const countFilters = { task_id, limit: 1 };
+    const warning = await describeDependents([
+      countDependents('subtask', client.subtasks.list(countFilters)),
+      countDependents('comment', client.comments.list(countFilters)),
+      countDependents('time entry', client.timeEntries.list(countFilters)),
     ]);
-    return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
+    return warning && { ...warning, text: `${warning.text} This cannot be taken back.` };
   },
   recreate: (task) => client.tasks.create(task.project_id, toCreateInput(task)),
 };
 
-export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Subtask> = {
+export const subtaskResource: EditableResource<Subtask, SubtaskChanges> & DeletableResource<Subtask> = {
   resource: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
   async findWarning({ subtask_id }) {
-    const countOnly = { subtask_id, limit: 1 };
-    const [gone, { paging }] = await Promise.all([
-      describeDependents([countDependents('comment', client.comments.list(countOnly))]),
-      client.timeEntries.list(countOnly),
+    const countFilters = { subtask_id, limit: 1 };
+    const [warning, { paging }] = await Promise.all([
+      describeDependents([countDependents('comment', client.comments.list(countFilters))]),
+      client.timeEntries.list(countFilters),
     ]);
     const timeEntriesText = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
-    if (gone === undefined && timeEntriesText === '') return undefined;
+    if (warning === undefined && timeEntriesText === '') return undefined;
     return {
-      confirmLabel: gone?.confirmLabel ?? 'Delete',
-      text: `${gone?.text ?? ''}${timeEntriesText} This cannot be taken back.`.trim(),
+      confirmLabel: warning?.confirmLabel ?? 'Delete',
+      text: `${warning?.text ?? ''}${timeEntriesText} This cannot be taken back.`.trim(),
     };
   },
   recreate: (subtask) => client.subtasks.create(subtask.task_id, toCreateInput(subtask)),
 };
 
-type WithDueDate = { readonly due_date: string };
-type WithProgress = { readonly progress: string; readonly completed: string };
+type RecordWithDueDate = { readonly due_date: string };
+type RecordWithProgress = { readonly progress: string; readonly completed: string };
 
 const yesNoOptions = [
   { value: '0', text: 'No' },
@@ -59,13 +59,15 @@ const recurrenceOptions = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const dueDateField = <T extends WithDueDate, C>(isDone: (record: T) => boolean): FieldDefinition<T, C> =>
-  dateField<T, C>('due_date', 'Due', {
-    show: (record) =>
+export const dueDateField = <T extends RecordWithDueDate, Changes>(
+  isDone: (record: T) => boolean,
+): FieldDefinition<T, Changes> =>
+  dateField<T, Changes>('due_date', 'Due', {
+    renderValue: (record) =>
       dayOf(record.due_date) === '' ? undefined : <DueDate due={record.due_date} isDone={isDone(record)} />,
   });
 
-const isCompleted = ({ completed }: WithProgress) => completed === '1';
+const isCompleted = ({ completed }: RecordWithProgress) => completed === '1';
 
 /** Editable fields of a task. */
 export const taskFields = {
@@ -74,7 +76,9 @@ export const taskFields = {
   due: dueDateField<Task, TaskChanges>(isCompleted),
   progress: textField<Task, TaskChanges>('progress', 'Progress', {
     type: 'number',
-    show: (task) => <ProgressPercent percent={isCompleted(task) ? 100 : Number(task.progress)} name={task.task_name} />,
+    renderValue: (task) => (
+      <ProgressPercent percent={isCompleted(task) ? 100 : Number(task.progress)} name={task.task_name} />
+    ),
   }),
   state: choiceField<Task, TaskChanges>('active', 'State', [
     { value: '1', text: 'Active' },

@@ -12,14 +12,14 @@ import { AssigneesButton } from './assignee-picker.tsx';
 import { completeTask, reopenTask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
-import { FilterSelect, HiddenText, optionFromQuery, RecordList } from './record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
-import { Subtasks } from './subtasks.tsx';
+import { FilterSelect, RecordList, readQueryOption, ScreenReaderText } from './record-list.tsx';
+import { PAGE_SIZE, readPageOffset, useRecords } from './records.ts';
+import { SubtaskList } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
-import { taskFields, tasks } from './task-fields.tsx';
+import { taskFields, taskResource } from './task-fields.tsx';
 import './records.css';
 
-/** Views of the list, by the value of the query parameter, each with its label and API filters. */
+/** Views of the list, by the value of the query parameter `view`: label and API filters. */
 const taskViews = {
   open: { text: 'Open', filters: () => ({ status: 'open' }) },
   soon: {
@@ -50,9 +50,9 @@ const orderOptions = [
 const compactDay = (day: string) => day.replaceAll('-', '');
 
 /** Reads the API filters from the query of the route; `projectId` limits the list to one project. */
-export function taskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
-  const order = optionFromQuery('order', orderOptions) ?? '';
-  const view = taskViews[optionFromQuery('view', viewOptions) ?? 'open'];
+export function readTaskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
+  const order = readQueryOption('order', orderOptions) ?? '';
+  const view = taskViews[readQueryOption('view', viewOptions) ?? 'open'];
   const tag = currentRoute.value.query.get('tag') ?? '';
   return {
     ...view.filters(),
@@ -60,7 +60,7 @@ export function taskFilters(projectId = currentRoute.value.query.get('project') 
     ...(tag !== '' && { tag }),
     ...(order !== '' && { order }),
     limit: PAGE_SIZE,
-    offset: pageOffset(),
+    offset: readPageOffset(),
   };
 }
 
@@ -70,22 +70,25 @@ type TaskListProps = {
   /** Limits the list to one project. */
   readonly projectId?: string;
   /** Called when a task was added, deleted, completed or reopened. */
-  readonly onCount?: () => void;
+  readonly onTasksChange?: () => void;
 };
 
 /** Paginated list of tasks, which the user can filter, edit inline, complete and add. */
-export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
-  const filters = taskFilters(projectId);
-  const records = useRecords((signal) => listFullPage(client.tasks, filters, signal), [filters], tasks.idOf);
-  const thenReportCount = (show: (task: Task) => void) => (task: Task) => {
-    show(task);
-    onCount();
+export function TaskList({ projects, projectId, onTasksChange = () => {} }: TaskListProps) {
+  const filters = readTaskFilters(projectId);
+  const records = useRecords((signal) => listFullPage(client.tasks, filters, signal), [filters], taskResource.idOf);
+  const withChangeReport = (updateList: (task: Task) => void) => (task: Task) => {
+    updateList(task);
+    onTasksChange();
   };
-  const deleting = useDelete(tasks, { onGone: thenReportCount(records.drop), onBack: thenReportCount(records.append) });
+  const deletion = useDelete(taskResource, {
+    onDeleted: withChangeReport(records.remove),
+    onRestored: withChangeReport(records.append),
+  });
   const fixedProjectId = projectId ?? currentRoute.value.query.get('project') ?? '';
   const [chosenProjectId, setChosenProjectId] = useState('');
   const targetProjectId = fixedProjectId || chosenProjectId || projects?.[0]?.project_id;
-  const view = optionFromQuery('view', viewOptions) ?? 'open';
+  const view = readQueryOption('view', viewOptions) ?? 'open';
   const projectOptions = (projects ?? []).map(({ project_id, project_name }) => ({
     value: project_id,
     text: project_name,
@@ -98,7 +101,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           label="Which tasks"
           value={view}
           options={viewOptions}
-          onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
+          onChange={(newView) => setQuery({ view: newView === 'open' ? '' : newView, page: '' })}
         />
         {isUnfiltered && (
           <FilterSelect
@@ -112,30 +115,30 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
       </div>
       <RecordList
         records={records}
-        words={['task', 'tasks']}
+        nounForms={['task', 'tasks']}
         columns={[
-          <HiddenText key="tick">Completed</HiddenText>,
+          <ScreenReaderText key="tick">Completed</ScreenReaderText>,
           'Task',
           ...(isUnfiltered ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
         ]}
-        empty={<NoTasks view={view} needsProject={isUnfiltered && projects?.length === 0} />}
-        row={(task) => (
+        emptyState={<NoTasks view={view} needsProject={isUnfiltered && projects?.length === 0} />}
+        renderRow={(task) => (
           <TaskRow
             key={task.task_id}
             task={task}
-            hasProject={isUnfiltered}
-            onChange={records.put}
-            onDelete={() => deleting.begin(task)}
-            onCount={onCount}
-            onNext={records.reload}
+            hasProjectColumn={isUnfiltered}
+            onChange={records.replace}
+            onDelete={() => deletion.begin(task)}
+            onTasksChange={onTasksChange}
+            onNextTask={records.reload}
           />
         )}
-        create={
+        createRecord={
           targetProjectId === undefined
             ? undefined
             : async (task_name) => {
                 const task = await client.tasks.create(targetProjectId, { task_name });
-                onCount();
+                onTasksChange();
                 return task;
               }
         }
@@ -150,7 +153,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           />
         )}
       </RecordList>
-      {deleting.question}
+      {deletion.question}
     </section>
   );
 }
@@ -179,27 +182,27 @@ function NoTasks({ view, needsProject }: { readonly view: TaskView; readonly nee
 
 type TaskRowProps = {
   readonly task: Task;
-  readonly hasProject: boolean;
+  readonly hasProjectColumn: boolean;
   readonly onChange: (task: Task) => void;
   readonly onDelete: () => void;
-  readonly onCount: () => void;
+  readonly onTasksChange: () => void;
   /** Called when a recurring task was completed and the service has created the next task. */
-  readonly onNext: () => void;
+  readonly onNextTask: () => void;
 };
 
-function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: TaskRowProps) {
-  const [isOpen, setOpen] = useState(false);
-  const [subtaskReloads, setSubtaskReloads] = useState(0);
+function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, onNextTask }: TaskRowProps) {
+  const [isExpanded, setExpanded] = useState(false);
+  const [subtaskReloadCount, setSubtaskReloadCount] = useState(0);
   const isDone = task.completed === '1';
-  const shows = {
+  const updateCallbacks = {
     task: onChange,
     subtasks: () => {
-      setSubtaskReloads((count) => count + 1);
-      onCount();
+      setSubtaskReloadCount((count) => count + 1);
+      onTasksChange();
     },
-    next: onNext,
+    next: onNextTask,
   };
-  const shared = { kept: tasks, record: task, onChange };
+  const sharedProps = { editableResource: taskResource, record: task, onChange };
   return (
     <>
       <tr class={isDone ? 'done' : ''}>
@@ -208,7 +211,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
             type="checkbox"
             aria-label={`Complete ${task.task_name}`}
             checked={isDone}
-            onChange={() => void (isDone ? reopenTask(task, [], shows) : completeTask(task, shows))}
+            onChange={() => void (isDone ? reopenTask(task, [], updateCallbacks) : completeTask(task, updateCallbacks))}
           />
         </td>
         <td class="name">
@@ -216,17 +219,17 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
             <button
               type="button"
               class="disclose"
-              aria-expanded={isOpen}
+              aria-expanded={isExpanded}
               aria-label={`Subtasks of ${task.task_name}`}
-              onClick={() => setOpen(!isOpen)}
+              onClick={() => setExpanded(!isExpanded)}
             />
-            <InlineField {...shared} field={taskFields.name} href={hrefTo('tasks', task.task_id)} />
+            <InlineField {...sharedProps} field={taskFields.name} href={hrefTo('tasks', task.task_id)} />
             {task.important === '1' && <Badge tone="warn">important</Badge>}
             {task.active === '2' && <Badge>on hold</Badge>}
             <Tags tags={task.tags} />
           </div>
         </td>
-        {hasProject && (
+        {hasProjectColumn && (
           <td class="where">
             <a class="soft" href={hrefTo('projects', task.project_id)}>
               {task.project_name}
@@ -234,15 +237,15 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           </td>
         )}
         <td class="when">
-          <InlineField {...shared} field={taskFields.due} />
+          <InlineField {...sharedProps} field={taskFields.due} />
         </td>
-        {hasProject && (
+        {hasProjectColumn && (
           <td class="far">
-            <InlineField {...shared} field={taskFields.progress} />
+            <InlineField {...sharedProps} field={taskFields.progress} />
           </td>
         )}
         <td class="assigned">
-          <AssigneesButton {...shared} />
+          <AssigneesButton {...sharedProps} />
         </td>
         <td class="more">
           <Menu
@@ -254,10 +257,10 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           />
         </td>
       </tr>
-      {isOpen && (
+      {isExpanded && (
         <tr class="below">
-          <td colSpan={hasProject ? 7 : 5}>
-            <Subtasks task={task} reloads={subtaskReloads} />
+          <td colSpan={hasProjectColumn ? 7 : 5}>
+            <SubtaskList task={task} reloadCount={subtaskReloadCount} />
           </td>
         </tr>
       )}

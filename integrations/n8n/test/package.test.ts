@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kinds } from '../../../packages/sdk/src/index.ts';
+import { hookKinds } from '../../../packages/sdk/src/index.ts';
 import { loadPackage, nodeType } from './platform.ts';
 
 test('n8n loads three nodes and one credential type, with their icons', async () => {
@@ -15,7 +15,7 @@ test('n8n loads three nodes and one credential type, with their icons', async ()
 test('the trigger offers the seven kinds of the service', () => {
   const [property] = nodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
   const offered = (property?.options ?? []).map((option) => 'value' in option && option.value);
-  assert.deepEqual([...offered].sort(), [...kinds].sort());
+  assert.deepEqual([...offered].sort(), [...hookKinds].sort());
 });
 
 test('every operation of every resource can be chosen, and every field is shown once', () => {

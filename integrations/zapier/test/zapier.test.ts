@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
-import { kinds } from '../../../packages/sdk/src/index.ts';
+import { hookKinds } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { memberKey, startService } from '../../service.ts';
@@ -45,7 +45,7 @@ test('the key is tested, and a wrong one makes Zapier ask the user to reconnect'
 });
 
 test('each of the seven kinds can be subscribed to, and its hook is deleted when the Zap is turned off', async () => {
-  for (const kind of kinds) {
+  for (const kind of hookKinds) {
     const { id } = await hookOf(kind, target.at(`/${kind}`));
     const hook = await service.carillon.hooks.get(id);
     assert.deepEqual([hook.event, hook.target_url, hook.state], [kind, target.at(`/${kind}`), 'live']);

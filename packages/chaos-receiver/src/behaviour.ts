@@ -41,12 +41,12 @@ export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Sender
 export type BehaviourDefinition = Omit<Behaviour, 'slug'>;
 
 /** Converts a table of behaviours, keyed by slug, to a list. */
-export function toBehaviours(table: Readonly<Record<string, BehaviourDefinition>>): readonly Behaviour[] {
-  return Object.entries(table).map(([slug, body]) => ({ slug, ...body }));
+export function toBehaviours(definitions: Readonly<Record<string, BehaviourDefinition>>): readonly Behaviour[] {
+  return Object.entries(definitions).map(([slug, definition]) => ({ slug, ...definition }));
 }
 
 /** Creates a behaviour that sends the bytes and closes the connection. */
-export const respondAndClose = (
+export const defineClosingResponse = (
   description: string,
   senderSees: SenderResult,
   bytes: string,
@@ -54,10 +54,10 @@ export const respondAndClose = (
 ): BehaviourDefinition => ({ description, senderSees, startsAt, run: (connection) => connection.end(bytes) });
 
 /**
- * Creates a behaviour that sends the bytes and waits until the sender closes. If the receiver closed first, the sender
- * could detect the end of the response by the close.
+ * Creates a behaviour that sends the bytes and waits until the sender closes. The receiver must not close first: the
+ * sender would take the close as the end of the response.
  */
-export const respondAndKeepOpen = (
+export const defineKeepOpenResponse = (
   description: string,
   senderSees: SenderResult,
   bytes: string,
@@ -76,22 +76,22 @@ export const respondAndKeepOpen = (
  * Returns a status line and headers, with the empty line that ends them. `Connection: close` is included, since each
  * connection serves one request.
  */
-export function responseHead(status: string | number, ...headers: readonly string[]): string {
+export function formatResponseHead(status: string | number, ...headers: readonly string[]): string {
   return `${[`HTTP/1.1 ${status}`, ...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`;
 }
 
 /**
- * Returns a complete response with one line of text. The UTF-8 bytes are encoded as Latin-1 characters, since
- * connections write strings as Latin-1.
+ * Returns a complete response with one line of text. Each UTF-8 byte becomes one Latin-1 character, because connections
+ * write strings as Latin-1.
  */
-export function textResponse(status: string | number, text: string): string {
+export function formatTextResponse(status: string | number, text: string): string {
   const bytes = Buffer.from(`${text}\n`);
-  const head = responseHead(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${bytes.length}`);
+  const head = formatResponseHead(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${bytes.length}`);
   return head + bytes.toString('latin1');
 }
 
 /** Returns a complete response without a body. */
-export const emptyResponse = (status: string | number, ...headers: readonly string[]): string =>
-  responseHead(status, 'Content-Length: 0', ...headers);
+export const formatEmptyResponse = (status: string | number, ...headers: readonly string[]): string =>
+  formatResponseHead(status, 'Content-Length: 0', ...headers);
 
-export const EMPTY_200 = emptyResponse('200 OK');
+export const EMPTY_200 = formatEmptyResponse('200 OK');

@@ -2,14 +2,14 @@ import type { Behaviour } from './behaviour.ts';
 import { compressionBombs, endlessResponses } from './behaviours/endless.ts';
 import { brokenConnections, framingErrors } from './behaviours/framing.ts';
 import { unusualHeaders } from './behaviours/headers.ts';
-import { otherProtocols, tls } from './behaviours/protocols.ts';
+import { otherProtocolResponses, tlsBehaviours } from './behaviours/protocols.ts';
 import { slowResponses } from './behaviours/slow.ts';
 import {
   authenticationDemands,
+  createStatusBehaviour,
   redirects,
   retryAfterResponses,
-  statusBehaviour,
-  statuses,
+  statusBehaviours,
 } from './behaviours/statuses.ts';
 
 /** All behaviours by group, in the order in which `--list` prints them. */
@@ -20,19 +20,19 @@ export const behaviourGroups: Readonly<Record<string, readonly Behaviour[]>> = {
   'Broken connections': brokenConnections,
   'Content length and framing': framingErrors,
   'Status lines and headers': unusualHeaders,
-  'Other protocols': otherProtocols,
-  TLS: tls,
+  'Other protocols': otherProtocolResponses,
+  TLS: tlsBehaviours,
   Redirects: redirects,
   'Retry-After': retryAfterResponses,
   'Authentication and protocol demands': authenticationDemands,
-  'Plain statuses': statuses,
+  'Plain statuses': statusBehaviours,
 };
 
 export const behaviours: readonly Behaviour[] = Object.values(behaviourGroups).flat();
 
-const bySlug = new Map(behaviours.map((one) => [one.slug, one]));
+const behavioursBySlug = new Map(behaviours.map((one) => [one.slug, one]));
 
 /** Finds a behaviour by its slug. Every status from 200 to 599 is a slug, even if the list does not contain it. */
-export function behaviourBySlug(slug: string): Behaviour | undefined {
-  return bySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? statusBehaviour(Number(slug)) : undefined);
+export function findBehaviour(slug: string): Behaviour | undefined {
+  return behavioursBySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? createStatusBehaviour(Number(slug)) : undefined);
 }

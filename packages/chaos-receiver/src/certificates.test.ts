@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { createAuthority, DAY_MS, encodeInteger, validCertificateContent } from './certificates.ts';
+import { createAuthority, createValidContent, DAY_MS, encodeInteger } from './certificates.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const names = ['localhost', `${'long.'.repeat(40)}example`];
@@ -11,13 +11,13 @@ const authority = createAuthority(hosts, now);
 
 test('OpenSSL accepts the certificate of the authority and those that it issues', () => {
   const root = new X509Certificate(authority.certificate);
-  const issued = new X509Certificate(authority.issue(validCertificateContent(hosts, now)).cert);
+  const issued = new X509Certificate(authority.issueCertificate(createValidContent(hosts, now)).cert);
   assert.ok(root.ca && root.verify(root.publicKey) && issued.verify(root.publicKey) && issued.checkIssued(root));
   assert.equal(issued.ca, false);
 });
 
 test('a certificate is valid for its names and addresses, and for no others', () => {
-  const issued = new X509Certificate(authority.issue(validCertificateContent(hosts, now)).cert);
+  const issued = new X509Certificate(authority.issueCertificate(createValidContent(hosts, now)).cert);
   for (const name of names) assert.equal(issued.checkHost(name), name);
   for (const address of addresses) assert.equal(issued.checkIP(address), address);
   assert.equal(issued.checkHost('wrong.example'), undefined);
@@ -25,11 +25,11 @@ test('a certificate is valid for its names and addresses, and for no others', ()
 });
 
 test('a certificate has the given validity, also beyond 2049, where the time format changes', () => {
-  const issued = new X509Certificate(authority.issue(validCertificateContent(hosts, now)).cert);
+  const issued = new X509Certificate(authority.issueCertificate(createValidContent(hosts, now)).cert);
   assert.deepEqual([issued.validFromDate.getTime(), issued.validToDate.getTime()], [now - DAY_MS, now + 30 * DAY_MS]);
-  const late = { hosts, from: Date.UTC(2049, 11, 31), until: Date.UTC(2050, 0, 1) };
-  const selfSigned = new X509Certificate(authority.selfSigned(late).cert);
-  assert.equal(selfSigned.validToDate.getTime(), late.until);
+  const late = { hosts, validFrom: Date.UTC(2049, 11, 31), validUntil: Date.UTC(2050, 0, 1) };
+  const selfSigned = new X509Certificate(authority.issueSelfSigned(late).cert);
+  assert.equal(selfSigned.validToDate.getTime(), late.validUntil);
   assert.ok(selfSigned.verify(selfSigned.publicKey));
 });
 

@@ -23,21 +23,21 @@ export class Connection {
   /** Resolves when the sender closes the connection or half-closes it. */
   readonly senderClosed: Promise<void>;
   /** The TCP socket, also while TLS runs over it. */
-  readonly #tcp: Socket;
+  readonly #tcpSocket: Socket;
   #socket: Socket;
   #hasSenderClosed = false;
-  #resolveClosed: () => void;
+  #resolveSenderClosed: () => void;
 
-  constructor(tcp: Socket, { random, deadlineMs, paceMs }: ConnectionOptions) {
+  constructor(tcpSocket: Socket, { random, deadlineMs, paceMs }: ConnectionOptions) {
     this.random = random;
     this.deadlineMs = deadlineMs;
     this.paceMs = paceMs;
-    this.#tcp = tcp;
-    this.#socket = tcp;
+    this.#tcpSocket = tcpSocket;
+    this.#socket = tcpSocket;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.senderClosed = promise;
-    this.#resolveClosed = resolve;
-    this.switchTo(tcp);
+    this.#resolveSenderClosed = resolve;
+    this.switchTo(tcpSocket);
   }
 
   /** Uses another socket for all further operations, such as the TLS socket after a handshake. */
@@ -48,7 +48,7 @@ export class Connection {
 
   #onSenderClosed(): void {
     this.#hasSenderClosed = true;
-    this.#resolveClosed();
+    this.#resolveSenderClosed();
   }
 
   get socket(): Socket {
@@ -73,7 +73,7 @@ export class Connection {
 
   /** Closes the TCP connection with FIN, without a `close_notify`. */
   closeTcp(): void {
-    this.#tcp.end();
+    this.#tcpSocket.end();
   }
 
   /** Writes bytes and resets the connection (RST). */
@@ -83,7 +83,7 @@ export class Connection {
       // A reset discards bytes that the sender's program has not read yet, so give it time to read them.
       await this.wait(Math.min(100, this.deadlineMs / 5));
     }
-    if (!this.#tcp.destroyed) this.#tcp.resetAndDestroy();
+    if (!this.#tcpSocket.destroyed) this.#tcpSocket.resetAndDestroy();
   }
 
   /** Resolves after `ms` milliseconds, or earlier if the sender closes the connection. */

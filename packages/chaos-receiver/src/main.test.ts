@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
-import { behaviourBySlug, behaviours } from './behaviours.ts';
+import { behaviours, findBehaviour } from './behaviours.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
@@ -184,11 +184,11 @@ test('slugs are unique and valid in a path, and every description is a sentence'
     assert.match(slug, /^[a-z0-9][a-z0-9.-]+$/);
     assert.equal(encodeURIComponent(slug), slug);
     assert.match(description, /^[A-Z].*\.$/);
-    assert.equal(behaviourBySlug(slug)?.slug, slug);
+    assert.equal(findBehaviour(slug)?.slug, slug);
   }
 });
 
 test('every status from 200 to 599 is a behaviour', () => {
-  assert.equal(behaviourBySlug('299')?.senderSees, 299);
-  assert.equal(behaviourBySlug('600'), undefined);
+  assert.equal(findBehaviour('299')?.senderSees, 299);
+  assert.equal(findBehaviour('600'), undefined);
 });

@@ -4,7 +4,15 @@ import { isIP } from 'node:net';
 import { Command, Option } from 'commander';
 import { behaviours } from './behaviours.ts';
 import { createAuthority } from './certificates.ts';
-import { listJson, listLines, printJson, printLine, reportJson, reportLine, schemeOf } from './output.ts';
+import {
+  formatBehaviourList,
+  formatReportLine,
+  printJson,
+  printLine,
+  schemeOf,
+  toBehaviourListJson,
+  toReportJson,
+} from './output.ts';
 import { seededRandom } from './random.ts';
 import { createScript, parseScript } from './script.ts';
 import { type Server, type ServerOptions, startServer } from './server.ts';
@@ -14,11 +22,11 @@ export class UsageError extends Error {}
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** @param count number of successive ports that are needed */
-export function parsePort(text: string, count: number): number {
+/** @param portCount number of successive ports that are needed */
+export function parsePort(text: string, portCount: number): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port === 0 || (port >= 1 && port + count - 1 <= 65_535)) return port;
-  throw new UsageError(`--port must be a number from 0 to ${65_536 - count}, not ${text}`);
+  if (port === 0 || (port >= 1 && port + portCount - 1 <= 65_535)) return port;
+  throw new UsageError(`--port must be a number from 0 to ${65_536 - portCount}, not ${text}`);
 }
 
 export function parseDuration(flag: string, text: string): number {
@@ -85,13 +93,13 @@ try {
 }
 
 function printBehaviours({ json }: Flags): void {
-  if (json) printJson(listJson());
-  else for (const line of listLines()) printLine(line);
+  if (json) printJson(toBehaviourListJson());
+  else for (const line of formatBehaviourList()) printLine(line);
 }
 
 async function startServers(flags: Flags): Promise<void> {
   const seed = parseSeed(flags.seed);
-  const options = serverOptions(flags, seed);
+  const options = parseServerOptions(flags, seed);
   const scripts = flags.each
     ? behaviours.map((one) => ({ steps: [{ behaviours: [one], times: 1 }], slug: one.slug }))
     : [{ steps: parseSteps(flags), slug: undefined }];
@@ -118,7 +126,7 @@ function parseSteps({ script }: Flags) {
   return steps;
 }
 
-function serverOptions(flags: Flags, seed: number): ServerOptions {
+function parseServerOptions(flags: Flags, seed: number): ServerOptions {
   const hosts = new Set(['localhost', '127.0.0.1', '::1', flags.host]);
   return {
     random: seededRandom(seed),
@@ -127,7 +135,7 @@ function serverOptions(flags: Flags, seed: number): ServerOptions {
     deadlineMs: parseDuration('deadline', flags.deadline),
     paceMs: parseDuration('pace', flags.pace),
     authority: createAuthority([...hosts], Date.now()),
-    onConnectionEnd: (report) => (flags.json ? printJson(reportJson(report)) : printLine(reportLine(report))),
+    onConnectionEnd: (report) => (flags.json ? printJson(toReportJson(report)) : printLine(formatReportLine(report))),
   };
 }
 

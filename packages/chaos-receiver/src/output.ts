@@ -23,18 +23,19 @@ export function printJson(value: unknown): void {
 }
 
 /** Formats the report on one connection as a line for people. */
-export function reportLine(report: ConnectionReport): string {
+export function formatReportLine(report: ConnectionReport): string {
   const { at, behaviour, request, bytesRead, bytesWritten, ms, tls, error } = report;
   const time = new Date(at).toISOString().slice(11, 23);
-  const what = request === undefined || request.method === '' ? '(no request)' : `${request.method} ${request.path}`;
-  const transport = tls ? ' over TLS' : '';
-  const why = error === undefined ? '' : `; ${error}`;
-  const name = behaviour?.slug ?? '-';
-  return `${time}  ${name}  ${what}${transport}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`;
+  const requestText =
+    request === undefined || request.method === '' ? '(no request)' : `${request.method} ${request.path}`;
+  const tlsSuffix = tls ? ' over TLS' : '';
+  const errorSuffix = error === undefined ? '' : `; ${error}`;
+  const behaviourSlug = behaviour?.slug ?? '-';
+  return `${time}  ${behaviourSlug}  ${requestText}${tlsSuffix}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${errorSuffix}`;
 }
 
 /** Converts the report on one connection to JSON for programs. */
-export function reportJson({ behaviour, at, request, ...rest }: ConnectionReport): object {
+export function toReportJson({ behaviour, at, request, ...rest }: ConnectionReport): object {
   return {
     behaviour: behaviour?.slug ?? null,
     date: new Date(at).toISOString(),
@@ -49,28 +50,34 @@ export const schemeOf = (behaviours: readonly Behaviour[] = []): 'http' | 'https
   behaviours.length > 0 && behaviours.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
 
 /** Formats all behaviours as lines for people. */
-export function listLines(): readonly string[] {
-  const width = Math.max(...Object.values(behaviourGroups).flatMap((all) => all.map(({ slug }) => slug.length)));
-  return Object.entries(behaviourGroups).flatMap(([title, all]) => [
-    `${title}:`,
-    ...all.map((one) => {
-      const columns = [one.slug.padEnd(width), outcomeOf(one).padEnd(9), String(one.senderSees).padEnd(8)];
-      return `  ${columns.join('  ')}  ${one.description}`;
+export function formatBehaviourList(): readonly string[] {
+  const slugWidth = Math.max(
+    ...Object.values(behaviourGroups).flatMap((groupBehaviours) => groupBehaviours.map(({ slug }) => slug.length)),
+  );
+  return Object.entries(behaviourGroups).flatMap(([groupTitle, groupBehaviours]) => [
+    `${groupTitle}:`,
+    ...groupBehaviours.map((behaviour) => {
+      const columns = [
+        behaviour.slug.padEnd(slugWidth),
+        outcomeOf(behaviour).padEnd(9),
+        String(behaviour.senderSees).padEnd(8),
+      ];
+      return `  ${columns.join('  ')}  ${behaviour.description}`;
     }),
     '',
   ]);
 }
 
 /** Converts all behaviours to JSON for programs. */
-export function listJson(): readonly object[] {
-  return Object.entries(behaviourGroups).flatMap(([group, all]) =>
-    all.map((one) => ({
-      slug: one.slug,
+export function toBehaviourListJson(): readonly object[] {
+  return Object.entries(behaviourGroups).flatMap(([group, groupBehaviours]) =>
+    groupBehaviours.map((behaviour) => ({
+      slug: behaviour.slug,
       group,
-      description: one.description,
-      senderSees: String(one.senderSees),
-      outcome: outcomeOf(one),
-      scheme: schemeOf([one]),
+      description: behaviour.description,
+      senderSees: String(behaviour.senderSees),
+      outcome: outcomeOf(behaviour),
+      scheme: schemeOf([behaviour]),
     })),
   );
 }

@@ -25,7 +25,7 @@ export class RequestReader {
   #receivedByteCount = 0;
   #headEnd = -1;
   #headers: Readonly<Record<string, string>> = {};
-  #nextChunk = Promise.withResolvers<void>();
+  #nextChunkArrival = Promise.withResolvers<void>();
 
   constructor(socket: Socket) {
     socket.on('data', (chunk: Buffer) => {
@@ -35,26 +35,26 @@ export class RequestReader {
         chunk.subarray(0, MAX_STORED_BYTES - this.#storedBytes.length),
       ]);
       this.#lastBytes = Buffer.concat([this.#lastBytes, chunk]).subarray(-5);
-      if (this.#headEnd < 0) this.#findHead();
-      this.#nextChunk.resolve();
-      this.#nextChunk = Promise.withResolvers();
+      if (this.#headEnd < 0) this.#detectHeadEnd();
+      this.#nextChunkArrival.resolve();
+      this.#nextChunkArrival = Promise.withResolvers();
     });
   }
 
   /** Resolves to true when the part has arrived, and to false if the sender closes the connection before. */
   async waitFor(part: RequestPart, senderClosed: Promise<void>): Promise<boolean> {
     let isClosed = false;
-    const closing = senderClosed.then(() => {
+    const senderClosing = senderClosed.then(() => {
       isClosed = true;
     });
     while (!this.#hasArrived(part)) {
       if (isClosed) return false;
-      await Promise.race([this.#nextChunk.promise, closing]);
+      await Promise.race([this.#nextChunkArrival.promise, senderClosing]);
     }
     return true;
   }
 
-  #findHead(): void {
+  #detectHeadEnd(): void {
     this.#headEnd = this.#storedBytes.indexOf('\r\n\r\n');
     if (this.#headEnd >= 0) this.#headers = parseHeaders(this.#storedBytes.toString('latin1', 0, this.#headEnd));
   }
@@ -70,9 +70,9 @@ export class RequestReader {
   }
 
   #isComplete(): boolean {
-    const { 'content-length': length = '0', 'transfer-encoding': encoding = '' } = this.#headers;
-    if (encoding !== '') return this.#bodyByteCount >= 5 && this.#lastBytes.toString('latin1') === '0\r\n\r\n';
-    return this.#bodyByteCount >= Number(length);
+    const { 'content-length': contentLength = '0', 'transfer-encoding': transferEncoding = '' } = this.#headers;
+    if (transferEncoding !== '') return this.#bodyByteCount >= 5 && this.#lastBytes.toString('latin1') === '0\r\n\r\n';
+    return this.#bodyByteCount >= Number(contentLength);
   }
 
   /** Whether the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
@@ -81,10 +81,11 @@ export class RequestReader {
   }
 
   get request(): ReceivedRequest {
-    const end = this.#headEnd < 0 ? this.#storedBytes.length : this.#headEnd;
-    const [line = ''] = this.#storedBytes.toString('latin1', 0, end).split('\r\n');
-    const [method = '', path = ''] = line.split(' ');
-    const body = this.#headEnd < 0 ? '' : this.#storedBytes.toString('utf8', end + 4, end + 4 + MAX_BODY_SHOWN_BYTES);
+    const headEnd = this.#headEnd < 0 ? this.#storedBytes.length : this.#headEnd;
+    const [requestLine = ''] = this.#storedBytes.toString('latin1', 0, headEnd).split('\r\n');
+    const [method = '', path = ''] = requestLine.split(' ');
+    const body =
+      this.#headEnd < 0 ? '' : this.#storedBytes.toString('utf8', headEnd + 4, headEnd + 4 + MAX_BODY_SHOWN_BYTES);
     return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyByteCount };
   }
 }
@@ -92,9 +93,9 @@ export class RequestReader {
 function parseHeaders(head: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const line of head.split('\r\n').slice(1)) {
-    const colon = line.indexOf(':');
-    const name = line.slice(0, colon).trim().toLowerCase();
-    const value = line.slice(colon + 1).trim();
+    const colonIndex = line.indexOf(':');
+    const name = line.slice(0, colonIndex).trim().toLowerCase();
+    const value = line.slice(colonIndex + 1).trim();
     headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
   }
   return headers;

@@ -1,5 +1,5 @@
 import type { Behaviour } from './behaviour.ts';
-import { behaviourBySlug, behaviours } from './behaviours.ts';
+import { behaviours, findBehaviour } from './behaviours.ts';
 import type { SeededRandom } from './random.ts';
 
 /** One step of a script, for `times` connections. Each connection gets a random one of the behaviours. */
@@ -12,58 +12,67 @@ const RANDOM = 'random';
 const MAX_TIMES = 1_000_000;
 
 /**
- * Parses a script such as `503*2,200`. Commas separate steps. `*2` repeats a step twice, and `*` repeats it forever.
- * `200|503|hang` picks one of these behaviours at random, `random` picks one of `all`. After its last step, a script
- * starts again.
+ * Parses a script such as `503*2,200`. Commas separate steps. `*2` runs a step twice, and `*` runs it forever.
+ * `200|503|hang` picks one of these behaviours at random, `random` picks one of all behaviours. After its last step,
+ * a script starts again.
+ *
+ * @param randomChoices behaviours that `random` picks from
  */
-export function parseScript(text: string, all = behaviours): readonly ScriptStep[] | { readonly error: string } {
+export function parseScript(
+  text: string,
+  randomChoices = behaviours,
+): readonly ScriptStep[] | { readonly error: string } {
   const steps: ScriptStep[] = [];
-  for (const part of text.split(',').map((one) => one.trim())) {
-    const [, names = '', star, count = ''] = /^([^*]*)(\*(\d*))?$/.exec(part) ?? [];
-    const times = star === undefined ? 1 : count === '' ? Number.POSITIVE_INFINITY : Number(count);
-    const slugs = names.split('|').map((one) => one.trim());
+  for (const stepText of text.split(',').map((one) => one.trim())) {
+    const [, slugList = '', repeatSuffix, repeatCount = ''] = /^([^*]*)(\*(\d*))?$/.exec(stepText) ?? [];
+    const times = repeatSuffix === undefined ? 1 : repeatCount === '' ? Number.POSITIVE_INFINITY : Number(repeatCount);
+    const slugs = slugList.split('|').map((one) => one.trim());
     if (slugs.includes('') || times === 0 || (times > MAX_TIMES && Number.isFinite(times)))
-      return { error: `invalid step ${part === '' ? '(empty)' : part}; valid steps are 503, 503*2, 200|503, hang*` };
-    const found = slugs.flatMap((slug) => (slug === RANDOM ? all : (behaviourBySlug(slug) ?? slug)));
-    const unknown = found.find((one) => typeof one === 'string');
-    if (unknown !== undefined) return { error: `unknown behaviour ${unknown}${suggestSlugs(unknown)}` };
-    steps.push({ behaviours: found.filter((one) => typeof one !== 'string'), times });
+      return {
+        error: `invalid step ${stepText === '' ? '(empty)' : stepText}; valid steps are 503, 503*2, 200|503, hang*`,
+      };
+    const behavioursOrSlugs = slugs.flatMap((slug) =>
+      slug === RANDOM ? randomChoices : (findBehaviour(slug) ?? slug),
+    );
+    const unknownSlug = behavioursOrSlugs.find((one) => typeof one === 'string');
+    if (unknownSlug !== undefined) return { error: `unknown behaviour ${unknownSlug}${suggestSlugs(unknownSlug)}` };
+    steps.push({ behaviours: behavioursOrSlugs.filter((one) => typeof one !== 'string'), times });
   }
   const isEndlessBeforeLast = steps.slice(0, -1).some(({ times }) => !Number.isFinite(times));
   return isEndlessBeforeLast ? { error: 'only the last step can repeat forever' } : steps;
 }
 
 /** Suggests the five slugs that are most similar to an unknown slug. */
-function suggestSlugs(unknown: string): string {
-  const similar = behaviours
-    .map(({ slug }) => ({ slug, similarity: similarity(slug, unknown.toLowerCase()) }))
+function suggestSlugs(unknownSlug: string): string {
+  const similarSlugs = behaviours
+    .map(({ slug }) => ({ slug, similarity: computeSimilarity(slug, unknownSlug.toLowerCase()) }))
     .filter(({ similarity }) => similarity > 0.4)
     .sort((one, other) => other.similarity - one.similarity)
     .slice(0, 5)
     .map(({ slug }) => slug);
-  return similar.length === 0 ? '' : ` (similar: ${similar.join(', ')})`;
+  return similarSlugs.length === 0 ? '' : ` (similar: ${similarSlugs.join(', ')})`;
 }
 
 /** Computes the Sørensen–Dice coefficient of the bigrams of two texts, from 0 to 1. */
-function similarity(one: string, other: string): number {
-  const bigrams = (text: string) => new Set([...text].slice(1).map((letter, index) => text[index] + letter));
-  const [mine, theirs] = [bigrams(one), bigrams(other)];
-  const shared = [...mine].filter((bigram) => theirs.has(bigram)).length;
-  return (2 * shared) / Math.max(1, mine.size + theirs.size);
+function computeSimilarity(one: string, other: string): number {
+  const toBigrams = (text: string) => new Set([...text].slice(1).map((letter, index) => text[index] + letter));
+  const [oneBigrams, otherBigrams] = [toBigrams(one), toBigrams(other)];
+  const sharedCount = [...oneBigrams].filter((bigram) => otherBigrams.has(bigram)).length;
+  return (2 * sharedCount) / Math.max(1, oneBigrams.size + otherBigrams.size);
 }
 
 /** Creates a script that runs the steps in order, and starts again after the last step. */
 export function createScript(steps: readonly ScriptStep[], random: SeededRandom): Script {
-  let index = 0;
-  let served = 0;
+  let stepIndex = 0;
+  let servedCount = 0;
   return {
     next() {
-      const step = steps[index];
+      const step = steps[stepIndex];
       if (step === undefined) throw new Error('a script needs at least one step');
-      served += 1;
-      if (served >= step.times) {
-        index = (index + 1) % steps.length;
-        served = 0;
+      servedCount += 1;
+      if (servedCount >= step.times) {
+        stepIndex = (stepIndex + 1) % steps.length;
+        servedCount = 0;
       }
       return random.pick(step.behaviours);
     },

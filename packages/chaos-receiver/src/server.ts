@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
-import { type Behaviour, textResponse } from './behaviour.ts';
-import { validCertificate } from './behaviours/protocols.ts';
+import { type Behaviour, formatTextResponse } from './behaviour.ts';
+import { issueValidCertificate } from './behaviours/protocols.ts';
 import { FOLLOWED_PATH } from './behaviours/statuses.ts';
-import { behaviourBySlug, behaviours } from './behaviours.ts';
+import { behaviours, findBehaviour } from './behaviours.ts';
 import type { CertificateAuthority } from './certificates.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { seededRandom } from './random.ts';
@@ -15,7 +15,7 @@ export type ConnectionReport = {
   readonly at: number;
   readonly port: number;
   readonly from: string;
-  /** Undefined if the sender closed the connection before its path selected a behaviour. */
+  /** Undefined if the sender closed the connection before the request path selected a behaviour. */
   readonly behaviour: Behaviour | undefined;
   readonly tls: boolean;
   readonly request: ReceivedRequest | undefined;
@@ -46,20 +46,20 @@ const TLS_HANDSHAKE_RECORD_TYPE = 0x16;
  * script.
  */
 export async function startServer(options: ServerOptions, port: number, script?: Script): Promise<Server> {
-  const open = new Set<Socket>();
-  const tlsOptions = new Map<Behaviour | undefined, SecureContextOptions>();
+  const openSockets = new Set<Socket>();
+  const tlsOptionsByBehaviour = new Map<Behaviour | undefined, SecureContextOptions>();
   const startTls = (socket: Socket, behaviour: Behaviour | undefined) => {
-    const contextOptions = tlsOptions.get(behaviour) ?? tlsOptionsOf(options.authority, behaviour);
-    tlsOptions.set(behaviour, contextOptions);
+    const contextOptions = tlsOptionsByBehaviour.get(behaviour) ?? tlsOptionsOf(options.authority, behaviour);
+    tlsOptionsByBehaviour.set(behaviour, contextOptions);
     return acceptTls(socket, contextOptions);
   };
   const scriptOfPath = createPathScriptFinder(options);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
-    open.add(socket);
+    openSockets.add(socket);
     const handler = new ConnectionHandler(options, socket, { behaviour: script?.next(), scriptOfPath, startTls });
     handler.handle().finally(async () => {
-      await handler.finish();
-      open.delete(socket);
+      await handler.closeAndReport();
+      openSockets.delete(socket);
     });
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, options.host, resolve));
@@ -68,7 +68,7 @@ export async function startServer(options: ServerOptions, port: number, script?:
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());
-        for (const socket of open) socket.destroy();
+        for (const socket of openSockets) socket.destroy();
       }),
   };
 }
@@ -85,7 +85,7 @@ type ConnectionHandlerOptions = {
 /** Runs one behaviour on one connection. */
 class ConnectionHandler {
   readonly #options: ServerOptions;
-  readonly #tcp: Socket;
+  readonly #tcpSocket: Socket;
   readonly #connection: Connection;
   readonly #scriptOfPath: ConnectionHandlerOptions['scriptOfPath'];
   readonly #startTls: ConnectionHandlerOptions['startTls'];
@@ -94,16 +94,20 @@ class ConnectionHandler {
   #behaviour: Behaviour | undefined;
   #error: string | undefined;
 
-  constructor(options: ServerOptions, tcp: Socket, { behaviour, scriptOfPath, startTls }: ConnectionHandlerOptions) {
+  constructor(
+    options: ServerOptions,
+    tcpSocket: Socket,
+    { behaviour, scriptOfPath, startTls }: ConnectionHandlerOptions,
+  ) {
     this.#options = options;
-    this.#tcp = tcp;
-    this.#connection = new Connection(tcp, options);
+    this.#tcpSocket = tcpSocket;
+    this.#connection = new Connection(tcpSocket, options);
     this.#scriptOfPath = scriptOfPath;
     this.#startTls = startTls;
     this.#behaviour = behaviour;
     // Read the addresses now, because a closed socket has none.
-    const { port = 0 } = tcp.address() as AddressInfo;
-    this.#origin = { at: Date.now(), port, from: `${tcp.remoteAddress}:${tcp.remotePort}` };
+    const { port = 0 } = tcpSocket.address() as AddressInfo;
+    this.#origin = { at: Date.now(), port, from: `${tcpSocket.remoteAddress}:${tcpSocket.remotePort}` };
   }
 
   async handle(): Promise<void> {
@@ -111,37 +115,37 @@ class ConnectionHandler {
     const firstByte = await this.#peekFirstByte();
     if (firstByte === undefined) return;
     if (this.#behaviour?.startsAt === 'first-bytes') return this.#runBehaviour();
-    if (firstByte === TLS_HANDSHAKE_RECORD_TYPE && !(await this.#handshake())) return;
+    if (firstByte === TLS_HANDSHAKE_RECORD_TYPE && !(await this.#performHandshake())) return;
     await this.#readRequest();
   }
 
   /**
-   * Waits until the sender closes the connection, for at most one deadline. Destroying the socket earlier would discard
-   * bytes in flight.
+   * Waits until the sender closes the connection, but at most `deadlineMs`. Then destroys the socket and reports the
+   * connection. Destroying the socket earlier would discard bytes in flight.
    */
-  async finish(): Promise<void> {
+  async closeAndReport(): Promise<void> {
     await this.#connection.wait(this.#options.deadlineMs);
     this.#connection.socket.destroy();
-    this.#tcp.destroy();
-    this.#options.onConnectionEnd(this.#report());
+    this.#tcpSocket.destroy();
+    this.#options.onConnectionEnd(this.#createReport());
   }
 
   async #peekFirstByte(): Promise<number | undefined> {
-    const readable = new Promise<void>((resolve) => this.#tcp.once('readable', resolve));
-    await Promise.race([readable, this.#connection.senderClosed]);
-    const bytes: Buffer | null = this.#tcp.read();
+    const whenReadable = new Promise<void>((resolve) => this.#tcpSocket.once('readable', resolve));
+    await Promise.race([whenReadable, this.#connection.senderClosed]);
+    const bytes: Buffer | null = this.#tcpSocket.read();
     if (bytes === null) return undefined;
-    this.#tcp.unshift(bytes);
+    this.#tcpSocket.unshift(bytes);
     return bytes[0];
   }
 
-  async #handshake(): Promise<boolean> {
+  async #performHandshake(): Promise<boolean> {
     try {
-      this.#connection.switchTo(await this.#startTls(this.#tcp, this.#behaviour));
+      this.#connection.switchTo(await this.#startTls(this.#tcpSocket, this.#behaviour));
       return true;
     } catch (error) {
       this.#error = error instanceof Error ? error.message : String(error);
-      this.#tcp.destroy();
+      this.#tcpSocket.destroy();
       return false;
     }
   }
@@ -161,7 +165,7 @@ class ConnectionHandler {
   }
 
   #chooseBehaviour(path: string): void {
-    if (path === FOLLOWED_PATH) this.#behaviour = behaviourBySlug('200');
+    if (path === FOLLOWED_PATH) this.#behaviour = findBehaviour('200');
     if (this.#behaviour === undefined) {
       const script = this.#scriptOfPath(path);
       if ('error' in script) this.#error = script.error;
@@ -171,12 +175,12 @@ class ConnectionHandler {
   }
 
   get #isTls(): boolean {
-    return this.#connection.socket !== this.#tcp;
+    return this.#connection.socket !== this.#tcpSocket;
   }
 
   async #runBehaviour(): Promise<void> {
     const connection = this.#connection;
-    if (this.#error !== undefined) return connection.end(textResponse('404 Not Found', this.#error));
+    if (this.#error !== undefined) return connection.end(formatTextResponse('404 Not Found', this.#error));
     if (this.#behaviour === undefined) return;
     connection.socket.resume();
     await this.#behaviour.run(connection);
@@ -184,14 +188,14 @@ class ConnectionHandler {
     connection.socket.resume();
   }
 
-  #report(): ConnectionReport {
+  #createReport(): ConnectionReport {
     return {
       ...this.#origin,
       behaviour: this.#behaviour,
       tls: this.#isTls,
       request: this.#connection.request,
-      bytesRead: this.#tcp.bytesRead,
-      bytesWritten: this.#tcp.bytesWritten,
+      bytesRead: this.#tcpSocket.bytesRead,
+      bytesWritten: this.#tcpSocket.bytesWritten,
       ms: Math.round(performance.now() - this.#startedAt),
       error: this.#error,
     };
@@ -200,28 +204,30 @@ class ConnectionHandler {
 
 /** Whether a behaviour starts before the request path is known, so that no path can select it. */
 const startsBeforePath = ({ startsAt, tls }: Behaviour) =>
-  startsAt === 'connected' || startsAt === 'first-bytes' || (tls !== undefined && tls !== validCertificate);
+  startsAt === 'connected' || startsAt === 'first-bytes' || (tls !== undefined && tls !== issueValidCertificate);
 
 /**
  * Returns a function that finds the script of a path. The first segment is the script, as in `/503*2,200/anything`, and
  * each path has its own position in its script.
  */
 function createPathScriptFinder({ seed }: ServerOptions): FindPathScript {
-  const selectable = behaviours.filter((one) => !startsBeforePath(one));
+  const selectableBehaviours = behaviours.filter((one) => !startsBeforePath(one));
   const scripts = new Map<string, Script>();
   const random = seededRandom(seed);
   return (path) => {
-    const known = scripts.get(path);
-    if (known !== undefined) return known;
-    const [, segment = ''] = decodePath(path).split(/[/?]/);
-    const steps = parseScript(segment, selectable);
+    const cachedScript = scripts.get(path);
+    if (cachedScript !== undefined) return cachedScript;
+    const [, scriptText = ''] = decodePath(path).split(/[/?]/);
+    const steps = parseScript(scriptText, selectableBehaviours);
     if ('error' in steps) return steps;
-    const unselectable = steps.flatMap((step) => step.behaviours).find(startsBeforePath);
-    if (unselectable !== undefined)
-      return { error: `${unselectable.slug} starts before the path is known: select it with --script or --each` };
+    const unselectableBehaviour = steps.flatMap((step) => step.behaviours).find(startsBeforePath);
+    if (unselectableBehaviour !== undefined)
+      return {
+        error: `${unselectableBehaviour.slug} starts before the path is known: select it with --script or --each`,
+      };
     const script = createScript(steps, random.fork());
-    const [oldest] = scripts.keys();
-    if (scripts.size >= MAX_PATHS && oldest !== undefined) scripts.delete(oldest);
+    const [oldestPath] = scripts.keys();
+    if (scripts.size >= MAX_PATHS && oldestPath !== undefined) scripts.delete(oldestPath);
     scripts.set(path, script);
     return script;
   };
@@ -236,20 +242,20 @@ function decodePath(path: string): string {
 }
 
 function tlsOptionsOf(authority: CertificateAuthority, behaviour: Behaviour | undefined): SecureContextOptions {
-  return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : validCertificate(authority);
+  return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : issueValidCertificate(authority);
 }
 
 /** Performs the TLS handshake as the server. Rejects if the handshake fails. */
 function acceptTls(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
-  const tls = new TLSSocket(socket, {
+  const tlsSocket = new TLSSocket(socket, {
     isServer: true,
     secureContext: createSecureContext(options),
     ALPNProtocols: ['http/1.1'],
   });
-  tls.once('secure', () => resolve(tls));
-  tls.on('error', reject);
+  tlsSocket.once('secure', () => resolve(tlsSocket));
+  tlsSocket.on('error', reject);
   for (const event of ['end', 'close'])
-    tls.once(event, () => reject(new Error('the sender closed during the handshake')));
+    tlsSocket.once(event, () => reject(new Error('the sender closed during the handshake')));
   return promise;
 }

@@ -1,10 +1,10 @@
 import type { DateText, FeedKind, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
 import { type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
-import { type CallOptions, type PostOptions, type Send, unexpectedResponse } from './transport.ts';
+import { type CallOptions, type PostOptions, type Send, unexpectedResponseError } from './transport.ts';
 
 /** The delivery of an occurrence to one hook, with the time at which the hook's user fetched the record. */
-export type HookDelivery = {
+export type ActivityDelivery = {
   /** Identifier of the delivery. */
   readonly id: string;
   readonly hook_id: string;
@@ -19,8 +19,8 @@ export type HookDelivery = {
   readonly created_at: DateText;
   readonly date_finalized: DateText;
   /**
-   * When a key of the hook's user last fetched the record after the delivery became pending; `0000-00-00 00:00:00` for
-   * never.
+   * When the hook's user last fetched the record with an API key, UTC. Only fetches after the delivery became pending
+   * count; `0000-00-00 00:00:00` for none.
    */
   readonly fetched_at: DateText;
 };
@@ -40,7 +40,7 @@ export type Occurrence = {
   /** When the occurrence happened, UTC. */
   readonly occurred_at: DateText;
   /** Deliveries of the occurrence to hooks, for at most 1000 hooks. */
-  readonly deliveries: readonly HookDelivery[];
+  readonly deliveries: readonly ActivityDelivery[];
 };
 
 /** Filters of the activity. The activity is sorted newest first. */
@@ -80,7 +80,7 @@ export function activity(send: Send): Activity {
     async list(filters = {}, options) {
       const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpectedResponse(status, `The response (${status}) contains no activity.`);
+        throw unexpectedResponseError(status, `The response (${status}) contains no activity.`);
       }
       return body as ActivityPage;
     },
@@ -89,7 +89,7 @@ export function activity(send: Send): Activity {
 
 /**
  * State of a delivery (X3). `pending`: to be sent or retried. Final states: `delivered` (the response was 200),
- * `undelivered` (the hook ended first), `failed` (a test or redelivery got no response 200).
+ * `undelivered` (the hook ended before a response 200), `failed` (a test or redelivery got no response 200).
  */
 export type DeliveryState = 'pending' | 'delivered' | 'undelivered' | 'failed';
 

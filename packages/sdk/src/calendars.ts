@@ -1,6 +1,6 @@
 import type { DateText, FlagInput, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
 import { deleteMethod, type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
-import { recordOf, withSecret } from './response-body.ts';
+import { recordOf, recordWithSecretOf } from './response-body.ts';
 import type { ChangeOptions, PostOptions, Send } from './transport.ts';
 
 /**
@@ -12,7 +12,7 @@ export type CalendarScope = 'own' | 'project' | 'account';
 export type Calendar = {
   /** Identifier of the calendar. */
   readonly id: string;
-  /** Owner of the calendar, which contains only records that this user may read. */
+  /** Owner of the calendar. The calendar contains only records that this user may read. */
   readonly user_id: string;
   /** Label of the calendar. */
   readonly label: string;
@@ -26,7 +26,7 @@ export type Calendar = {
   readonly date_created: DateText;
   /** When the calendar was last fetched, UTC, with a resolution of one hour. */
   readonly last_fetched: DateText;
-  /** When the calendar expires, UTC: together with the key that created it. */
+  /** When the calendar expires, UTC. It expires together with the key that created it. */
   readonly expires: DateText;
 };
 
@@ -84,7 +84,10 @@ export function calendars(send: Send): Calendars {
     ...listMethods<Calendar, CalendarFilters>(send, 'calendars', 'id'),
     ...getMethod<Calendar>(send, 'calendars'),
     create: async (input, options) =>
-      withSecret<CreatedCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
+      recordWithSecretOf<CreatedCalendar>(
+        await send({ ...options, method: 'POST', path: ['calendars'], body: input }),
+        'url',
+      ),
     revoke: deleteMethod(send, 'calendars').delete,
   };
 }
@@ -100,9 +103,9 @@ export type CalendarImportInput = {
   time_zone: string;
   /** IANA name of the time zone to use if the account has none; default: the time zone of the file. */
   default_time_zone: string;
-  /** Whether to notify no hook. The feed then contains `changed_event` for created events. */
+  /** Whether to import without notifying hooks. The feed then contains `changed_event` for created events. */
   silent: FlagInput;
-  /** Whether to create records again that were deleted after an earlier import. */
+  /** Whether to recreate the records that were deleted after an earlier import. */
   again: FlagInput;
 }>;
 

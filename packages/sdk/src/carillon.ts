@@ -55,7 +55,9 @@ export type CarillonOptions = {
   readonly fetch?: Fetch | undefined;
 };
 
-/** Options of a client for any route group, including one that does not store responses for retries. */
+/**
+ * Options of a client for any route group, including a route group that does not store responses by `Idempotency-Key`.
+ */
 export type RouteGroupOptions = CarillonOptions & Partial<Pick<RetryOptions, 'storesResponses'>>;
 
 /**
@@ -87,7 +89,7 @@ export class Carillon {
   readonly timeEntries: TimeEntries;
   /** Comments on projects, tasks and subtasks. */
   readonly comments: Comments;
-  /** The user whose key is used. */
+  /** The user that the key belongs to. */
   readonly user: CallerMethods;
   /** The users of the account. */
   readonly users: Users;
@@ -149,7 +151,7 @@ export function transportOptionsOf(options: RouteGroupOptions): TransportOptions
   return {
     root: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
-    // The call is wrapped, because a browser's `fetch` throws if `this` is not the window.
+    // Wrap the call, because a browser's `fetch` throws if `this` is not the window.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
     retries: options.retries ?? 2,
@@ -163,11 +165,15 @@ export function createSend(options: TransportOptions & RetryOptions): Send {
 }
 
 function apiRootOf(baseUrl: string | URL, basePath: string): string {
-  const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-  const isHttp = base?.protocol === 'http:' || base?.protocol === 'https:';
-  if (base === undefined || !isHttp || base.username + base.password + base.search + base.hash !== '') {
+  const parsedBaseUrl = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  const isHttp = parsedBaseUrl?.protocol === 'http:' || parsedBaseUrl?.protocol === 'https:';
+  if (
+    parsedBaseUrl === undefined ||
+    !isHttp ||
+    parsedBaseUrl.username + parsedBaseUrl.password + parsedBaseUrl.search + parsedBaseUrl.hash !== ''
+  ) {
     throw new TypeError('baseUrl must be an http or https URL without userinfo, query and fragment.');
   }
-  const path = `${base.pathname}/${basePath}`.split('/').filter((part) => part !== '');
-  return [base.origin, ...path].join('/');
+  const pathSegments = `${parsedBaseUrl.pathname}/${basePath}`.split('/').filter((part) => part !== '');
+  return [parsedBaseUrl.origin, ...pathSegments].join('/');
 }

@@ -1,7 +1,7 @@
 import { type Activity, activity } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
 import { Carillon, type CarillonOptions, createSend, transportOptionsOf } from './carillon.ts';
-import { type CheckTarget, createCheckTarget } from './hooks.ts';
+import { type CheckTarget, createCheckTargetMethod } from './hooks.ts';
 import {
   type Invitations,
   invitations,
@@ -12,7 +12,7 @@ import {
   sessions,
 } from './people.ts';
 import { recordOf } from './response-body.ts';
-import { type GetOverview, type Hours, hours, overview } from './stats.ts';
+import { createOverviewMethod, type GetOverview, type Hours, hours } from './stats.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Options of the console's client, which authenticates with the session cookie. */
@@ -38,12 +38,12 @@ export type InvitedUser = {
 };
 
 /** Makes the browser send the session cookie. The cookie is `HttpOnly`, so scripts cannot read it. */
-const cookieCredentials = () => ({ credentials: 'same-origin' }) as const;
+const getCookieCredentials = () => ({ credentials: 'same-origin' }) as const;
 
 /**
- * The client of the console. It has all methods of a client with a key, for the user who is signed in in this browser,
- * and methods that only the console has. Calls reject with `signed_out` without a session. `idempotencyKey` is ignored,
- * and calls are only retried if `retries` is set.
+ * The client of the console. It authenticates with the session cookie of the browser, and has methods that
+ * {@link Carillon} does not have. Calls reject with `signed_out` without a session. `idempotencyKey` is ignored, and
+ * calls are only retried if `retries` is set.
  *
  * @example
  * ```ts
@@ -59,8 +59,8 @@ export class CarillonConsole extends Carillon {
   readonly hours: Hours;
   /** Returns the current state of deliveries: of the whole account for admins, otherwise of the caller. */
   readonly overview: GetOverview;
-  /** Checks whether the service would accept a URL as a target, and why. */
-  readonly verdict: CheckTarget;
+  /** Checks whether the service would accept a URL as a target. The result contains the reason. */
+  readonly checkTarget: CheckTarget;
   readonly #sendPublic: Send;
 
   constructor(options: ConsoleOptions) {
@@ -68,7 +68,7 @@ export class CarillonConsole extends Carillon {
     const consoleOptions = {
       retries: 0,
       ...options,
-      auth: cookieCredentials,
+      auth: getCookieCredentials,
       basePath: '/console/api',
       storesResponses: false,
     };
@@ -79,8 +79,8 @@ export class CarillonConsole extends Carillon {
     this.passphrase = passphrase(send);
     this.activity = activity(send);
     this.hours = hours(send);
-    this.overview = overview(send);
-    this.verdict = createCheckTarget(send);
+    this.overview = createOverviewMethod(send);
+    this.checkTarget = createCheckTargetMethod(send);
     this.#sendPublic = createSend(transportOptionsOf({ ...consoleOptions, basePath: '/console' }));
   }
 
@@ -114,22 +114,22 @@ export class CarillonConsole extends Carillon {
    *
    * @example
    * ```ts
-   * const { user_name } = await console.invitation(token);
+   * const { user_name } = await console.getInvitedUser(token);
    * ```
    */
-  async invitation(token: string, options?: CallOptions): Promise<InvitedUser> {
+  async getInvitedUser(token: string, options?: CallOptions): Promise<InvitedUser> {
     return recordOf(await this.#sendPublic({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
   }
 
   /**
-   * Sets the passphrase of the invited user, and signs in. Errors: `not_found`, `invalid_input`.
+   * Accepts an invitation: sets the passphrase of the invited user, and signs in. Errors: `not_found`, `invalid_input`.
    *
    * @example
    * ```ts
-   * await console.welcome(token, passphrase);
+   * await console.acceptInvitation(token, passphrase);
    * ```
    */
-  async welcome(token: string, passphrase: string, options?: CallOptions): Promise<SignedInUser> {
+  async acceptInvitation(token: string, passphrase: string, options?: CallOptions): Promise<SignedInUser> {
     return recordOf(
       await this.#sendPublic({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }),
     );

@@ -101,10 +101,10 @@ export class CarillonError extends Error {
   }
 }
 
-const knownServiceCodes: ReadonlySet<unknown> = new Set(serviceErrorCodes);
+const serviceCodeSet: ReadonlySet<unknown> = new Set(serviceErrorCodes);
 
 function isServiceCode(code: unknown): code is (typeof serviceErrorCodes)[number] {
-  return knownServiceCodes.has(code);
+  return serviceCodeSet.has(code);
 }
 
 function isFieldError(entry: unknown): entry is FieldError {
@@ -113,7 +113,7 @@ function isFieldError(entry: unknown): entry is FieldError {
 }
 
 /** Creates the error for an `application/problem+json` response (C6). An unknown code becomes `unexpected_answer`. */
-export function errorFromResponse(
+export function createResponseError(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   body: unknown,
 ): CarillonError {
@@ -133,9 +133,9 @@ export function errorFromResponse(
  * Reads `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter.
  */
 function parseRetryAfter(headers: Headers): number | undefined {
-  const value = headers.get('retry-after');
-  if (value === null) return undefined;
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1_000;
+  const retryAfter = headers.get('retry-after');
+  if (retryAfter === null) return undefined;
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);
+  const seconds = (Date.parse(retryAfter) - Date.parse(headers.get('date') ?? '')) / 1_000;
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }

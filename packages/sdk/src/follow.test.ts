@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { apiKey, Carillon, type Notification } from './index.ts';
+import { apiKey, Carillon, type FeedEntry } from './index.ts';
 
 /** Handles one connection. The last script handles all further connections. */
 type ConnectionScript = (response: ServerResponse) => void;
@@ -53,7 +53,7 @@ async function service(t: TestContext, ...scripts: readonly ConnectionScript[]) 
 }
 
 /** Returns the cursors of the first `count` entries of a followed feed. */
-async function takeCursors(feed: AsyncIterable<Notification>, count: number): Promise<string[]> {
+async function takeCursors(feed: AsyncIterable<FeedEntry>, count: number): Promise<string[]> {
   const cursors: string[] = [];
   for await (const { cursor } of feed) if (cursors.push(cursor) === count) break;
   return cursors;

@@ -1,6 +1,6 @@
 import { CarillonError } from './errors.ts';
 import { systemPorts } from './runtime.ts';
-import { type ApiCall, type OpenStream, unexpectedResponse } from './transport.ts';
+import { type ApiCall, type OpenStream, unexpectedResponseError } from './transport.ts';
 
 /** A server-sent event. Missing fields are undefined, and a comment is an event without fields. */
 export type ServerSentEvent = {
@@ -11,20 +11,20 @@ export type ServerSentEvent = {
 
 /** Parses server-sent events from a stream of bytes. An incomplete event at the end is dropped. */
 export async function* parseEventStream(
-  bytes: ReadableStream<Uint8Array>,
+  byteStream: ReadableStream<Uint8Array>,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
-  const reader = bytes.getReader();
+  const reader = byteStream.getReader();
   const decoder = new TextDecoder();
-  let text = '';
+  let bufferedText = '';
   try {
     while (true) {
       const { done, value } = await reader.read();
       if (done) return;
-      // If the text ends with a carriage return, its line feed may be in the next chunk.
-      text = (text + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
-      const whole = text.split('\n\n');
-      text = whole.pop() ?? '';
-      yield* whole.map(parseServerSentEvent);
+      // Keep a carriage return at the end of the text, because its line feed may be in the next chunk.
+      bufferedText = (bufferedText + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
+      const completeEvents = bufferedText.split('\n\n');
+      bufferedText = completeEvents.pop() ?? '';
+      yield* completeEvents.map(parseServerSentEvent);
     }
   } finally {
     // Cancel the stream, since the consumer has left the loop. This fails if the stream is already broken.
@@ -34,17 +34,18 @@ export async function* parseEventStream(
 
 function parseServerSentEvent(text: string): ServerSentEvent {
   const fields = text.split('\n').map((line) => /^([^:]*):? ?(.*)$/s.exec(line) ?? []);
-  const valuesOf = (wanted: string) => fields.filter(([, name]) => name === wanted).map(([, , value = '']) => value);
+  const valuesOf = (fieldName: string) =>
+    fields.filter(([, name]) => name === fieldName).map(([, , value = '']) => value);
   const data = valuesOf('data');
-  const retry = valuesOf('retry').at(-1);
+  const retryText = valuesOf('retry').at(-1);
   return {
     id: valuesOf('id').at(-1),
     data: data.length === 0 ? undefined : data.join('\n'),
-    retryMs: retry !== undefined && /^\d+$/.test(retry) ? Number(retry) : undefined,
+    retryMs: retryText !== undefined && /^\d+$/.test(retryText) ? Number(retryText) : undefined,
   };
 }
 
-/** Initial delay before reconnecting. It doubles with each failure, and the service may replace it. */
+/** Initial delay before reconnecting. It doubles with each failure. The field `retry` of an event replaces it. */
 const INITIAL_WAIT_MS = 1_000;
 /** Maximum delay before reconnecting. */
 const MAX_WAIT_MS = 30_000;
@@ -63,7 +64,7 @@ export type FollowOptions = {
  * event with the query parameter `after`.
  */
 export async function* followEvents<T>(
-  open: OpenStream,
+  openStream: OpenStream,
   { path, query = {} }: Pick<ApiCall, 'path' | 'query'>,
   { signal }: FollowOptions = {},
 ): AsyncGenerator<T, void, undefined> {
@@ -72,25 +73,26 @@ export async function* followEvents<T>(
   let waitMs = INITIAL_WAIT_MS;
   let isFirstConnection = true;
   while (!signal?.aborted) {
-    const silence = new SilenceTimeout();
-    const streamSignal = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
+    const silenceTimeout = new SilenceTimeout();
+    const streamSignal =
+      signal === undefined ? silenceTimeout.signal : AbortSignal.any([signal, silenceTimeout.signal]);
     try {
-      const bytes = await open({ method: 'GET', path, query: { ...query, after }, signal: streamSignal });
+      const byteStream = await openStream({ method: 'GET', path, query: { ...query, after }, signal: streamSignal });
       isFirstConnection = false;
-      for await (const { id, data, retryMs } of parseEventStream(bytes)) {
+      for await (const { id, data, retryMs } of parseEventStream(byteStream)) {
         initialWaitMs = retryMs ?? initialWaitMs;
         waitMs = initialWaitMs;
         after = id ?? after;
         // Pause the timeout while the consumer processes the event.
-        silence.stop();
+        silenceTimeout.stop();
         if (data !== undefined) yield parseEventData(data);
-        silence.restart();
+        silenceTimeout.restart();
       }
     } catch (error) {
       if (signal?.aborted) return;
-      if (isFirstConnection || !isTransient(error)) throw error;
+      if (isFirstConnection || !canReconnect(error)) throw error;
     } finally {
-      silence.stop();
+      silenceTimeout.stop();
     }
     await systemPorts.pause(waitMs, signal);
     waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
@@ -98,7 +100,7 @@ export async function* followEvents<T>(
 }
 
 /** Whether reconnecting may succeed. A rejection by the service is permanent. */
-function isTransient(error: unknown): boolean {
+function canReconnect(error: unknown): boolean {
   // An error in the middle of a stream comes from the runtime and can be of any type.
   if (!(error instanceof CarillonError)) return true;
   return error.status === 0 || error.status >= 500 || error.status === 408 || error.status === 429;
@@ -109,7 +111,7 @@ function parseEventData<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {
-    throw unexpectedResponse(200, 'An event of the stream is not JSON.', error);
+    throw unexpectedResponseError(200, 'An event of the stream is not JSON.', error);
   }
 }
 
@@ -128,8 +130,9 @@ class SilenceTimeout {
 
   restart(): void {
     this.stop();
-    const lost = () => new CarillonError({ code: 'timeout', status: 0, message: 'The stream has timed out.' });
-    this.#timer = setTimeout(() => this.#controller.abort(lost()), SILENCE_TIMEOUT_MS);
+    const createTimeoutError = () =>
+      new CarillonError({ code: 'timeout', status: 0, message: 'The stream has timed out.' });
+    this.#timer = setTimeout(() => this.#controller.abort(createTimeoutError()), SILENCE_TIMEOUT_MS);
   }
 
   stop(): void {

@@ -8,8 +8,14 @@ import {
   type ListMethods,
   listMethods,
 } from './resource-methods.ts';
-import { fieldOf, recordOf, withSecret } from './response-body.ts';
-import { type CallOptions, type ChangeOptions, type PostOptions, type Send, unexpectedResponse } from './transport.ts';
+import { fieldOf, recordOf, recordWithSecretOf } from './response-body.ts';
+import {
+  type CallOptions,
+  type ChangeOptions,
+  type PostOptions,
+  type Send,
+  unexpectedResponseError,
+} from './transport.ts';
 
 /**
  * State of a hook (X1). `failing`: the hook is live and has one or two failures in a row; the next attempt is
@@ -48,7 +54,7 @@ export type Hook = {
   readonly signed: Flag;
   /** When the newest secret of the hook was created, UTC. */
   readonly secret_created: DateText;
-  /** Until when the previous secret signs in addition to the newest one, UTC. */
+  /** When the previous secret stops signing, UTC. Until then, both secrets sign. */
   readonly secret_previous_until: DateText;
 };
 
@@ -60,15 +66,15 @@ export type HookSecret = {
   readonly secret: string;
   /** When the secret was created, UTC. */
   readonly date_created: DateText;
-  /** Until when the previous secret signs in addition to the new one, UTC. */
+  /** When the previous secret stops signing, UTC. Until then, both secrets sign. */
   readonly previous_until: DateText;
 };
 
 /** Input for creating a signing secret (X8). */
 export type HookSecretInput = Optional<{
   /**
-   * Seconds during which the previous secret signs in addition to the new one: at most a week, default a day; 0 ends it
-   * immediately.
+   * Seconds during which both the previous and the new secret sign: at most a week, default a day. With 0, the previous
+   * secret stops signing immediately.
    */
   overlap: number | string;
 }>;
@@ -117,8 +123,8 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
    */
   restore(id: Id, options?: PostOptions): Promise<Hook>;
   /**
-   * Immediately sends one notification whose `resource_url` is the hook itself (X1). The returned delivery gets the
-   * outcome.
+   * Immediately sends one notification whose `resource_url` is the hook itself (X1). To get the outcome, fetch the
+   * returned delivery later.
    *
    * @example
    * ```ts
@@ -128,9 +134,9 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
    */
   test(id: Id, options?: PostOptions): Promise<Delivery>;
   /**
-   * Creates a secret with which notifications are signed by Standard Webhooks from now on, or rotates the existing one
-   * (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` if the response was lost
-   * and the call was repeated: create another secret.
+   * Creates the signing secret of a hook, or rotates the existing one. From then on, notifications are signed with it
+   * according to Standard Webhooks (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`;
+   * `secret_gone` if the response was lost and the call was repeated: create another secret.
    *
    * @example
    * ```ts
@@ -139,7 +145,8 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
    */
   createSecret(id: Id, input?: HookSecretInput, options?: PostOptions): Promise<HookSecret>;
   /**
-   * Stops signing the notifications of a hook (X8). Errors: `not_found`, also if they are not signed; `hook_ended`.
+   * Stops signing the notifications of a hook (X8). Errors: `not_found`, also for a hook without a secret;
+   * `hook_ended`.
    *
    * @example
    * ```ts
@@ -158,14 +165,14 @@ export function hooks(send: Send): Hooks {
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // at top level, unlike the id of every other record (C11)
-      if (typeof id !== 'string') throw unexpectedResponse(status, `The response (${status}) contains no id.`);
+      if (typeof id !== 'string') throw unexpectedResponseError(status, `The response (${status}) contains no id.`);
       return { id };
     },
     restore: async (id, options) =>
       recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'restore'] })),
     test: async (id, options) => recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'test'] })),
     createSecret: async (id, input = {}, options) =>
-      withSecret<HookSecret>(
+      recordWithSecretOf<HookSecret>(
         await send({ ...options, method: 'POST', path: ['hooks', id, 'secret'], body: input }),
         'secret',
       ),
@@ -187,7 +194,7 @@ export type TargetCheckResult = {
 export type CheckTarget = (targetUrl: string, options?: CallOptions) => Promise<TargetCheckResult>;
 
 /** Creates the method for the target check at `/verdict`. */
-export function createCheckTarget(send: Send): CheckTarget {
+export function createCheckTargetMethod(send: Send): CheckTarget {
   return async (targetUrl, options) =>
     recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));
 }

@@ -9,52 +9,52 @@ export type {
   DeliveryState,
 } from './activity.ts';
 export type {
-  ActiveStatus as Active,
-  ActiveStatusInput as ActiveInput,
+  ActiveStatus,
+  ActiveStatusInput,
   AssignedTeam,
   AssignedTeamInput,
-  AssignedUser as Assigned,
-  AssignedUserInput as AssignedInput,
-  CalendarDay as Day,
+  AssignedUser,
+  AssignedUserInput,
+  CalendarDay,
   DateInput,
   DateInputOrNone,
   DateText,
   FeedKind,
   Flag,
   FlagInput,
-  HookKind as Kind,
+  HookKind,
   Id,
   IdOrNone,
   NumberInput,
   Optional,
   Page,
-  PagePosition as Paging,
-  PageWindow as Window,
-  RecurrencePeriod as Period,
-  RecurrencePeriodInput as PeriodInput,
+  PagePosition,
+  PageWindow,
+  RecurrencePeriod,
+  RecurrencePeriodInput,
 } from './api-types.ts';
-export { feedResourceTypes, hookKinds as kinds } from './api-types.ts';
+export { feedResourceTypes, hookKinds } from './api-types.ts';
 export type {
   Calendar,
   CalendarFilters,
-  CalendarImportInput as ImportInput,
-  CalendarImportReport as ImportReport,
+  CalendarImportInput,
+  CalendarImportReport,
   CalendarInput,
   CalendarScope,
   Calendars,
   CreatedCalendar,
-  DroppedParts as Dropped,
+  DroppedParts,
   DropReason,
-  ImportMethod as Imports,
+  ImportMethod,
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
 export {
   CarillonError,
-  type CarillonErrorInit as Problem,
-  clientErrorCodes as clientCodes,
+  type CarillonErrorInit,
+  clientErrorCodes,
   type FieldError,
   type ProblemCode,
-  serviceErrorCodes as serviceCodes,
+  serviceErrorCodes,
 } from './errors.ts';
 export type { FollowOptions } from './follow.ts';
 export type {
@@ -68,7 +68,7 @@ export type {
   Hooks,
 } from './hooks.ts';
 export type {
-  ApiKey as Key,
+  ApiKey,
   IssuedKey,
   KeyChanges,
   KeyFilters,
@@ -78,16 +78,16 @@ export type {
   PermissionArea,
 } from './keys.ts';
 export type {
-  FeedEntry as Notification,
-  FeedFilters as NotificationFilters,
+  FeedEntry,
+  FeedFilters,
   FeedPage,
   FollowFilters,
   Notifications,
 } from './notifications.ts';
-export type { NotifiedRecord as Notified } from './parse-notification.ts';
+export type { NotifiedRecord } from './parse-notification.ts';
 export type {
-  AccountMethods as Account,
-  CallerMethods as Caller,
+  AccountMethods,
+  CallerMethods,
   Company,
   Role,
   User,
@@ -96,15 +96,15 @@ export type {
   Users,
 } from './people.ts';
 export type {
-  CompleteMethods as Completes,
-  CreateMethod as Creates,
-  CreateUnderMethod as CreatesUnder,
-  DeleteMethod as Deletes,
-  EditableMethods as Editable,
-  GetMethod as Gets,
+  CompleteMethods,
+  CreateMethod,
+  CreateUnderMethod,
+  DeleteMethod,
+  EditableMethods,
+  GetMethod,
   GetOptions,
-  ListMethods as Lists,
-  UpdateMethod as Updates,
+  ListMethods,
+  UpdateMethod,
 } from './resource-methods.ts';
 export type {
   CalendarEvent,
@@ -154,5 +154,5 @@ export type {
   TimeEntryInput,
 } from './resources.ts';
 export { etagOf } from './response-body.ts';
-export type { CallOptions, ChangeOptions, Fetch, PostOptions as OnceOptions } from './transport.ts';
-export { apiKey, type Credentials, type CredentialsProvider as Authenticate } from './transport.ts';
+export type { CallOptions, ChangeOptions, Fetch, PostOptions } from './transport.ts';
+export { apiKey, type Credentials, type CredentialsProvider } from './transport.ts';

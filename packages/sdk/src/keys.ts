@@ -8,7 +8,7 @@ import {
   type UpdateMethod,
   updateMethod,
 } from './resource-methods.ts';
-import { withSecret } from './response-body.ts';
+import { recordWithSecretOf } from './response-body.ts';
 import type { ChangeOptions, PostOptions, Send } from './transport.ts';
 
 /**
@@ -93,7 +93,7 @@ export interface Keys extends ListMethods<ApiKey, KeyFilters>, GetMethod<ApiKey>
    */
   create(input: KeyInput, options?: PostOptions): Promise<IssuedKey>;
   /**
-   * Revokes a key immediately. The hooks of its user stay (C23). Errors: `not_found`, `not_permitted`.
+   * Revokes a key immediately. The hooks of the user stay (C23). Errors: `not_found`, `not_permitted`.
    *
    * @example
    * ```ts
@@ -109,7 +109,7 @@ export function keys(send: Send): Keys {
     ...listMethods<ApiKey, KeyFilters>(send, 'keys', 'id'),
     ...getMethod<ApiKey>(send, 'keys'),
     create: async (input, options) =>
-      withSecret<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
+      recordWithSecretOf<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
     ...updateMethod<ApiKey, KeyChanges>(send, 'keys'),
     revoke: deleteMethod(send, 'keys').delete,
   };

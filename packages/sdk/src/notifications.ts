@@ -1,14 +1,14 @@
 import type { DateText, FeedKind, Optional } from './api-types.ts';
 import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
-import { type CallOptions, type OpenStream, type Send, unexpectedResponse } from './transport.ts';
+import { type CallOptions, type OpenStream, type Send, unexpectedResponseError } from './transport.ts';
 
-/** Time that the default timeout of a long poll exceeds its wait. */
+/** The default timeout of a long poll is its `wait` plus this time. */
 const LONG_POLL_MARGIN_MS = 15_000;
 
 /** An entry of the feed (X2). */
 export type FeedEntry = {
-  /** Position of the entry in the account's feed. As a number, a later entry has a higher cursor. */
+  /** Position of the entry in the account's feed. Compared as numbers, later entries have higher cursors. */
   readonly cursor: string;
   /** Kind of the occurrence. */
   readonly kind: FeedKind;
@@ -71,16 +71,16 @@ export interface Notifications {
 }
 
 /** Creates the methods for the feed at `/notifications`. */
-export function notifications(send: Send, open: OpenStream): Notifications {
+export function notifications(send: Send, openStream: OpenStream): Notifications {
   return {
-    follow: (query, options) => followEvents(open, { path: ['notifications'], query }, options),
+    follow: (query, options) => followEvents(openStream, { path: ['notifications'], query }, options),
     async list(filters = {}, options) {
       const { wait = 0 } = filters;
-      const timeout = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + LONG_POLL_MARGIN_MS } : {};
+      const timeoutOptions = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + LONG_POLL_MARGIN_MS } : {};
       const call = { method: 'GET', path: ['notifications'], query: filters } as const;
-      const { status, body } = await send({ ...timeout, ...options, ...call });
+      const { status, body } = await send({ ...timeoutOptions, ...options, ...call });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpectedResponse(status, `The response (${status}) contains no page of the feed.`);
+        throw unexpectedResponseError(status, `The response (${status}) contains no page of the feed.`);
       }
       return body as FeedPage;
     },

@@ -13,7 +13,7 @@ type RecordsByResourceType = {
   hooks: Hook;
 };
 
-/** The type and the record that a notification names. */
+/** The record that a notification names, and its resource type. */
 export type NotifiedRecord = {
   [ResourceType in keyof RecordsByResourceType]: {
     /** The type of the record, as in the path of its URL. */
@@ -66,9 +66,9 @@ export function parseRecordUrl(
   resourceUrl: string,
 ): { readonly resourceType: NotifiedRecord['resourceType']; readonly id: string } {
   const { href } = new URL(resourceUrl);
-  const below = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
-  const [resourceType = '', id = '', ...more] = below.split('/');
-  if (!isResourceType(resourceType) || !/^\d+$/.test(id) || more.length > 0) {
+  const relativePath = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
+  const [resourceType = '', id = '', ...extraSegments] = relativePath.split('/');
+  if (!isResourceType(resourceType) || !/^\d+$/.test(id) || extraSegments.length > 0) {
     throw new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${root}.`);
   }
   return { resourceType, id };

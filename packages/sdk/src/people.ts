@@ -60,7 +60,7 @@ export function company(send: Send): AccountMethods {
 /** Methods for the caller. */
 export interface CallerMethods {
   /**
-   * Returns the user whose key is used. Needs no permission (C2, C35).
+   * Returns the user that the key belongs to. Needs no permission (C2, C35).
    *
    * @example
    * ```ts
@@ -129,7 +129,7 @@ export type Invitation = {
   readonly id: string;
   /** The invited user. */
   readonly user_id: string;
-  /** The user who created the invitation; `0` for the command line and the first start. */
+  /** The user who created the invitation; `0` if the command line or the first start of the service created it. */
   readonly made_by: string;
   /** When the invitation was created, UTC. */
   readonly date_created: DateText;
@@ -216,7 +216,7 @@ export type Session = {
   readonly agent: string;
   /** IP address from which the user signed in. */
   readonly source: string;
-  /** Whether it is the session of this request: `1` for yes. */
+  /** Whether this is the session of the current request. */
   readonly current: Flag;
 };
 

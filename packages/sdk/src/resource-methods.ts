@@ -1,5 +1,5 @@
 import type { Id, Page, PageWindow } from './api-types.ts';
-import { etagOf, nextPageLink, pageOf, recordOf } from './response-body.ts';
+import { etagOf, pageOf, parseNextPageLink, recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, PostOptions, QueryValue, Send } from './transport.ts';
 
 /** Options for reading a single record. */
@@ -110,15 +110,17 @@ export type EditableMethods<T, C, F extends PageWindow> = ListMethods<T, F> &
   DeleteMethod;
 
 /**
- * Creates the methods that list, read, change and delete records at `/{resource}`. `id` is the name of the id field.
+ * Creates the methods that list, read, change and delete records at `/{resource}`.
+ *
+ * @param idField name of the field that contains the id of a record
  */
 export function editableMethods<T extends object, C, F extends ListFilters>(
   send: Send,
   resourceType: string,
-  id: keyof T,
+  idField: keyof T,
 ): EditableMethods<T, C, F> {
   return {
-    ...listMethods<T, F>(send, resourceType, id),
+    ...listMethods<T, F>(send, resourceType, idField),
     ...getMethod<T>(send, resourceType),
     ...updateMethod<T, C>(send, resourceType),
     ...deleteMethod(send, resourceType),
@@ -211,30 +213,30 @@ export interface ListMethods<T, F extends PageWindow> {
 /**
  * Creates the methods that list records at `/{resource}`.
  *
- * @param identity names of the fields that identify a record
+ * @param idFields names of the fields that identify a record
  */
 export function listMethods<T, F extends ListFilters>(
   send: Send,
   resourceType: string,
-  ...identity: readonly (keyof T)[]
+  ...idFields: readonly (keyof T)[]
 ): ListMethods<T, F> {
-  const idOf = (record: T) => identity.map((name) => record[name]).join(' ');
+  const idOf = (record: T) => idFields.map((name) => record[name]).join(' ');
   const requestPage = (filters: ListFilters, options?: CallOptions) =>
     send({ ...options, method: 'GET', path: [resourceType], query: filters });
   return {
     list: async (filters, options) => pageOf(await requestPage(filters ?? {}, options)),
     async *each(filters, options) {
-      const yielded = new Set<string>();
-      for (let next: ListFilters | undefined = filters ?? {}; next !== undefined; ) {
-        const response = await requestPage(next, options);
+      const yieldedIds = new Set<string>();
+      for (let nextFilters: ListFilters | undefined = filters ?? {}; nextFilters !== undefined; ) {
+        const response = await requestPage(nextFilters, options);
         for (const record of pageOf<T>(response).data) {
           options?.signal?.throwIfAborted();
-          if (yielded.has(idOf(record))) continue;
-          yielded.add(idOf(record));
+          if (yieldedIds.has(idOf(record))) continue;
+          yieldedIds.add(idOf(record));
           yield record;
         }
-        const nextPage = nextPageLink(response);
-        next = nextPage && { ...filters, ...nextPage };
+        const nextPage = parseNextPageLink(response);
+        nextFilters = nextPage && { ...filters, ...nextPage };
       }
     },
   };

@@ -27,16 +27,16 @@ export type RetryOptions = {
  * executed (X4).
  */
 export function withRetries(send: Send, options: RetryOptions, ports: RuntimePorts = systemPorts): Send {
-  return async (given) => {
-    const { retries = options.retries, timeoutMs = options.timeoutMs } = given;
-    if (!(retries > 0)) return send({ ...given, timeoutMs });
-    const call = prepareForRetries(given, options, ports);
+  return async (originalCall) => {
+    const { retries = options.retries, timeoutMs = options.timeoutMs } = originalCall;
+    if (!(retries > 0)) return send({ ...originalCall, timeoutMs });
+    const call = prepareForRetries(originalCall, options, ports);
     const endsAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
-    const remainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
+    const getRemainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
     let mayHaveRun = false;
     for (let retryCount = 0; ; retryCount += 1) {
       try {
-        return await send({ ...call, timeoutMs: remainingMs() });
+        return await send({ ...call, timeoutMs: getRemainingMs() });
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
         // An earlier attempt may have deleted the record, and its response was lost (C28).

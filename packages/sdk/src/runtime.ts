@@ -22,13 +22,13 @@ export const systemPorts: RuntimePorts = {
 
 function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const end = () => {
+    const finish = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
+      signal?.removeEventListener('abort', finish);
       resolve();
     };
-    const timer = setTimeout(end, waitMs);
-    signal?.addEventListener('abort', end);
-    if (signal?.aborted) end();
+    const timer = setTimeout(finish, waitMs);
+    signal?.addEventListener('abort', finish);
+    if (signal?.aborted) finish();
   });
 }

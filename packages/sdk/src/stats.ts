@@ -39,7 +39,7 @@ export type Overview = {
 export type GetOverview = (options?: CallOptions) => Promise<Overview>;
 
 /** Creates the method for the overview at `/overview`. */
-export function overview(send: Send): GetOverview {
+export function createOverviewMethod(send: Send): GetOverview {
   return async (options) => recordOf(await send({ ...options, method: 'GET', path: ['overview'] }));
 }
 

@@ -1,4 +1,4 @@
-import { CarillonError, errorFromResponse } from './errors.ts';
+import { CarillonError, createResponseError } from './errors.ts';
 
 /** Headers and cookie mode that authentication adds to a request. */
 export type Credentials = {
@@ -117,7 +117,7 @@ export type TransportOptions = {
  */
 export function createTransport(options: TransportOptions): Send {
   return (call) => {
-    const timeout = timeoutSignal(call.timeoutMs ?? 0);
+    const timeout = createTimeoutSignal(call.timeoutMs ?? 0);
     return sendRequest(options, call, 'application/json', timeout, async (response) =>
       parseResponse(response, await response.text()),
     );
@@ -134,12 +134,12 @@ const EVENT_STREAM = 'text/event-stream';
 async function sendRequest<T>(
   options: TransportOptions,
   call: ApiCall,
-  accept: string,
+  acceptHeader: string,
   timeout: AbortSignal | undefined,
   readResponse: (response: Response) => Promise<T>,
 ): Promise<T> {
-  const url = requestUrl(options.root, call);
-  const init = createRequestInit(call, options.auth, accept, timeout);
+  const url = buildRequestUrl(options.root, call);
+  const init = createRequestInit(call, options.auth, acceptHeader, timeout);
   try {
     const response = await options.fetch(url, init);
     await rejectRedirect(response, `${call.method} ${url}`);
@@ -147,39 +147,42 @@ async function sendRequest<T>(
   } catch (error) {
     if (error instanceof CarillonError) throw error;
     if (call.signal?.aborted) throw call.signal.reason;
-    const request = `${call.method} ${url}`;
+    const requestLine = `${call.method} ${url}`;
     if (timeout?.aborted) {
-      throw new CarillonError({ code: 'timeout', status: 0, message: `${request}: timed out`, cause: error });
+      throw new CarillonError({ code: 'timeout', status: 0, message: `${requestLine}: timed out`, cause: error });
     }
-    const message = `${request}: ${connectionFailureReason(error)}`;
+    const message = `${requestLine}: ${describeFetchError(error)}`;
     throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
   }
 }
 
 /** Throws for a redirect, which means that `baseUrl` is wrong. Browsers hide the target of the redirect. */
-async function rejectRedirect({ type, status, headers, body }: Response, request: string): Promise<void> {
+async function rejectRedirect({ type, status, headers, body }: Response, requestLine: string): Promise<void> {
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
   if (!isRedirect) return;
   await body?.cancel();
   const target = headers.get('location') ?? 'another URL';
-  throw unexpectedResponse(status, `${request}: redirects are not followed; the service redirects to ${target}`);
+  throw unexpectedResponseError(
+    status,
+    `${requestLine}: redirects are not followed; the service redirects to ${target}`,
+  );
 }
 
 async function toEventStream(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { status, headers, body } = response;
   if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
   parseResponse(response, await response.text());
-  throw unexpectedResponse(status, `The response (${status}) is not a stream of events.`);
+  throw unexpectedResponseError(status, `The response (${status}) is not a stream of events.`);
 }
 
-function requestUrl(root: string, call: ApiCall): string {
+function buildRequestUrl(root: string, call: ApiCall): string {
   const path = call.path.map((segment) => `/${encodeSegment(segment)}`).join('');
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) query.set(name, String(value));
   }
-  const search = query.toString();
-  return search === '' ? root + path : `${root}${path}?${search}`;
+  const queryString = query.toString();
+  return queryString === '' ? root + path : `${root}${path}?${queryString}`;
 }
 
 /**
@@ -195,14 +198,14 @@ function encodeSegment(segment: string | number): string {
 /** Maximum delay of a timer. A longer delay would fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
+function createTimeoutSignal(timeoutMs: number): AbortSignal | undefined {
   return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
 }
 
 function createRequestInit(
   call: ApiCall,
   auth: CredentialsProvider,
-  accept: string,
+  acceptHeader: string,
   timeout: AbortSignal | undefined,
 ): RequestInit {
   const { headers, ...rest } = auth();
@@ -213,9 +216,9 @@ function createRequestInit(
     method: call.method,
     redirect: 'manual',
     headers: {
-      accept,
+      accept: acceptHeader,
       ...(hasBody && { 'content-type': 'application/json' }),
-      ...optionHeaders(call),
+      ...createOptionHeaders(call),
       ...headers,
     },
     ...(hasBody && { body: JSON.stringify(call.body) }),
@@ -224,15 +227,19 @@ function createRequestInit(
 }
 
 /** Names of the headers that are sent for properties of a call. */
-const headerNames = { idempotencyKey: 'idempotency-key', ifMatch: 'if-match', ifNoneMatch: 'if-none-match' } as const;
+const headerNameByOption = {
+  idempotencyKey: 'idempotency-key',
+  ifMatch: 'if-match',
+  ifNoneMatch: 'if-none-match',
+} as const;
 
-function optionHeaders(call: ApiCall): Record<string, string> {
-  const own: Record<string, string> = {};
-  for (const name of Object.keys(headerNames) as (keyof typeof headerNames)[]) {
+function createOptionHeaders(call: ApiCall): Record<string, string> {
+  const callHeaders: Record<string, string> = {};
+  for (const name of Object.keys(headerNameByOption) as (keyof typeof headerNameByOption)[]) {
     const value = call[name];
-    if (value !== undefined) own[headerNames[name]] = requireHeaderValue(name, value);
+    if (value !== undefined) callHeaders[headerNameByOption[name]] = requireHeaderValue(name, value);
   }
-  return own;
+  return callHeaders;
 }
 
 function parseResponse(response: Response, text: string): ApiResponse {
@@ -241,10 +248,12 @@ function parseResponse(response: Response, text: string): ApiResponse {
   const mediaType = headers.get('content-type') ?? 'no media type';
   if (!isSuccess && !mediaType.startsWith('application/problem+json')) {
     // A page of a gateway or a 404 of another service must not be mistaken for the error `not_found`.
-    throw errorFromResponse(response, { message: `The response is ${status} (${mediaType}) and no problem document.` });
+    throw createResponseError(response, {
+      message: `The response is ${status} (${mediaType}) and no problem document.`,
+    });
   }
   const body = parseBody(status, text);
-  if (!isSuccess) throw errorFromResponse(response, body);
+  if (!isSuccess) throw createResponseError(response, body);
   return { status, headers, body };
 }
 
@@ -253,20 +262,20 @@ function parseBody(status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw unexpectedResponse(status, `The body of the response (${status}) is not JSON.`, error);
+    throw unexpectedResponseError(status, `The body of the response (${status}) is not JSON.`, error);
   }
 }
 
 /** Creates the error for a response that does not follow the API. */
-export function unexpectedResponse(status: number, message: string, cause?: unknown): CarillonError {
+export function unexpectedResponseError(status: number, message: string, cause?: unknown): CarillonError {
   return new CarillonError({ code: 'unexpected_answer', status, message, ...(cause !== undefined && { cause }) });
 }
 
 /**
- * Returns the reason of a failed `fetch`. Its message only says `fetch failed`; the reason is in its cause, sometimes
- * only as a code.
+ * Returns the reason of a failed `fetch`. The message of the error only says `fetch failed`; the reason is in its
+ * `cause`, sometimes only as a code.
  */
-function connectionFailureReason(error: unknown): string {
+function describeFetchError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;

@@ -110,10 +110,10 @@ test('users invite prints a link that works while the service runs and replaces 
     fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as object), origin: baseUrl } }),
   });
   const tokenOf = ({ link }: Json) => link.split('/').at(-1);
-  assert.equal((await console.invitation(tokenOf(first))).email, 'owner@acme.test');
+  assert.equal((await console.getInvitedUser(tokenOf(first))).email, 'owner@acme.test');
   const second = await runCarillon(invite, { environment: { ...environment, CARILLON_BASE_URL: baseUrl } });
   assert.match(second.stdout, new RegExp(`^link: ${baseUrl}/#/welcome/[\\w-]{43}\nexpires: [\\d -:]+\n$`));
-  await assert.rejects(console.invitation(tokenOf(first)), { code: 'not_found' });
+  await assert.rejects(console.getInvitedUser(tokenOf(first)), { code: 'not_found' });
 });
 
 test('users invite uses the base URL of the environment, and rejects an unknown user', async () => {

@@ -5,15 +5,15 @@ import { expiryTimestamp } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import { parseId } from '../../http/fields/field.ts';
 import { permissionsOf } from '../../permissions.ts';
-import { changeAccount, createAccount, parseDomain, parseZone } from '../../resources/accounts/actions.ts';
-import { insertInvitation, invitationLink } from '../../resources/invitations/invitations.ts';
+import { changeAccount, createAccount, parseDomain, parseTimeZone } from '../../resources/accounts/actions.ts';
+import { buildInvitationLink, insertInvitation } from '../../resources/invitations/invitations.ts';
 import { insertKey, revokeLiveKey } from '../../resources/keys/keys.ts';
-import { findByEmail, insertUser } from '../../resources/users/users.ts';
+import { findUserByEmail, insertUser } from '../../resources/users/users.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { removeExported } from '../../transfer/remove.ts';
+import { removeExportedAccount } from '../../transfer/remove.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connect.ts';
-import { parsePlainText, readEmail, readExpiry, readPermissions, readRole } from '../input/parse-flag.ts';
+import { readEmail, readExpiry, readPermissions, readPlainText, readRole } from '../input/parse-flag.ts';
 import { addProgressOption, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
 import { CliError } from '../output/screen.ts';
 import {
@@ -28,9 +28,9 @@ import {
 type AccountUpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
 
 /** Registers the commands `carillon accounts …`. */
-export function addAccounts(program: Command): void {
-  const accounts = program.command('accounts').description('Manage accounts.');
-  addDatabaseOptions(accounts.command('create'))
+export function addAccountCommands(program: Command): void {
+  const accountsCommand = program.command('accounts').description('Manage accounts.');
+  addDatabaseOptions(accountsCommand.command('create'))
     .description("Create an account and its owner. Prints the owner's key, which is shown only once.")
     .requiredOption('--domain <host>', 'Host name of the account. Callers send it in the header domain.')
     .requiredOption('--email <address>', 'E-mail address of the owner.')
@@ -48,13 +48,13 @@ export function addAccounts(program: Command): void {
         `key: ${account.key}`,
       ]);
     });
-  addDatabaseOptions(accounts.command('update'))
+  addDatabaseOptions(accountsCommand.command('update'))
     .description('Change the company name or the time zone of an account.')
     .requiredOption('--domain <host>', 'The account.')
     .option('--company-name <text>', 'Company name.')
     .option('--time-zone <name>', 'Time zone of calendars and imports, such as Europe/Zurich; UTC for none.')
     .action(updateAccount);
-  addProgressOption(addDatabaseOptions(accounts.command('delete')))
+  addProgressOption(addDatabaseOptions(accountsCommand.command('delete')))
     .description('Delete an account that was moved to another service. Stop the service first.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--exported <file>', 'The export of the account. Only the rows in it are deleted.')
@@ -65,13 +65,13 @@ async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
   const { companyName, timeZone } = flags;
   if (companyName === undefined && timeZone === undefined)
     throw new CliError(['Give --company-name, --time-zone or both.']);
-  if (timeZone !== undefined && parseZone(timeZone) === undefined)
+  if (timeZone !== undefined && parseTimeZone(timeZone) === undefined)
     throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is not one.`]);
-  const change = {
-    ...(companyName === undefined ? {} : { company_name: parsePlainText('--company-name', companyName, 255) }),
+  const accountChanges = {
+    ...(companyName === undefined ? {} : { company_name: readPlainText('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),
   };
-  const account = await withAccount(flags, (write) => changeAccount(write, change));
+  const account = await withAccount(flags, (write) => changeAccount(write, accountChanges));
   printResult(flags, account, [
     `domain: ${account.domain}`,
     `company name: ${account.company_name}`,
@@ -80,11 +80,13 @@ async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
 }
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
-  const ports = { clock: systemClock, progress: progressFromFlags(flags) };
-  const rows = await withExclusiveStore(flags, (store) =>
-    removeExported({ ...ports, store }, flags.exported, flags.domain),
+  const transferPorts = { clock: systemClock, progress: progressFromFlags(flags) };
+  const removedRowCount = await withExclusiveStore(flags, (store) =>
+    removeExportedAccount({ ...transferPorts, store }, flags.exported, flags.domain),
   );
-  printResult(flags, { domain: flags.domain, rows }, [`removed: ${flags.domain}, ${rows} rows`]);
+  printResult(flags, { domain: flags.domain, rows: removedRowCount }, [
+    `removed: ${flags.domain}, ${removedRowCount} rows`,
+  ]);
 }
 
 type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
@@ -97,9 +99,9 @@ type UserCreateFlags = DatabaseFlags & {
 };
 
 /** Registers the commands `carillon users …`. */
-export function addUsers(program: Command): void {
-  const users = program.command('users').description('Manage users of an account.');
-  addDatabaseOptions(users.command('create'))
+export function addUserCommands(program: Command): void {
+  const usersCommand = program.command('users').description('Manage users of an account.');
+  addDatabaseOptions(usersCommand.command('create'))
     .description('Add a user to an account.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'E-mail address.')
@@ -110,20 +112,20 @@ export function addUsers(program: Command): void {
       const email = readEmail(flags.email);
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {
-        if ((await findByEmail(write, email)) !== undefined)
+        if ((await findUserByEmail(write, email)) !== undefined)
           throw new CliError([`The account already has a user with ${email}.`]);
-        const created = await insertUser(write, {
+        const createdUser = await insertUser(write, {
           email,
           role,
-          first_name: parsePlainText('--first-name', flags.firstName, 100),
-          last_name: parsePlainText('--last-name', flags.lastName, 100),
+          first_name: readPlainText('--first-name', flags.firstName, 100),
+          last_name: readPlainText('--last-name', flags.lastName, 100),
         });
-        recordOccurrences(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
-        return created;
+        recordOccurrences(write, [{ kind: 'new_user', recordId: createdUser.user_id, userId: createdUser.user_id }]);
+        return createdUser;
       });
       printResult(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
     });
-  addBaseUrlOption(addDatabaseOptions(users.command('invite')))
+  addBaseUrlOption(addDatabaseOptions(usersCommand.command('invite')))
     .description('Print a link with which a user sets a passphrase for the console.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
@@ -138,11 +140,11 @@ async function createInvitation(flags: InviteFlags): Promise<void> {
   const baseUrl = readBaseUrl(flags);
   const email = readEmail(flags.email);
   const { token, expires_at } = await withAccount(flags, async (write) => {
-    const user = await findByEmail(write, email);
+    const user = await findUserByEmail(write, email);
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemRandom);
   });
-  const invitation = { link: invitationLink(baseUrl, token), expires: formatTimestamp(expires_at) };
+  const invitation = { link: buildInvitationLink(baseUrl, token), expires: formatTimestamp(expires_at) };
   printResult(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }
 
@@ -156,9 +158,9 @@ type KeyCreateFlags = DatabaseFlags & {
 type KeyListFlags = DatabaseFlags & { domain: string; email?: string };
 
 /** Registers the commands `carillon keys …`. */
-export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('Manage API keys of an account.');
-  addDatabaseOptions(keys.command('create'))
+export function addKeyCommands(program: Command): void {
+  const keysCommand = program.command('keys').description('Manage API keys of an account.');
+  addDatabaseOptions(keysCommand.command('create'))
     .description('Create a key for a user. Prints the key, which is shown only once.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
@@ -166,12 +168,12 @@ export function addKeys(program: Command): void {
     .option('--expires <duration>', 'Expiry: 30d, 12h, 4s, or YYYY-MM-DD HH:MM:SS in UTC. Default: never.')
     .option('--label <text>', 'Purpose of the key.', '')
     .action(createKey);
-  addDatabaseOptions(keys.command('list'))
+  addDatabaseOptions(keysCommand.command('list'))
     .description('List the keys of an account, without their secrets.')
     .requiredOption('--domain <host>', 'The account.')
     .option('--email <address>', 'Only this user.')
     .action(listKeys);
-  addDatabaseOptions(keys.command('revoke'))
+  addDatabaseOptions(keysCommand.command('revoke'))
     .description('Revoke a key, effective immediately.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--id <id>', 'The key.')
@@ -185,28 +187,31 @@ export function addKeys(program: Command): void {
 async function createKey(flags: KeyCreateFlags): Promise<void> {
   const expiry = readExpiry(flags.expires);
   const requestedPermissions = flags.permissions === undefined ? undefined : readPermissions(flags.permissions);
-  const issued = await withAccount(flags, async (write) => {
-    const user = await findUser(write, flags.email);
+  const issuedKey = await withAccount(flags, async (write) => {
+    const user = await requireUser(write, flags.email);
     const rolePermissions = permissionsOf(user.role);
     const excessPermissions = (requestedPermissions ?? []).filter(
       (permission) => !rolePermissions.includes(permission),
     );
     if (excessPermissions.length > 0)
       throw new CliError([`--permissions: a ${user.role} may not have ${excessPermissions.join(', ')}.`]);
-    const key = {
+    const keyInput = {
       userId: user.user_id,
-      label: parsePlainText('--label', flags.label, 255),
+      label: readPlainText('--label', flags.label, 255),
       permissions: requestedPermissions ?? rolePermissions,
       expiresAt: expiryTimestamp(expiry, write.now),
     };
-    return insertKey(write, key, systemRandom);
+    return insertKey(write, keyInput, systemRandom);
   });
-  printResult(flags, { id: String(issued.id), key: issued.key }, [`id: ${issued.id}`, `key: ${issued.key}`]);
+  printResult(flags, { id: String(issuedKey.id), key: issuedKey.key }, [
+    `id: ${issuedKey.id}`,
+    `key: ${issuedKey.key}`,
+  ]);
 }
 
 async function listKeys(flags: KeyListFlags): Promise<void> {
   const rows = await withAccount(flags, async (write) => {
-    const user = flags.email === undefined ? undefined : await findUser(write, flags.email);
+    const user = flags.email === undefined ? undefined : await requireUser(write, flags.email);
     let query = write
       .selectFrom('api_keys')
       .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -215,28 +220,28 @@ async function listKeys(flags: KeyListFlags): Promise<void> {
     if (user !== undefined) query = query.where('api_keys.user_id', '=', user.user_id);
     return query.orderBy('api_keys.key_id').execute();
   });
-  const listed = rows.map((row) => ({
+  const listedKeys = rows.map((row) => ({
     id: String(row.key_id),
     email: row.email,
     label: row.label,
-    permissions: row.permissions.split(',').filter((one) => one !== ''),
+    permissions: row.permissions.split(',').filter((permission) => permission !== ''),
     date_created: formatTimestamp(row.date_created),
     last_used: formatTimestamp(row.last_used),
     expires: formatTimestamp(row.expires_at),
     revoked: row.revoked_at !== null,
   }));
-  const lines = listed.map((row) => [
+  const lines = listedKeys.map((row) => [
     row.id,
     row.email,
     row.label,
     row.revoked ? 'revoked' : 'live',
     `last used ${row.last_used}`,
   ]);
-  printResult(flags, listed, lines);
+  printResult(flags, listedKeys, lines);
 }
 
-async function findUser(write: AccountWrite, email: string) {
-  const user = await findByEmail(write, readEmail(email));
+async function requireUser(write: AccountWrite, email: string) {
+  const user = await findUserByEmail(write, readEmail(email));
   if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
   return user;
 }

@@ -10,7 +10,7 @@ import { addDatabaseOptions, type DatabaseFlags, printResult, withStore } from '
 type AuditFlags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
 
 /** Registers the command `carillon audit`. */
-export function addAudit(program: Command): void {
+export function addAuditCommand(program: Command): void {
   addDatabaseOptions(program.command('audit'))
     .description('List the audit log, oldest first: keys, users, hooks, denied requests, restores.')
     .option('--domain <host>', 'Only this account. Default: all accounts, and entries without an account.')
@@ -18,14 +18,14 @@ export function addAudit(program: Command): void {
     .option('--action <action>', `Only this action: one of ${Object.keys(auditActions).join(', ')}.`)
     .action(async (flags: AuditFlags) => {
       const since = readSince(flags.since);
-      const action = readAction(flags.action);
+      const action = readAuditAction(flags.action);
       const rows = await withStore(flags, async ({ read }) => {
         const accountId = flags.domain === undefined ? undefined : await findAccountId(read, flags.domain);
         if (flags.domain !== undefined && accountId === undefined)
           throw new CliError([`There is no account with the domain ${flags.domain}.`]);
         return listAuditEntries(read, { accountId, action, since });
       });
-      const listed = rows.map((row) => ({
+      const listedEntries = rows.map((row) => ({
         id: String(row.audit_id),
         date: formatTimestamp(row.happened_at),
         domain: row.domain ?? '',
@@ -37,7 +37,7 @@ export function addAudit(program: Command): void {
         source: row.source,
         detail: JSON.parse(row.detail),
       }));
-      const lines = listed.map((row) => [
+      const lines = listedEntries.map((row) => [
         row.date,
         row.domain,
         row.action,
@@ -46,18 +46,19 @@ export function addAudit(program: Command): void {
         row.source,
         JSON.stringify(row.detail),
       ]);
-      printResult(flags, listed, lines);
+      printResult(flags, listedEntries, lines);
     });
 }
 
 function readSince(text: string | undefined): number {
   if (text === undefined) return 0;
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is not one.`]);
-  return systemClock.now() - ms;
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined)
+    throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is not one.`]);
+  return systemClock.now() - durationMs;
 }
 
-function readAction(text: string | undefined) {
+function readAuditAction(text: string | undefined) {
   if (text === undefined || isAuditAction(text)) return text;
   throw new CliError([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is not one.`]);
 }

@@ -6,7 +6,7 @@ import { systemClock } from '../../clock.ts';
 import { countMissingRecords } from '../../delivery/maintenance/integrity-check.ts';
 import { COMMAND_LINE_ACTOR } from '../../permissions.ts';
 import { revokeAllSessionsAndInvitations } from '../../resources/auth/revoke-access.ts';
-import { backUpDatabase, fileTimestamp, mebibytes } from '../../store/backup/backup.ts';
+import { backUpDatabase, formatFileTimestamp, formatMebibytes } from '../../store/backup/backup.ts';
 import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
 import { replaceDatabase } from '../../store/backup/restore.ts';
 import type { Sequences } from '../../store/sequences.ts';
@@ -16,7 +16,7 @@ import {
   addDatabaseOptions,
   type DatabaseFlags,
   printResult,
-  readDatabase,
+  readDatabaseLocation,
   withCliErrors,
   withExclusiveStore,
 } from './open-database.ts';
@@ -24,24 +24,26 @@ import {
 type BackupFlags = DatabaseFlags & { readonly to?: string };
 
 /** Registers the command `carillon backup`. */
-export function addBackup(program: Command): void {
+export function addBackupCommand(program: Command): void {
   addDatabaseOptions(program.command('backup'))
     .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
     .option('--to <path>', 'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.')
     .action(async (flags: BackupFlags) => {
-      const database = readDatabase(flags);
+      const database = readDatabaseLocation(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
           'Back up PostgreSQL with its own tools, such as pg_dump --format=custom; docs/operating.md describes backup and restore.',
         ]);
       }
-      const begun = systemClock.monotonic();
-      const to = backupPath(database.path, flags.to);
-      const { bytes, version, checkResult } = await withCliErrors(() => backUpDatabase(database.path, to, inspectCopy));
-      const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
-      printResult(flags, { file: to, bytes, version, ...checkResult, seconds }, [
-        `file: ${to}`,
-        `size: ${mebibytes(bytes)}`,
+      const startedMs = systemClock.monotonic();
+      const destinationPath = backupPath(database.path, flags.to);
+      const { bytes, version, checkResult } = await withCliErrors(() =>
+        backUpDatabase(database.path, destinationPath, inspectBackup),
+      );
+      const seconds = Math.round(systemClock.monotonic() - startedMs) / 1_000;
+      printResult(flags, { file: destinationPath, bytes, version, ...checkResult, seconds }, [
+        `file: ${destinationPath}`,
+        `size: ${formatMebibytes(bytes)}`,
         `version: ${version}`,
         `accounts: ${checkResult.accounts}`,
         `occurrences: ${checkResult.occurrences}`,
@@ -53,21 +55,26 @@ export function addBackup(program: Command): void {
 }
 
 /**
- * Returns the path of the backup file. If `to` is omitted or names a folder, the file name contains the current time.
+ * Returns the path of the backup file. Without `destination`, or if it is a folder, the file name contains the current
+ * time.
  */
-function backupPath(path: string, to: string | undefined): string {
-  const name = `backup-${fileTimestamp(systemClock.now())}`;
-  if (to === undefined) return `${path}.${name}`;
-  return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
+function backupPath(databasePath: string, destination: string | undefined): string {
+  const nameSuffix = `backup-${formatFileTimestamp(systemClock.now())}`;
+  if (destination === undefined) return `${databasePath}.${nameSuffix}`;
+  return existsSync(destination) && statSync(destination).isDirectory()
+    ? join(destination, `carillon-${nameSuffix}.db`)
+    : destination;
 }
 
 /**
- * Verifies the copy, and counts its accounts and occurrences. `position` is the highest feed position of any account.
+ * Checks that each occurrence in the backup has its record, and counts the accounts and occurrences. `position` is the
+ * highest feed position of any account.
  */
-async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
-  const missing = await countMissingRecords(queries);
-  if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
-  const positions = await queries
+async function inspectBackup(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
+  const missingCount = await countMissingRecords(queries);
+  if (missingCount > 0)
+    throw new StoreError(`${missingCount} occurrences have no record; run carillon doctor on the database.`);
+  const feedTotals = await queries
     .selectFrom('positions')
     .select(({ fn }) => [fn.countAll<number>().as('accounts'), fn.max<number | null>('position').as('position')])
     .executeTakeFirstOrThrow();
@@ -75,21 +82,21 @@ async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurr
     .selectFrom('occurrences')
     .select(({ fn }) => fn.countAll<number>().as('occurrences'))
     .executeTakeFirstOrThrow();
-  return { accounts: positions.accounts, occurrences, position: positions.position ?? 0 };
+  return { accounts: feedTotals.accounts, occurrences, position: feedTotals.position ?? 0 };
 }
 
 type RestoreFlags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
 
 /** Registers the command `carillon restore`. */
-export function addRestore(program: Command): void {
+export function addRestoreCommand(program: Command): void {
   addDatabaseOptions(program.command('restore'))
     .description('Restore a backup. Ids and cursors issued after it are never issued again.')
     .option('--from <file>', 'Backup of an SQLite database. It is not changed.')
     .option('--force', 'Replace an existing database. It is kept under another name.')
     .option('--after-restore', 'Only begin a new epoch: the backup is already in place, as after pg_restore.')
     .action(async (flags: RestoreFlags) => {
-      if (flags.afterRestore) return beginNewEpoch(flags);
-      const database = readDatabase(flags);
+      if (flags.afterRestore) return beginEpochAfterRestore(flags);
+      const database = readDatabaseLocation(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
           'Restore PostgreSQL with its own tools, then run restore --after-restore; docs/operating.md describes the steps.',
@@ -100,22 +107,33 @@ export function addRestore(program: Command): void {
     });
 }
 
-async function restoreFromFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
+async function restoreFromFile(flags: RestoreFlags, databasePath: string, backupFile: string): Promise<void> {
   const now = systemClock.now();
-  const prepare = (tx: RestoreTransaction, sequences: Sequences) => beginAuditedEpoch(tx, sequences, now, { from });
-  const done = await withCliErrors(() =>
-    replaceDatabase({ path, from, stamp: fileTimestamp(now), force: flags.force === true, prepare }),
+  const prepare = (tx: RestoreTransaction, sequences: Sequences) =>
+    beginAuditedEpoch(tx, sequences, now, { from: backupFile });
+  const restoreResult = await withCliErrors(() =>
+    replaceDatabase({
+      path: databasePath,
+      from: backupFile,
+      stamp: formatFileTimestamp(now),
+      force: flags.force === true,
+      prepare,
+    }),
   );
-  printRestoreResult(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
+  printRestoreResult(
+    flags,
+    { database: databasePath, from: backupFile, kept: restoreResult.kept ?? null },
+    restoreResult.prepared,
+  );
 }
 
 /** Begins a new epoch after the database was restored with other tools, such as pg_restore. */
-async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
+async function beginEpochAfterRestore(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();
   const epoch = await withExclusiveStore(flags, async (store) => {
-    const served = await store.clusterSession?.connectedNodes();
-    if (served !== undefined && served.size > 0)
+    const connectedNodes = await store.clusterSession?.findConnectedNodes();
+    if (connectedNodes !== undefined && connectedNodes.size > 0)
       throw new CliError(['Services are running on the database. Stop all of them first.']);
     return store.write((tx) => beginAuditedEpoch(tx, store.sequences, now, { from: 'by other means' }));
   });
@@ -132,8 +150,8 @@ async function beginAuditedEpoch(
 ): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
   await revokeAllSessionsAndInvitations(tx.queries);
-  const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
-  writeAuditEntriesAcrossAccounts(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE_ACTOR }], now);
+  const auditEntry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
+  writeAuditEntriesAcrossAccounts(tx, [{ ...auditEntry, accountId: 0, by: COMMAND_LINE_ACTOR }], now);
   return epoch;
 }
 

@@ -20,7 +20,7 @@ import { parseDatabaseUrl } from '../../store/database-url.ts';
 import { inspectDatabase } from '../../store/inspect.ts';
 import type { DatabaseInspection } from '../../store/inspection.ts';
 import type { Queries } from '../../store/store.ts';
-import { type CheckInput, checkAll } from './doctor-checks.ts';
+import { type CheckInput, checkInstallation } from './doctor-checks.ts';
 
 /**
  * With this base URL the service does not count as a loopback service, so loopback targets are forbidden like private
@@ -198,9 +198,9 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
  * Runs all checks, and returns the findings of one check as `state: message`. By default, the input has no problems.
  */
 async function findingsOf(check: string, subject: Partial<CheckInput>): Promise<string[]> {
-  const all = await checkAll({
+  const all = await checkInstallation({
     config: configOf({}),
-    unknownOptions: [],
+    unknownVariables: [],
     database: undefined,
     clock: systemClock,
     resolve: async () => ({ addresses: ['192.0.2.1'] }),
@@ -219,7 +219,7 @@ const noRows = { executeTakeFirst: async () => ({ latest: null }) };
 const soundInspection: DatabaseInspection = {
   engine: 'SQLite 3.53.0',
   version: 0,
-  newest: 2,
+  newestVersion: 2,
   weakSettings: [],
   problems: [],
   bytes: 1_048_576,
@@ -261,7 +261,7 @@ test('doctor checks the base address and the allowed targets', async () => {
     (await origins('null,*')).join('\n'),
     /^warning: --cors-origins holds \*: every web page .*\nwarning: --cors-origins holds null: every web page /,
   );
-  assert.deepEqual(await findingsOf('configuration', { unknownOptions: ['CARILLON_PROT'] }), [
+  assert.deepEqual(await findingsOf('configuration', { unknownVariables: ['CARILLON_PROT'] }), [
     'warning: CARILLON_PROT: not an option of Carillon; correct or remove it',
   ]);
 });
@@ -359,13 +359,13 @@ for (const { test, name, database, testService } of stores) {
     assert.ok(served !== undefined);
     assert.equal(served.isServed, true);
     assert.deepEqual(
-      [served.version, served.newest, served.problems, served.locationProblems],
+      [served.version, served.newestVersion, served.problems, served.locationProblems],
       [newestSchemaVersion, newestSchemaVersion, [], []],
     );
     assert.ok(served.bytes > 100_000);
-    const findings = await checkAll({
+    const findings = await checkInstallation({
       config: configOf({}),
-      unknownOptions: [],
+      unknownVariables: [],
       database: served,
       clock: systemClock,
       resolve: undefined,

@@ -15,7 +15,7 @@ import { addDatabaseOptions, printResult, withExclusiveStore, withStore } from '
 type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
 /** Registers the command `carillon export`. */
-export function addExport(program: Command): void {
+export function addExportCommand(program: Command): void {
   addProgressOption(addDatabaseOptions(program.command('export')))
     .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
     .requiredOption('--to <file>', 'File to write, readable only by its owner; - for standard output.')
@@ -23,40 +23,43 @@ export function addExport(program: Command): void {
     .action(async (flags: ExportFlags) => {
       const domain = flags.domain ?? null;
       const progress = progressFromFlags(flags);
-      const work = (sink: ExportSink) =>
+      const writeExport = (sink: ExportSink) =>
         withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
-      if (flags.to === '-') return printTotals(stderr, flags, await writeToStandardOutput(work));
-      printTotals(stdout, flags, await writeToFile(flags.to, work));
+      if (flags.to === '-') return printTotals(stderr, flags, await writeToStandardOutput(writeExport));
+      printTotals(stdout, flags, await writeToFile(flags.to, writeExport));
     });
 }
 
-/** Prints the number of rows, in total and per table, and the checksum. */
+/** Prints the totals of an export or import: the number of rows, in total and per table, and the checksum. */
 export function printTotals(
   screen: Output,
   flags: Pick<ProgressFlags, 'json'>,
   { rows, tables, sha256 }: ExportTotals,
 ): void {
-  const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
-  const filled = counts.filter(([, count]) => count > 0);
-  const lines = [...filled.map(([table, count]) => `${table}: ${formatCount(count)}`), `rows: ${formatCount(rows)}`];
-  const summary = { rows, tables: Object.fromEntries(counts), sha256 };
+  const rowCounts = Object.entries(tables).map(([table, tableTotals]) => [table, tableTotals.rows] as const);
+  const nonEmptyCounts = rowCounts.filter(([, count]) => count > 0);
+  const lines = [
+    ...nonEmptyCounts.map(([table, count]) => `${table}: ${formatCount(count)}`),
+    `rows: ${formatCount(rows)}`,
+  ];
+  const summary = { rows, tables: Object.fromEntries(rowCounts), sha256 };
   screen.printResult(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
 /** Writes to `<path>.part` and renames the file when it is complete. A file with the final name is never partial. */
-async function writeToFile<T>(path: string, work: (sink: ExportSink) => Promise<T>): Promise<T> {
+async function writeToFile<T>(path: string, writeExport: (sink: ExportSink) => Promise<T>): Promise<T> {
   if (existsSync(path)) throw new CliError([`${path} already exists.`]);
   const partPath = `${path}.part`;
   try {
     rmSync(partPath, { force: true });
-    const file = await open(partPath, 'wx', 0o600);
+    const fileHandle = await open(partPath, 'wx', 0o600);
     try {
-      const done = await work({ write: (text) => file.writeFile(text) });
-      await file.sync();
+      const result = await writeExport({ write: (text) => fileHandle.writeFile(text) });
+      await fileHandle.sync();
       await rename(partPath, path);
-      return done;
+      return result;
     } finally {
-      await file.close();
+      await fileHandle.close();
     }
   } catch (error) {
     rmSync(partPath, { force: true });
@@ -64,20 +67,20 @@ async function writeToFile<T>(path: string, work: (sink: ExportSink) => Promise<
   }
 }
 
-async function writeToStandardOutput<T>(work: (sink: ExportSink) => Promise<T>): Promise<T> {
+async function writeToStandardOutput<T>(writeExport: (sink: ExportSink) => Promise<T>): Promise<T> {
   if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
-  // Ignore the error event of a broken pipe: the failing write reports the error as well.
+  // Ignore the error event of a broken pipe: the write that fails reports the same error.
   onOutputError(() => undefined);
   try {
-    return await work({ write: writeUnescaped });
+    return await writeExport({ write: writeUnescaped });
   } catch (error) {
     throw toCliError(error, 'Standard output');
   }
 }
 
-function toCliError(error: unknown, where: string): unknown {
+function toCliError(error: unknown, destination: string): unknown {
   const isSystemError = error instanceof Error && 'syscall' in error;
-  return isSystemError ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
+  return isSystemError ? new CliError([`${destination} cannot be written: ${error.message}.`]) : error;
 }
 
 type ImportFlags = FromApiFlags & {
@@ -88,7 +91,7 @@ type ImportFlags = FromApiFlags & {
 };
 
 /** Registers the command `carillon import`. */
-export function addImport(program: Command): void {
+export function addImportCommand(program: Command): void {
   addBaseUrlOption(addProgressOption(addDatabaseOptions(program.command('import'))))
     .description(
       'Import an export, or an account of another service. No service may run on the database. Exit status 2: records of the other service were left out; each is listed.',
@@ -129,7 +132,7 @@ export function addImport(program: Command): void {
 }
 
 async function undoUnfinishedImport(flags: ImportFlags): Promise<void> {
-  const ports = { clock: systemClock, progress: progressFromFlags(flags) };
-  const rows = await withExclusiveStore(flags, (store) => undoImport({ ...ports, store }));
-  printResult(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
+  const transferPorts = { clock: systemClock, progress: progressFromFlags(flags) };
+  const removedRowCount = await withExclusiveStore(flags, (store) => undoImport({ ...transferPorts, store }));
+  printResult(flags, { undone: true, rows: removedRowCount }, [`undone: ${removedRowCount} rows`]);
 }

@@ -8,7 +8,7 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { DatabaseLocation, StoreOptions } from '../../store/database-url.ts';
 import { openStore } from '../../store/open.ts';
 import { DatabaseLost, type Store, StoreError } from '../../store/store.ts';
-import { findIncompleteTransfer, incompleteTransferText } from '../../transfer/incomplete-transfers.ts';
+import { explainIncompleteTransfer, findIncompleteTransfer } from '../../transfer/incomplete-transfers.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { CliError, type OutputLine, stdout } from '../output/screen.ts';
 
@@ -25,47 +25,47 @@ export function addDatabaseOptions(command: Command): Command {
 
 /**
  * Opens the database, runs the work and closes the database. A service may run on the database at the same time. Known
- * errors become a `CliError`. An unfinished import counts as such an error.
+ * errors, such as an unfinished import, become a `CliError`.
  */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
-  return openAndRun(flags, 'command', async (store) => {
-    const unfinished = await findIncompleteTransfer(store.read);
-    if (unfinished !== undefined) throw new TransferError(incompleteTransferText(unfinished));
+  return openStoreAndRun(flags, 'command', async (store) => {
+    const incompleteTransfer = await findIncompleteTransfer(store.read);
+    if (incompleteTransfer !== undefined) throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
     return work(store);
   });
 }
 
 /**
  * Like `withStore`, but with exclusive access: fails if a service runs on the database, and prevents services from
- * starting during the work.
+ * starting during the work. The database may contain an unfinished import, so that it can be resumed or undone.
  */
 export async function withExclusiveStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
-  return openAndRun(flags, 'service', work);
+  return openStoreAndRun(flags, 'service', work);
 }
 
 /** Reads the location of the database from `--database`, the environment or the default. */
-export function readDatabase(flags: DatabaseFlags): DatabaseLocation {
+export function readDatabaseLocation(flags: DatabaseFlags): DatabaseLocation {
   const { flag, parse, initial } = options.database;
-  const text = flags.database ?? (process.env[environmentVariableOf(flag)] || initial || '');
-  const parsed = parse(text);
-  if ('fault' in parsed) throw new CliError([`--${flag} ${parsed.fault}.`]);
-  return parsed.value;
+  const locationText = flags.database ?? (process.env[environmentVariableOf(flag)] || initial || '');
+  const parsedLocation = parse(locationText);
+  if ('fault' in parsedLocation) throw new CliError([`--${flag} ${parsedLocation.fault}.`]);
+  return parsedLocation.value;
 }
 
-async function openAndRun<T>(
+async function openStoreAndRun<T>(
   flags: DatabaseFlags,
-  as: StoreOptions['as'],
+  openAs: StoreOptions['as'],
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const database = readDatabase(flags);
+  const database = readDatabaseLocation(flags);
   return withCliErrors(async () => {
     const store = await openStore({
       database,
       clock: systemClock,
       log: createLog('silent'),
-      as,
+      as: openAs,
       onFatal: (error) => {
-        // Do not throw for a lost database: every further write fails, and the command reports the cause.
+        // Do not throw if the database is lost: every later write fails with this error, and the command reports it.
         if (!(error instanceof DatabaseLost)) throw error;
       },
     });

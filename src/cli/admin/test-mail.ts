@@ -6,54 +6,75 @@ import { formatMailServer, isPlainAddress, type MailTransport, type Sender } fro
 import { baseUrlOf } from '../client/connect.ts';
 import type { Finding } from './doctor-checks.ts';
 
-const TIMEOUT_MS = 30_000;
+const SEND_TIMEOUT_MS = 30_000;
 
 /**
- * Connects to the mail server and signs in; with `to`, also sends a test mail. Returns no finding if neither a mail
- * server is configured nor `to` is given.
+ * Connects to the mail server and signs in. Sends a test mail if a recipient is given. Without a mail server and a
+ * recipient, returns no finding.
  */
-export async function checkMail(config: Config, offline: boolean, to: string | undefined): Promise<readonly Finding[]> {
-  const { smtpUrl: server, mailFrom: from } = config;
+export async function checkMailServer(
+  config: Config,
+  offline: boolean,
+  recipient: string | undefined,
+): Promise<readonly Finding[]> {
+  const { smtpUrl: mailServer, mailFrom: sender } = config;
   const check = 'mail';
-  if (server === undefined || from === undefined)
-    return to === undefined ? [] : [{ check, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
-  const where = formatMailServer(server);
-  if (offline) return [{ check, state: 'ok', message: `${where}, not checked, because of --offline` }];
-  if (to !== undefined && !isPlainAddress(to))
+  if (mailServer === undefined || sender === undefined)
+    return recipient === undefined
+      ? []
+      : [{ check, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
+  const serverText = formatMailServer(mailServer);
+  if (offline) return [{ check, state: 'ok', message: `${serverText}, not checked, because of --offline` }];
+  if (recipient !== undefined && !isPlainAddress(recipient))
     return [{ check, state: 'fault', message: '--mail-to must be an address such as me@example.com' }];
   const { createMailTransport } = await import('../../mail/smtp.ts');
-  const post = createMailTransport(server, from);
-  const failure = to === undefined ? await post.check() : await sendTestMail(post, from, to, baseUrlOf(config));
-  if (failure !== undefined)
+  const mailTransport = createMailTransport(mailServer, sender);
+  const failureReason =
+    recipient === undefined
+      ? await mailTransport.check()
+      : await sendTestMail(mailTransport, sender, recipient, baseUrlOf(config));
+  if (failureReason !== undefined)
     return [
-      { check, state: 'fault', message: `${where} accepts no mail: ${failure}; check --smtp-url and --mail-from` },
+      {
+        check,
+        state: 'fault',
+        message: `${serverText} accepts no mail: ${failureReason}; check --smtp-url and --mail-from`,
+      },
     ];
-  if (server.tls === 'none' && !isLoopback(server.host))
+  if (mailServer.tls === 'none' && !isLoopback(mailServer.host))
     return [
-      { check, state: 'warning', message: `${where}: mails and credentials can be read in transit; remove ?tls=off` },
+      {
+        check,
+        state: 'warning',
+        message: `${serverText}: mails and credentials can be read in transit; remove ?tls=off`,
+      },
     ];
   return [
-    { check, state: 'ok', message: `${where} ${to === undefined ? 'accepts the login' : `accepted a mail to ${to}`}` },
+    {
+      check,
+      state: 'ok',
+      message: `${serverText} ${recipient === undefined ? 'accepts the login' : `accepted a mail to ${recipient}`}`,
+    },
   ];
 }
 
 /** Sends a test mail. Returns the reason if it fails, and undefined if it succeeds. */
 async function sendTestMail(
-  post: MailTransport,
-  from: Sender,
-  address: string,
+  mailTransport: MailTransport,
+  sender: Sender,
+  recipient: string,
   baseUrl: string,
 ): Promise<string | undefined> {
-  const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
+  const messageId = `<carillon.trial.${systemClock.now()}@${sender.address.split('@')[1]}>`;
   const message = {
     ...renderTestMessage(baseUrl),
-    to: { name: '', address },
+    to: { name: '', address: recipient },
     messageId,
     date: new Date(systemClock.now()),
   };
-  const deadline = new AbortController();
-  const cancel = systemClock.after(TIMEOUT_MS, () => deadline.abort());
-  const outcome = await post.send(message, deadline.signal);
-  cancel();
-  return outcome.is === 'taken' ? undefined : outcome.reason;
+  const timeoutController = new AbortController();
+  const cancelTimeout = systemClock.after(SEND_TIMEOUT_MS, () => timeoutController.abort());
+  const sendOutcome = await mailTransport.send(message, timeoutController.signal);
+  cancelTimeout();
+  return sendOutcome.is === 'taken' ? undefined : sendOutcome.reason;
 }

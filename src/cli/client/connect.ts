@@ -7,12 +7,12 @@ import { environmentVariableOf, options } from '../../config/options.ts';
 import { CliError } from '../output/screen.ts';
 import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
 
-export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
+export const DEFAULT_SERVICE_URL = 'http://127.0.0.1:8080';
 
 export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions]?: string };
 
 /**
- * URL of a service, and the domain and key to call it with. `keySource` names the origin of the key in error messages.
+ * URL of a service, and the domain and key of its caller. Error messages show `keySource` as the origin of the key.
  */
 export type ConnectionSettings = {
   readonly service: string;
@@ -47,14 +47,14 @@ export type ConnectionInput = {
 
 /** Reads connection settings from flags and environment variables. An empty variable counts as not set. */
 export function readConnectionInput(flags: ConnectionFlags): ConnectionInput {
-  const readValue = (name: keyof ConnectionFlags) =>
-    flags[name] ?? (process.env[environmentVariableOf(name)] || undefined);
-  const service = readValue('service');
+  const readSetting = (optionName: keyof ConnectionFlags) =>
+    flags[optionName] ?? (process.env[environmentVariableOf(optionName)] || undefined);
+  const service = readSetting('service');
   return {
     service: service === undefined ? undefined : readServiceUrl(service),
-    domain: readValue('domain')?.trim().toLowerCase(),
-    key: readValue('key'),
-    profile: readValue('profile') ?? DEFAULT_PROFILE,
+    domain: readSetting('domain')?.trim().toLowerCase(),
+    key: readSetting('key'),
+    profile: readSetting('profile') ?? DEFAULT_PROFILE,
   };
 }
 
@@ -63,41 +63,41 @@ function readServiceUrl(text: string): string {
   const url = URL.parse(text);
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
     throw new CliError(['--service must be the address without /v2, such as http://127.0.0.1:8080.']);
-  const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
-  if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
+  const isBareUrl = url !== null && url.username + url.password + url.search + url.hash === '';
+  if (isBareUrl && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
   throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
 }
 
-/** Resolves the connection from flags, environment and saved profile. The error names everything that is missing. */
+/** Combines flags, environment variables and the saved profile. The error lists all settings that are missing. */
 export function readConnectionSettings(flags: ConnectionFlags): ConnectionSettings {
-  const { profile: name, ...given } = readConnectionInput(flags);
-  const saved = findProfile(name);
-  if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
-    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} creates it.`]);
-  const service = given.service ?? saved?.service ?? DEFAULT_SERVICE;
-  const domain = given.domain ?? saved?.domain;
-  const missing = [
+  const { profile: profileName, ...given } = readConnectionInput(flags);
+  const savedProfile = findProfile(profileName);
+  if (savedProfile === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
+    throw new CliError([`There is no profile ${profileName}; carillon login --profile ${profileName} creates it.`]);
+  const service = given.service ?? savedProfile?.service ?? DEFAULT_SERVICE_URL;
+  const domain = given.domain ?? savedProfile?.domain;
+  const missingSettings = [
     ...(domain === undefined ? ['--domain (or CARILLON_DOMAIN)'] : []),
-    ...(given.key === undefined && saved === undefined ? ['a key (CARILLON_KEY)'] : []),
+    ...(given.key === undefined && savedProfile === undefined ? ['a key (CARILLON_KEY)'] : []),
   ];
-  if (domain === undefined || missing.length > 0)
-    throw new CliError([`${missing.join(' and ')} must be given, or saved with carillon login.`]);
+  if (domain === undefined || missingSettings.length > 0)
+    throw new CliError([`${missingSettings.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
     return { service, domain, key: given.key, keySource: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
   // A saved key is only sent to the service and the domain that it was saved for, regardless of other flags.
-  if (saved === undefined || saved.service !== service || saved.domain !== domain)
+  if (savedProfile === undefined || savedProfile.service !== service || savedProfile.domain !== domain)
     throw new CliError([
-      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
+      `The saved key is for ${savedProfile?.domain} at ${savedProfile?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
     ]);
-  return { service, domain, key: saved.key, keySource: `profile ${name}` };
+  return { service, domain, key: savedProfile.key, keySource: `profile ${profileName}` };
 }
 
 function createServiceClient(connection: ConnectionSettings): ServiceClient {
-  const options = { baseUrl: connection.service, auth: credentialsFor(connection) };
-  return { connection, carillon: new Carillon(options), send: createSend(transportOptionsOf(options)) };
+  const clientOptions = { baseUrl: connection.service, auth: createCredentials(connection) };
+  return { connection, carillon: new Carillon(clientOptions), send: createSend(transportOptionsOf(clientOptions)) };
 }
 
-function credentialsFor({ domain, key }: ConnectionSettings): CredentialsProvider {
+function createCredentials({ domain, key }: ConnectionSettings): CredentialsProvider {
   try {
     return apiKey({ domain, key });
   } catch (error) {
@@ -108,7 +108,7 @@ function credentialsFor({ domain, key }: ConnectionSettings): CredentialsProvide
 /** Runs work that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
 export async function withService<T>(
   flags: ConnectionFlags,
-  work: (resolved: ServiceClient) => Promise<T>,
+  work: (serviceClient: ServiceClient) => Promise<T>,
 ): Promise<T> {
   return withConnection(readConnectionSettings(flags), work);
 }
@@ -116,19 +116,19 @@ export async function withService<T>(
 /** Like `withService`, for connection settings that are already known. */
 export async function withConnection<T>(
   connection: ConnectionSettings,
-  work: (resolved: ServiceClient) => Promise<T>,
+  work: (serviceClient: ServiceClient) => Promise<T>,
 ): Promise<T> {
   const client = createServiceClient(connection);
   try {
     return await work(client);
   } catch (error) {
-    if (error instanceof CarillonError) throw new CliError(errorLines(error, connection));
+    if (error instanceof CarillonError) throw new CliError(formatCallError(error, connection));
     throw error;
   }
 }
 
 /** Returns the error lines for a failed call, one line for each problem. */
-function errorLines(error: CarillonError, { service, domain, keySource }: ConnectionSettings): string[] {
+function formatCallError(error: CarillonError, { service, domain, keySource }: ConnectionSettings): string[] {
   switch (error.code) {
     case 'unauthorized':
       return [`${service} rejects this key for ${domain} (401; from ${keySource}).`];
@@ -140,12 +140,13 @@ function errorLines(error: CarillonError, { service, domain, keySource }: Connec
     case 'invalid_input':
       return error.errors.map(({ field, message }) => `${flagOf(field)} ${message}.`);
     default:
-      return [`${error.message} (${error.status} ${error.code}${retryHint(error)})`];
+      return [`${error.message} (${error.status} ${error.code}${formatRetryHint(error)})`];
   }
 }
 
-/** Returns the time to wait before a retry as text; empty if the service gives none. */
-const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`);
+/** Returns the time to wait before a retry as text; empty if the response has no `Retry-After`. */
+const formatRetryHint = ({ retryAfterS }: CarillonError) =>
+  retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`;
 
 /** Joins the lines of a text, since OpenSSL messages contain line breaks. */
 const joinLines = (text: string) => text.trim().replace(/\s+/g, ' ');
@@ -206,11 +207,16 @@ export function addBaseUrlOption(command: Command): Command {
 
 /** Reads the base URL of the service from `--base-url`, or derives it from the environment as `carillon serve` does. */
 export function readBaseUrl(flags: BaseUrlFlags): string {
-  const names = [baseUrl, host, port].map(({ flag }) => environmentVariableOf(flag));
-  const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-  const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
-  if ('faults' in loaded) throw new CliError(loaded.faults);
-  const { config } = loaded;
+  const variableNames = [baseUrl, host, port].map(({ flag }) => environmentVariableOf(flag));
+  const environment = Object.fromEntries(
+    variableNames.map((variableName) => [variableName, process.env[variableName]]),
+  );
+  const configResult = loadConfig({
+    flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl },
+    environment,
+  });
+  if ('faults' in configResult) throw new CliError(configResult.faults);
+  const { config } = configResult;
   if (config.baseUrl === undefined && config.port === 0)
     throw new CliError(['With port 0 the port is not known beforehand: give --base-url.']);
   return baseUrlOf(config);

@@ -13,7 +13,7 @@ type ImportCalendarFlags = ConnectionFlags & {
 };
 
 /** Registers the command `carillon import-calendar`. */
-export function addImportCalendar(program: Command): void {
+export function addImportCalendarCommand(program: Command): void {
   addConnectionOptions(program.command('import-calendar <file>'))
     .description('Import the events of an .ics file. Importing it again creates no duplicates.')
     .option('--project-id <id>', 'Project of the created events.')
@@ -27,29 +27,29 @@ export function addImportCalendar(program: Command): void {
     .action(importCalendar);
 }
 
-async function importCalendar(file: string, flags: ImportCalendarFlags): Promise<void> {
-  const input = {
-    ics: readUtf8File(file),
+async function importCalendar(filePath: string, flags: ImportCalendarFlags): Promise<void> {
+  const importInput = {
+    ics: readUtf8File(filePath),
     project_id: flags.projectId,
     time_zone: flags.timeZone,
     silent: flags.silent,
     again: flags.again,
   };
-  const report = await withService(flags, ({ carillon }) => carillon.events.import(input));
-  stdout.printResult(flags, report, reportLines(report));
+  const report = await withService(flags, ({ carillon }) => carillon.events.import(importInput));
+  stdout.printResult(flags, report, formatReport(report));
 }
 
-function readUtf8File(file: string): string {
+function readUtf8File(filePath: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(filePath));
   } catch (error) {
-    if (error instanceof TypeError) throw new CliError([`${file} is not in UTF-8.`]);
-    throw new CliError([`${file} cannot be read: ${error instanceof Error ? error.message : error}.`]);
+    if (error instanceof TypeError) throw new CliError([`${filePath} is not in UTF-8.`]);
+    throw new CliError([`${filePath} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 
 /** Formats the report as lines: the counts, and every part of the file that was not imported. */
-function reportLines(report: CalendarImportReport): string[] {
+function formatReport(report: CalendarImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [
     `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here since: ${deleted}`,

@@ -7,36 +7,36 @@ import {
   type ConnectionFlags,
   type ConnectionSettings,
   connectionOptions,
-  DEFAULT_SERVICE,
+  DEFAULT_SERVICE_URL,
   readConnectionInput,
   readConnectionSettings,
   withConnection,
 } from './connect.ts';
-import { deleteProfile, profilesFile, saveProfile } from './profiles.ts';
+import { deleteProfile, profilesFilePath, saveProfile } from './profiles.ts';
 
 type LoginFlags = ConnectionFlags & { readonly json?: true };
 
 /** Registers the command `carillon login`. */
-export function addLogin(program: Command): void {
+export function addLoginCommand(program: Command): void {
   addConnectionOptions(program.command('login'))
     .description(
       'Save the URL of a service, a domain and a key, if the service accepts them. Prompts for the key without showing it, or reads it from standard input.',
     )
     .option('--json', 'Print JSON, for programs.')
     .action(async (flags: LoginFlags) => {
-      const input = readConnectionInput(flags);
-      const service = input.service ?? DEFAULT_SERVICE;
-      const domain = input.domain ?? (await askDomain());
-      const key = input.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
+      const connectionInput = readConnectionInput(flags);
+      const service = connectionInput.service ?? DEFAULT_SERVICE_URL;
+      const domain = connectionInput.domain ?? (await askDomain());
+      const key = connectionInput.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
       const connection = { service, domain, key: key.trim(), keySource: 'this login' };
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      saveProfile(input.profile, { service, domain, key: connection.key });
-      printUser(flags, connection, user, { profile: input.profile, saved: profilesFile() });
+      saveProfile(connectionInput.profile, { service, domain, key: connection.key });
+      printUser(flags, connection, user, { profile: connectionInput.profile, saved: profilesFilePath() });
     });
 }
 
 /** Registers the command `carillon logout`. */
-export function addLogout(program: Command): void {
+export function addLogoutCommand(program: Command): void {
   const { flag, shape, description } = connectionOptions.profile;
   program
     .command('logout')
@@ -51,7 +51,7 @@ export function addLogout(program: Command): void {
 }
 
 /** Registers the command `carillon whoami`. */
-export function addWhoami(program: Command): void {
+export function addWhoamiCommand(program: Command): void {
   addConnectionOptions(program.command('whoami'))
     .description('Show the service and the user of the login.')
     .option('--json', 'Print JSON, for programs.')
@@ -66,11 +66,11 @@ function printUser(
   flags: LoginFlags,
   { service, domain }: ConnectionSettings,
   user: User,
-  more: Readonly<Record<string, string>>,
+  extraFields: Readonly<Record<string, string>>,
 ): void {
-  const facts = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
-  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${value}`);
-  stdout.printResult(flags, facts, lines);
+  const userFields = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...extraFields };
+  const lines = Object.entries(userFields).map(([name, value]) => `${name}: ${value}`);
+  stdout.printResult(flags, userFields, lines);
 }
 
 async function askDomain(): Promise<string> {

@@ -2,19 +2,19 @@ import { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Command } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import { nextPageLink } from '../../../packages/sdk/src/response-body.ts';
+import { parseNextPageLink } from '../../../packages/sdk/src/response-body.ts';
 import type { Send } from '../../../packages/sdk/src/transport.ts';
 import { propertiesOf, recordPropertiesOf, requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { version } from '../../version.ts';
 import { CliError } from '../output/screen.ts';
 import { pathSegments } from '../resource-commands/command.ts';
-import { isList, type ResourceVerb, routesByResourceType, verbsOf } from '../resource-commands/verbs.ts';
+import { isListRoute, type ResourceVerb, routesByResourceType, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
 type McpFlags = ConnectionFlags & { readonly readOnly?: true; readonly resourceTypes?: string };
 
-const INSTRUCTIONS =
+const MCP_INSTRUCTIONS =
   'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and hooks that are notified of changes. Ids are strings of digits. Dates are written yyyymmdd. A list returns at most 1000 records per page; pass its `next` as `after` to get the next page.';
 
 /** An MCP tool and the route that it calls. */
@@ -27,7 +27,7 @@ export type McpTool = {
 };
 
 /** Registers the command `carillon mcp`, which serves the routes as MCP tools over standard input and output. */
-export function addMcp(program: Command): void {
+export function addMcpCommand(program: Command): void {
   const command = program
     .command('mcp')
     .description(
@@ -46,12 +46,12 @@ export function addMcp(program: Command): void {
  * client would contain the secret.
  */
 export function selectTools({ readOnly, resourceTypes }: McpFlags): readonly McpTool[] {
-  const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
-  const unknown = wanted?.find((resourceType) => !routesByResourceType.has(resourceType));
-  if (unknown !== undefined)
-    throw new CliError([`--resources: ${unknown} is not one of ${[...routesByResourceType.keys()].join(', ')}.`]);
+  const selectedTypes = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
+  const unknownType = selectedTypes?.find((resourceType) => !routesByResourceType.has(resourceType));
+  if (unknownType !== undefined)
+    throw new CliError([`--resources: ${unknownType} is not one of ${[...routesByResourceType.keys()].join(', ')}.`]);
   return [...routesByResourceType.keys()]
-    .filter((resourceType) => wanted?.includes(resourceType) ?? true)
+    .filter((resourceType) => selectedTypes?.includes(resourceType) ?? true)
     .flatMap((resourceType) => verbsOf(resourceType).map((verb) => createTool(resourceType, verb)))
     .filter(
       ({ verb: { route, fixedBody } }) =>
@@ -60,21 +60,25 @@ export function selectTools({ readOnly, resourceTypes }: McpFlags): readonly Mcp
 }
 
 const returnsSecret = (response: JsonSchema) =>
-  Object.values(recordPropertiesOf(response)).some((field) => field['x-shown-once'] === true);
+  Object.values(recordPropertiesOf(response)).some((property) => property['x-shown-once'] === true);
 
 function createTool(resourceType: string, verb: ResourceVerb): McpTool {
   const { route, ids, commandName } = verb;
-  const inPath = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
-  const inQuery = Object.entries(route.parameters).map(([name, { schema, description }]) => [
+  const pathProperties = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
+  const queryProperties = Object.entries(route.parameters).map(([name, { schema, description }]) => [
     name,
     { ...schema, description },
   ]);
-  const properties = Object.fromEntries([...inPath, ...inQuery, ...Object.entries(propertiesOf(route.body))]);
+  const properties = Object.fromEntries([
+    ...pathProperties,
+    ...queryProperties,
+    ...Object.entries(propertiesOf(route.body)),
+  ]);
   return {
     name: `${resourceType}_${commandName.replaceAll('-', '_')}`,
     verb,
     description: route.description,
-    inputSchema: { type: 'object', properties, ...requiredProperty([...ids, ...requiredNamesOf(route.body)]) },
+    inputSchema: { type: 'object', properties, ...createRequiredKeyword([...ids, ...requiredNamesOf(route.body)]) },
     annotations: {
       readOnlyHint: route.method === 'GET',
       destructiveHint: route.method === 'DELETE',
@@ -84,18 +88,23 @@ function createTool(resourceType: string, verb: ResourceVerb): McpTool {
   };
 }
 
-const requiredProperty = (names: readonly string[]) => (names.length === 0 ? {} : { required: names });
+const createRequiredKeyword = (names: readonly string[]) => (names.length === 0 ? {} : { required: names });
 
 function createMcpServer(tools: readonly McpTool[], send: Send): Server {
-  const server = new Server({ name: 'carillon', version }, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  const server = new Server(
+    { name: 'carillon', version },
+    { capabilities: { tools: {} }, instructions: MCP_INSTRUCTIONS },
+  );
   server.setRequestHandler('tools/list', () => ({ tools: tools.map(({ verb: _, ...tool }) => tool) as never }));
-  server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
-    const tool = tools.find((one) => one.name === name);
-    const result =
-      tool === undefined ? `There is no tool ${name}.` : await callTool(tool, given, send).catch(errorText);
-    return typeof result === 'string'
-      ? { content: [{ type: 'text', text: result }], isError: true }
-      : { content: [{ type: 'text', text: JSON.stringify(result.body) }] };
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: toolArguments = {} } }) => {
+    const tool = tools.find((candidate) => candidate.name === name);
+    const toolResult =
+      tool === undefined
+        ? `There is no tool ${name}.`
+        : await callTool(tool, toolArguments, send).catch(formatToolError);
+    return typeof toolResult === 'string'
+      ? { content: [{ type: 'text', text: toolResult }], isError: true }
+      : { content: [{ type: 'text', text: JSON.stringify(toolResult.body) }] };
   });
   return server;
 }
@@ -105,38 +114,41 @@ const CALL_TIMEOUT_MS = 65_000;
 
 async function callTool(
   { verb }: McpTool,
-  given: Readonly<Record<string, unknown>>,
+  toolArguments: Readonly<Record<string, unknown>>,
   send: Send,
 ): Promise<{ body: unknown }> {
   const { route, ids } = verb;
   const path = pathSegments(
     verb,
-    ids.map((name) => argumentText(name, given[name])),
+    ids.map((name) => toArgumentText(name, toolArguments[name])),
   );
-  const rest = Object.entries(given).filter(([name]) => !ids.includes(name));
-  const unknown = rest.find(([name]) => !(name in route.parameters));
+  const otherArguments = Object.entries(toolArguments).filter(([name]) => !ids.includes(name));
+  const unknownArgument = otherArguments.find(([name]) => !(name in route.parameters));
   // Reject unknown query parameters: the service ignores them, so a misspelled filter would have no effect. Unknown
   // fields of a body are rejected by the service.
-  if (route.body === undefined && unknown !== undefined)
-    throw new CliError([`${unknown[0]} is not an argument; valid: ${argumentNames(verb)}.`]);
+  if (route.body === undefined && unknownArgument !== undefined)
+    throw new CliError([`${unknownArgument[0]} is not an argument; valid: ${formatArgumentNames(verb)}.`]);
   const query = Object.fromEntries(
-    rest.filter(([name]) => name in route.parameters).map(([name, value]) => [name, argumentText(name, value)]),
+    otherArguments
+      .filter(([name]) => name in route.parameters)
+      .map(([name, value]) => [name, toArgumentText(name, value)]),
   );
-  const body = route.body === undefined ? undefined : Object.fromEntries(rest);
+  const body = route.body === undefined ? undefined : Object.fromEntries(otherArguments);
   const response = await send({ method: route.method, path, query, body, timeoutMs: CALL_TIMEOUT_MS });
-  const nextPage = isList(route) ? nextPageLink(response) : undefined;
+  const nextPage = isListRoute(route) ? parseNextPageLink(response) : undefined;
   return { body: nextPage === undefined ? response.body : { ...Object(response.body), next: nextPage.after } };
 }
 
-const argumentNames = ({ ids, route }: ResourceVerb) => [...ids, ...Object.keys(route.parameters)].join(', ') || 'none';
+const formatArgumentNames = ({ ids, route }: ResourceVerb) =>
+  [...ids, ...Object.keys(route.parameters)].join(', ') || 'none';
 
-function argumentText(name: string, value: unknown): string {
+function toArgumentText(name: string, value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
   throw new CliError([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
 }
 
-/** Returns the error text for the MCP client. It names the invalid fields. */
-function errorText(error: unknown): string {
+/** Returns the error text for the MCP client, with the invalid fields. */
+function formatToolError(error: unknown): string {
   if (error instanceof CliError) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;
   const fields = error.errors.map(({ field, message }) => `${field} ${message}`);

@@ -10,7 +10,7 @@ export const DEFAULT_PROFILE = 'default';
 
 type Profiles = Readonly<Record<string, Profile>>;
 
-export const profilesFile = () => join(xdgFolder('config'), 'profiles.json');
+export const profilesFilePath = () => join(xdgFolder('config'), 'profiles.json');
 
 export function findProfile(name: string): Profile | undefined {
   const profiles = readProfiles();
@@ -18,26 +18,29 @@ export function findProfile(name: string): Profile | undefined {
 }
 
 export function saveProfile(name: string, profile: Profile): void {
-  writeJsonFile(profilesFile(), { ...readProfiles(), [name]: profile });
+  writeJsonFile(profilesFilePath(), { ...readProfiles(), [name]: profile });
 }
 
 /** Deletes a profile. Returns whether the profile existed. */
 export function deleteProfile(name: string): boolean {
-  const { [name]: known, ...others } = readProfiles();
-  if (known !== undefined) writeJsonFile(profilesFile(), others);
-  return known !== undefined;
+  const { [name]: deletedProfile, ...others } = readProfiles();
+  if (deletedProfile !== undefined) writeJsonFile(profilesFilePath(), others);
+  return deletedProfile !== undefined;
 }
 
-export function profileNames(): string[] {
+export function listProfileNames(): string[] {
   return Object.keys(readProfiles());
 }
 
 function readProfiles(): Profiles {
-  const parseError = `${profilesFile()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
-  const stored = readJsonFile(profilesFile(), parseError) ?? {};
-  const isValid = typeof stored === 'object' && !Array.isArray(stored) && Object.values(stored ?? {}).every(isProfile);
+  const parseError = `${profilesFilePath()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
+  const storedProfiles = readJsonFile(profilesFilePath(), parseError) ?? {};
+  const isValid =
+    typeof storedProfiles === 'object' &&
+    !Array.isArray(storedProfiles) &&
+    Object.values(storedProfiles ?? {}).every(isProfile);
   if (!isValid) throw new CliError([parseError]);
-  return stored as Profiles;
+  return storedProfiles as Profiles;
 }
 
 function isProfile(value: unknown): value is Profile {
@@ -50,16 +53,17 @@ function isProfile(value: unknown): value is Profile {
 
 /** Returns the folder for settings or state, as defined by the XDG Base Directory Specification. */
 export function xdgFolder(purpose: 'config' | 'state'): string {
-  const [variable, fallback] =
+  const [variableName, fallbackFolder] =
     purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
-  const folder = process.env[variable];
-  return join(folder?.startsWith('/') ? folder : join(homedir(), fallback), 'carillon');
+  const folder = process.env[variableName];
+  return join(folder?.startsWith('/') ? folder : join(homedir(), fallbackFolder), 'carillon');
 }
 
 /**
  * Reads a JSON file; returns undefined if the file does not exist.
  *
- * @param parseError error message for a file that is not JSON. It must not quote the file, which may contain a key.
+ * @param parseError error message for a file that is not JSON. The message must not quote the file, which may contain
+ *   a key.
  */
 export function readJsonFile(path: string, parseError: string): unknown {
   try {
@@ -76,20 +80,20 @@ export function readJsonFile(path: string, parseError: string): unknown {
  * content.
  */
 export function writeJsonFile(path: string, content: unknown): void {
-  const temporary = `${path}.${process.pid}`;
+  const temporaryPath = `${path}.${process.pid}`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const file = openSync(temporary, 'w', 0o600);
+    const fileDescriptor = openSync(temporaryPath, 'w', 0o600);
     try {
-      writeSync(file, `${JSON.stringify(content, undefined, 2)}\n`);
-      fsyncSync(file);
+      writeSync(fileDescriptor, `${JSON.stringify(content, undefined, 2)}\n`);
+      fsyncSync(fileDescriptor);
     } finally {
-      closeSync(file);
+      closeSync(fileDescriptor);
     }
-    renameSync(temporary, path);
+    renameSync(temporaryPath, path);
     syncFolder(dirname(path));
   } catch (error) {
-    rmSync(temporary, { force: true });
+    rmSync(temporaryPath, { force: true });
     throw new CliError([`${path} cannot be written: ${error instanceof Error ? error.message : error}.`]);
   }
 }
@@ -97,11 +101,11 @@ export function writeJsonFile(path: string, content: unknown): void {
 /** Syncs the folder, so that the rename is durable. Windows does not support this. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
-  const handle = openSync(folder, 'r');
+  const folderDescriptor = openSync(folder, 'r');
   try {
-    fsyncSync(handle);
+    fsyncSync(folderDescriptor);
   } finally {
-    closeSync(handle);
+    closeSync(folderDescriptor);
   }
 }
 

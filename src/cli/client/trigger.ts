@@ -9,7 +9,7 @@ import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Output, stdout } from '../output/screen.ts';
 import { pathSegments } from '../resource-commands/command.ts';
-import { addFieldFlags, bodyFromFlags, type FlagValues, flagValue } from '../resource-commands/flags.ts';
+import { addFieldFlags, bodyFromFlags, type FlagValues, readFlagValue } from '../resource-commands/flags.ts';
 import { type ResourceVerb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type ServiceClient, withService } from './connect.ts';
 
@@ -24,41 +24,41 @@ type CreatedRecord = {
 };
 
 /** Registers the commands `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
-export function addTrigger(program: Command, screen: Output = stdout): void {
-  const trigger = program
+export function addTriggerCommands(program: Command, screen: Output = stdout): void {
+  const triggerCommand = program
     .command('trigger')
     .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
-  for (const kind of hookKinds) addKindCommand(trigger, kind, screen);
+  for (const kind of hookKinds) addKindCommand(triggerCommand, kind, screen);
 }
 
-function addKindCommand(trigger: Command, kind: OccurrenceKind, screen: Output): void {
-  const create = findCreateVerb(resourceTypeOf(kind));
+function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, screen: Output): void {
+  const createVerb = findCreateVerb(resourceTypeOf(kind));
   const isCompletion = kind.startsWith('completed_');
-  const command = trigger
+  const command = triggerCommand
     .command(kind)
     .description(
       [
-        create.description,
+        createVerb.description,
         ...(isCompletion ? ['Then completes it.'] : []),
-        ...create.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
+        ...createVerb.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
       ].join(' '),
     );
-  for (const id of create.ids)
+  for (const id of createVerb.ids)
     command.addOption(
       new Option(`${flagOf(id)} <id>`, `The ${id} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
-  addFieldFlags(command, withOptionalFields(create.route.body));
+  addFieldFlags(command, withOptionalFields(createVerb.route.body));
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
-    await withService(flags, async (resolved) => {
-      const created = await createWithParents(resolved, resourceTypeOf(kind), flags);
-      const last = created.at(-1);
-      if (last === undefined) throw new Error('nothing was made');
-      if (isCompletion) await resolved.send(completionCall(last, kind));
-      const hooks = await listNotifiedHooks(resolved, kind, flags);
+    await withService(flags, async (client) => {
+      const createdRecords = await createWithParents(client, resourceTypeOf(kind), flags);
+      const lastRecord = createdRecords.at(-1);
+      if (lastRecord === undefined) throw new Error('nothing was made');
+      if (isCompletion) await client.send(createCompleteCall(lastRecord, kind));
+      const notifiedHooks = await listNotifiedHooks(client, kind, flags);
       screen.printResult(
         flags,
-        { kind, created, hooks: hooks?.map(hookSummary) ?? null },
-        resultLines(kind, created, hooks),
+        { kind, created: createdRecords, hooks: notifiedHooks?.map(summarizeHook) ?? null },
+        formatTriggerResult(kind, createdRecords, notifiedHooks),
       );
     });
   });
@@ -66,9 +66,9 @@ function addKindCommand(trigger: Command, kind: OccurrenceKind, screen: Output):
 
 /** Finds the verb that creates a record of this type. */
 function findCreateVerb(resourceType: keyof typeof resourceTypes): ResourceVerb {
-  const create = verbsOf(collectionOf(resourceType)).find(({ commandName }) => commandName === 'create');
-  if (create === undefined) throw new Error(`nothing creates a ${resourceType}`);
-  return create;
+  const createVerb = verbsOf(collectionOf(resourceType)).find(({ commandName }) => commandName === 'create');
+  if (createVerb === undefined) throw new Error(`nothing creates a ${resourceType}`);
+  return createVerb;
 }
 
 const collectionOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
@@ -76,50 +76,57 @@ const collectionOf = (resourceType: keyof typeof resourceTypes) => resourceTypes
 /** Makes all fields of a body schema optional, since the command generates missing values. */
 const withOptionalFields = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
-/** Creates a record, and before it the parents that it needs. Returns all created records, parents first. */
+/** Creates the missing parents of a record, then the record. Returns all created records, parents first. */
 async function createWithParents(
-  resolved: ServiceClient,
+  client: ServiceClient,
   resourceType: keyof typeof resourceTypes,
-  values: FlagValues,
+  flagValues: FlagValues,
 ): Promise<readonly CreatedRecord[]> {
-  const create = findCreateVerb(resourceType);
-  const [parent] = create.ids;
-  const givenParent = parent === undefined ? undefined : flagValue(values, parent);
-  const parents =
-    parent === undefined || givenParent !== undefined
+  const createVerb = findCreateVerb(resourceType);
+  const [parentIdName] = createVerb.ids;
+  const givenParentId = parentIdName === undefined ? undefined : readFlagValue(flagValues, parentIdName);
+  const createdParents =
+    parentIdName === undefined || givenParentId !== undefined
       ? []
-      : await createWithParents(resolved, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
+      : await createWithParents(client, parentIdName.replace(/_id$/, '') as keyof typeof resourceTypes, {});
   const parentIds =
-    parent === undefined ? [] : [givenParent === undefined ? (parents.at(-1)?.id ?? '') : String(givenParent)];
-  const body = { ...generateValues(resourceType, create.route.body), ...bodyFromFlags(create.route.body, values) };
-  const response = await resolved.send({ method: 'POST', path: pathSegments(create, parentIds), body });
+    parentIdName === undefined
+      ? []
+      : [givenParentId === undefined ? (createdParents.at(-1)?.id ?? '') : String(givenParentId)];
+  const body = {
+    ...generateValues(resourceType, createVerb.route.body),
+    ...bodyFromFlags(createVerb.route.body, flagValues),
+  };
+  const response = await client.send({ method: 'POST', path: pathSegments(createVerb, parentIds), body });
   const record = fieldOf(response.body, 'data');
   const fieldText = (field: string) => String(fieldOf(record, field) ?? '');
-  const location = response.headers.get('location') ?? '';
+  const recordUrl = response.headers.get('location') ?? '';
   return [
-    ...parents,
+    ...createdParents,
     {
       resource: resourceType,
       id: fieldText(`${resourceType}_id`),
       name: fieldText(`${resourceType}_name`),
-      resource_url: location,
+      resource_url: recordUrl,
     },
   ];
 }
 
 /** Generates values for the required fields: today for a date, a name for any other field. */
 function generateValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
-  const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const fieldSchemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
-  const valueFor = (field: string) =>
-    String(schemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
-  return Object.fromEntries(requiredNamesOf(body).map((field) => [field, valueFor(field)]));
+  const generateValue = (field: string) =>
+    String(fieldSchemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
+  return Object.fromEntries(requiredNamesOf(body).map((field) => [field, generateValue(field)]));
 }
 
-function completionCall({ id }: CreatedRecord, kind: OccurrenceKind) {
-  const complete = verbsOf(collectionOf(resourceTypeOf(kind))).find(({ commandName }) => commandName === 'complete');
-  if (complete === undefined) throw new Error(`nothing completes for ${kind}`);
-  return { method: 'PUT', path: pathSegments(complete, [id]), body: complete.fixedBody } as const;
+function createCompleteCall({ id }: CreatedRecord, kind: OccurrenceKind) {
+  const completeVerb = verbsOf(collectionOf(resourceTypeOf(kind))).find(
+    ({ commandName }) => commandName === 'complete',
+  );
+  if (completeVerb === undefined) throw new Error(`nothing completes for ${kind}`);
+  return { method: 'PUT', path: pathSegments(completeVerb, [id]), body: completeVerb.fixedBody } as const;
 }
 
 /** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */
@@ -128,32 +135,34 @@ async function listNotifiedHooks(
   kind: OccurrenceKind,
   flags: TriggerFlags,
 ): Promise<readonly Hook[] | undefined> {
-  const userId = flagValue(flags, 'user_id');
-  const filter = userId === undefined ? {} : { user_id: String(userId) };
+  const userId = readFlagValue(flags, 'user_id');
+  const hookFilter = userId === undefined ? {} : { user_id: String(userId) };
   try {
-    const notified: Hook[] = [];
-    for await (const hook of carillon.hooks.each(filter))
-      if (hook.event === kind && hook.state !== 'ended') notified.push(hook);
-    return notified;
+    const notifiedHooks: Hook[] = [];
+    for await (const hook of carillon.hooks.each(hookFilter))
+      if (hook.event === kind && hook.state !== 'ended') notifiedHooks.push(hook);
+    return notifiedHooks;
   } catch (error) {
     if (error instanceof CarillonError && error.code === 'not_permitted') return undefined;
     throw error;
   }
 }
 
-const hookSummary = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
+const summarizeHook = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
-function resultLines(
+function formatTriggerResult(
   kind: OccurrenceKind,
-  created: readonly CreatedRecord[],
-  hooks: readonly Hook[] | undefined,
+  createdRecords: readonly CreatedRecord[],
+  notifiedHooks: readonly Hook[] | undefined,
 ): string[] {
-  const notified = hooks?.map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
+  const notifiedLines = notifiedHooks?.map(
+    ({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`,
+  );
   return [
-    ...created.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
-    `${kind}: ${created.at(-1)?.resource_url}`,
-    ...(notified ?? ['notified: unknown, since this key may not read hooks']),
-    ...(notified?.length === 0
+    ...createdRecords.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
+    `${kind}: ${createdRecords.at(-1)?.resource_url}`,
+    ...(notifiedLines ?? ['notified: unknown, since this key may not read hooks']),
+    ...(notifiedLines?.length === 0
       ? [`notified: none; this user has no live hook for ${kind}; carillon listen shows it anyway`]
       : []),
   ];

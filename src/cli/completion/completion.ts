@@ -1,70 +1,73 @@
 import { type Command, Option } from 'commander';
-import { profileNames } from '../client/profiles.ts';
+import { listProfileNames } from '../client/profiles.ts';
 import { CliError, stdout } from '../output/screen.ts';
 
 /** A suggested word that completes the command line, with its description. */
 export type Suggestion = { readonly word: string; readonly description: string };
 
 /** Registers the command `carillon completion`. */
-export function addCompletion(program: Command): void {
+export function addCompletionCommand(program: Command): void {
   const shells = Object.keys(completionScripts);
-  const completion = program
+  const completionCommand = program
     .command('completion')
     .description('Print a script that completes commands, flags and values: source <(carillon completion bash).');
-  completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
-    if (!Object.hasOwn(completionScripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
-    stdout.printText(completionScripts[shell as keyof typeof completionScripts]);
-  });
+  completionCommand
+    .addArgument(completionCommand.createArgument('<shell>', 'The shell.').choices(shells))
+    .action((shell: string) => {
+      if (!Object.hasOwn(completionScripts, shell))
+        throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
+      stdout.printText(completionScripts[shell as keyof typeof completionScripts]);
+    });
 }
 
-/** Implements `carillon complete -- <words>`, which the shell scripts call; the last word is the one being typed. */
+/** Implements `carillon complete -- <words>`, which the shell scripts call. The last word is still being typed. */
 export function printSuggestions(program: Command, words: readonly string[]): void {
-  const typed = rejoinWords(words[0] === '--' ? words.slice(1) : words);
-  stdout.print(...suggestWords(program, typed).map(({ word, description }) => [word, description]));
+  const typedWords = rejoinWords(words[0] === '--' ? words.slice(1) : words);
+  stdout.print(...suggestWords(program, typedWords).map(({ word, description }) => [word, description]));
 }
 
 /** Rejoins words that bash has split at `=` or `:`, such as `--state=live` and `localhost:80`. */
 function rejoinWords(words: readonly string[]): string[] {
-  const result: string[] = [];
+  const joinedWords: string[] = [];
   for (const word of words) {
-    const isPart = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(result.at(-1) ?? '');
-    if (isPart && result.length > 0) result.push(`${result.pop()}${word}`);
-    else result.push(word);
+    const isContinuation = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(joinedWords.at(-1) ?? '');
+    if (isContinuation && joinedWords.length > 0) joinedWords.push(`${joinedWords.pop()}${word}`);
+    else joinedWords.push(word);
   }
-  return result;
+  return joinedWords;
 }
 
 /** Returns suggestions for the last word, derived from the registered commands and options. */
-export function suggestWords(program: Command, typed: readonly string[]): Suggestion[] {
-  const last = typed.at(-1) ?? '';
-  const { command, awaits, given } = resolveWords(program, typed.slice(0, -1));
-  const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
+export function suggestWords(program: Command, typedWords: readonly string[]): Suggestion[] {
+  const lastWord = typedWords.at(-1) ?? '';
+  const { command, awaits, given } = resolveCommand(program, typedWords.slice(0, -1));
+  const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(lastWord) ?? [];
   if (flag !== undefined) return suggestValues(findOption(command, flag), value ?? '').map(addPrefix(`${flag}=`));
-  if (awaits !== undefined) return suggestValues(awaits, last);
-  const words = last.startsWith('-')
+  if (awaits !== undefined) return suggestValues(awaits, lastWord);
+  const words = lastWord.startsWith('-')
     ? suggestFlags(command)
     : [...suggestCommands(command), ...suggestChoices(command, given)];
-  return words.filter(({ word }) => word.startsWith(last));
+  return words.filter(({ word }) => word.startsWith(lastWord));
 }
 
 /**
  * Resolves the words to a command, the number of arguments given to it, and the option whose value comes next, if any.
  */
-function resolveWords(program: Command, words: readonly string[]) {
+function resolveCommand(program: Command, words: readonly string[]) {
   let command = program;
-  let awaits: Option | undefined;
-  let given = 0;
+  let awaitedOption: Option | undefined;
+  let argumentCount = 0;
   for (const word of words) {
-    if (awaits !== undefined) awaits = undefined;
+    if (awaitedOption !== undefined) awaitedOption = undefined;
     else if (word.startsWith('-'))
-      awaits = word.includes('=') ? undefined : optionAwaitingValue(findOption(command, word));
+      awaitedOption = word.includes('=') ? undefined : optionAwaitingValue(findOption(command, word));
     else {
-      const next = command.commands.find((one) => one.name() === word);
-      given = next === undefined ? given + 1 : 0;
-      command = next ?? command;
+      const subcommand = command.commands.find((candidate) => candidate.name() === word);
+      argumentCount = subcommand === undefined ? argumentCount + 1 : 0;
+      command = subcommand ?? command;
     }
   }
-  return { command, awaits, given };
+  return { command, awaits: awaitedOption, given: argumentCount };
 }
 
 const findOption = (command: Command, flag: string) =>
@@ -72,14 +75,16 @@ const findOption = (command: Command, flag: string) =>
 
 const optionAwaitingValue = (option: Option | undefined) => (option?.required ? option : undefined);
 
-const addPrefix = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
+const addPrefix = (prefix: string) => (suggestion: Suggestion) => ({ ...suggestion, word: prefix + suggestion.word });
 
 /** Returns the possible values of an option. In a comma-separated list, the last element is completed. */
-function suggestValues(option: Option | undefined, typed: string): Suggestion[] {
-  const before = typed.slice(0, typed.lastIndexOf(',') + 1);
-  const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
-  const unused = words.filter((word) => !before.split(',').includes(word));
-  return unused.map((word) => ({ word: before + word, description: '' })).filter(({ word }) => word.startsWith(typed));
+function suggestValues(option: Option | undefined, typedText: string): Suggestion[] {
+  const listPrefix = typedText.slice(0, typedText.lastIndexOf(',') + 1);
+  const words = option?.long === '--profile' ? listProfileNames() : (option?.argChoices ?? []);
+  const unusedWords = words.filter((word) => !listPrefix.split(',').includes(word));
+  return unusedWords
+    .map((word) => ({ word: listPrefix + word, description: '' }))
+    .filter(({ word }) => word.startsWith(typedText));
 }
 
 function suggestFlags(command: Command): Suggestion[] {
@@ -88,14 +93,14 @@ function suggestFlags(command: Command): Suggestion[] {
 }
 
 function suggestCommands(command: Command): Suggestion[] {
-  return command.commands.map((one) => ({
-    word: one.name(),
-    description: one.summary() || firstSentence(one.description()),
+  return command.commands.map((subcommand) => ({
+    word: subcommand.name(),
+    description: subcommand.summary() || firstSentence(subcommand.description()),
   }));
 }
 
-function suggestChoices(command: Command, given: number): Suggestion[] {
-  return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, description: '' }));
+function suggestChoices(command: Command, argumentIndex: number): Suggestion[] {
+  return (command.registeredArguments[argumentIndex]?.argChoices ?? []).map((word) => ({ word, description: '' }));
 }
 
 function firstSentence(description: string): string {
@@ -103,8 +108,8 @@ function firstSentence(description: string): string {
 }
 
 /**
- * Completion scripts by shell. They call the program for suggestions, so they never become outdated. They pass the
- * typed words on unchanged and evaluate nothing.
+ * Completion scripts by shell. The scripts call the program for suggestions, so they never become outdated. They pass
+ * the typed words to the program unchanged and never evaluate them.
  */
 export const completionScripts = {
   bash: `# carillon: source <(carillon completion bash)

@@ -8,7 +8,7 @@ import { startScriptedSource } from '../../../test/kit/service/import-from-api.t
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { resourceTypes } from '../../import-from-api/resource-types.ts';
-import { type FromApiFlags, readSettings } from './command.ts';
+import { type FromApiFlags, readImportSettings } from './command.ts';
 
 for (const { test: testOn, database, testService } of stores) {
   testOn(
@@ -89,14 +89,14 @@ const BASE = 'https://calendar.test';
 
 test('flags are parsed, and errors are one line that never contains the key', (t) => {
   const path = keyFile(temporaryFolder(t), 'from-file');
-  const { base, from, domain, headers } = readSettings(`${BASE}/one/v2/`, { ...FLAGS, domain: ' Old.test' }, {});
+  const { base, from, domain, headers } = readImportSettings(`${BASE}/one/v2/`, { ...FLAGS, domain: ' Old.test' }, {});
   assert.deepEqual([base, from, domain, headers.key], [`${BASE}/one`, 'old.test', 'old.test', 'secret-key']);
   assert.match(headers['user-agent'], /^Carillon\/\d/);
   const variable = { CARILLON_IMPORT_KEY: 'from-environment' };
-  assert.equal(readSettings(BASE, { domain: 'a.test' }, variable).headers.key, 'from-environment');
-  assert.equal(readSettings(BASE, { domain: 'a.test', keyFile: path }, variable).headers.key, 'from-file');
-  assert.equal(readSettings(BASE, FLAGS, variable).headers.key, 'secret-key');
-  const clear = (address: string) => readSettings(address, FLAGS, {}).isUnencrypted;
+  assert.equal(readImportSettings(BASE, { domain: 'a.test' }, variable).headers.key, 'from-environment');
+  assert.equal(readImportSettings(BASE, { domain: 'a.test', keyFile: path }, variable).headers.key, 'from-file');
+  assert.equal(readImportSettings(BASE, FLAGS, variable).headers.key, 'secret-key');
+  const clear = (address: string) => readImportSettings(address, FLAGS, {}).isUnencrypted;
   assert.deepEqual(['http://a.test', 'http://127.0.0.1:1', BASE].map(clear), [true, false, false]);
 
   const mistakes: [string, FromApiFlags, RegExp][] = [
@@ -123,7 +123,7 @@ test('flags are parsed, and errors are one line that never contains the key', (t
   ];
   for (const [address, flags, message] of mistakes)
     assert.throws(
-      () => readSettings(address, flags, {}),
+      () => readImportSettings(address, flags, {}),
       (error: Error) => message.test(error.message) && !error.message.includes('secret-key'),
       String(message),
     );

@@ -5,12 +5,12 @@ import { systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
 import { type ImportAccountResult, importAccount } from '../../import-from-api/move.ts';
 import { listHooks } from '../../import-from-api/rows.ts';
-import { createSource } from '../../import-from-api/source.ts';
+import { createSourceClient } from '../../import-from-api/source.ts';
 import { WorkFile } from '../../import-from-api/work-file.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { parseDomain } from '../../resources/accounts/actions.ts';
-import { insertInvitation, invitationLink } from '../../resources/invitations/invitations.ts';
+import { buildInvitationLink, insertInvitation } from '../../resources/invitations/invitations.ts';
 import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
@@ -21,57 +21,65 @@ import { readEmail } from '../input/parse-flag.ts';
 import { type ProgressFlags, progressFromFlags } from '../output/progress.ts';
 import { CliError, stderr } from '../output/screen.ts';
 import { createHooks } from './hooks.ts';
-import { resultJson, resultLines } from './report.ts';
+import { formatImportResult, toResultJson } from './report.ts';
 
 /** Exit status if the account was imported, but some of its records were left out. */
-const EXIT_WITH_SKIPPED = 2;
+const EXIT_RECORDS_LEFT_OUT = 2;
 
 /** Runs `carillon import --from-api …`. */
 export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
-  const settings = readSettings(address, flags);
+  const settings = readImportSettings(address, flags);
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const printLine = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
   if (settings.isUnencrypted) printLine(`${settings.base} is http: the key is sent unencrypted.`);
-  const source = createSource({ ...settings, clock: systemClock, print: printLine });
+  const source = createSourceClient({ ...settings, clock: systemClock, print: printLine });
   await withCliErrors(async () => {
-    const work = new WorkFile(paths.work);
+    const workFile = new WorkFile(paths.work);
     try {
-      requireSameSource(work, { base: settings.base, from: settings.from }, paths);
-      const moved = await importAccount({
+      requireSameSource(workFile, { base: settings.base, from: settings.from }, paths);
+      const accountResult = await importAccount({
         ...settings,
         source,
-        work,
+        work: workFile,
         print: printLine,
         clock: systemClock,
         progress: progressFromFlags(flags),
         withStore: (job) => withStore(flags, job),
         withExclusiveStore: (job) => withExclusiveStore(flags, job),
       });
-      const hooks = await listHooks(source).catch((error: unknown) => {
+      const sourceHooks = await listHooks(source).catch((error: unknown) => {
         // The account is already imported, so unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
         printLine(error.message);
         return undefined;
       });
-      const account = { ...flags, domain };
-      const { key, token } = await issueAccess(account, moved, settings.base);
-      const hookResults = flags.hooks ? await createHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
-      const importResult = { moved, key, link: invitationLink(consoleUrl, token), paths, hooks: hookResults };
-      printResult(flags, resultJson(importResult), resultLines(importResult));
-      work.remove();
-      if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
-      if (moved.leftOut > 0) process.exitCode = EXIT_WITH_SKIPPED;
+      const accountFlags = { ...flags, domain };
+      const { key, token } = await issueKeyAndInvitation(accountFlags, accountResult, settings.base);
+      const hookResults = flags.hooks
+        ? await createHooks(accountFlags, accountResult.ownerId, sourceHooks ?? [], readServiceConfig())
+        : sourceHooks;
+      const importResult = {
+        moved: accountResult,
+        key,
+        link: buildInvitationLink(consoleUrl, token),
+        paths,
+        hooks: hookResults,
+      };
+      printResult(flags, toResultJson(importResult), formatImportResult(importResult));
+      workFile.remove();
+      if (accountResult.comparisons.some(({ isSame }) => !isSame)) process.exitCode = 1;
+      if (accountResult.leftOut > 0) process.exitCode = EXIT_RECORDS_LEFT_OUT;
     } catch (error) {
-      throw isSystemError(error) ? new TransferError(`A file cannot be written: ${error.message}.`) : error;
+      throw isFileError(error) ? new TransferError(`A file cannot be written: ${error.message}.`) : error;
     } finally {
-      work.close();
+      workFile.close();
     }
   });
 }
 
 /** Whether an error comes from the file system or from the SQLite work file, such as a full disk. */
-function isSystemError(error: unknown): error is Error {
+function isFileError(error: unknown): error is Error {
   return error instanceof Error && ('syscall' in error || 'errcode' in error);
 }
 
@@ -81,24 +89,30 @@ type ReportPaths = { readonly report: string; readonly idMap: string };
  * Rejects a work file that belongs to another source. Also rejects report files of another run, which this run would
  * overwrite.
  */
-function requireSameSource(work: WorkFile, now: { base: string; from: string }, { report, idMap }: ReportPaths): void {
-  const stored = work.readFact<typeof now>('source');
-  const begun = stored ?? now;
-  const existing = stored === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
-  if (existing.length > 0)
-    throw new CliError(existing.map((path) => `${path} already exists: give other files with --report and --id-map.`));
-  if (begun.base !== now.base || begun.from !== now.from)
+function requireSameSource(
+  workFile: WorkFile,
+  currentSource: { base: string; from: string },
+  { report, idMap }: ReportPaths,
+): void {
+  const storedSource = workFile.readFact<typeof currentSource>('source');
+  const expectedSource = storedSource ?? currentSource;
+  const existingFiles = storedSource === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
+  if (existingFiles.length > 0)
+    throw new CliError(
+      existingFiles.map((path) => `${path} already exists: give other files with --report and --id-map.`),
+    );
+  if (expectedSource.base !== currentSource.base || expectedSource.from !== currentSource.from)
     throw new CliError([
-      `${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`,
+      `${workFile.path} belongs to an import of ${expectedSource.from} from ${expectedSource.base}: give another file with --work.`,
     ]);
-  work.writeFact('source', begun);
+  workFile.writeFact('source', expectedSource);
 }
 
 /** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */
-async function issueAccess(
+async function issueKeyAndInvitation(
   flags: FromApiFlags & { readonly domain: string },
-  { ownerId, compared }: ImportAccountResult,
-  base: string,
+  { ownerId, comparisons }: ImportAccountResult,
+  sourceUrl: string,
 ): Promise<{ key: string; token: string }> {
   return withAccount(flags, async (write) => {
     const user = await write
@@ -106,11 +120,11 @@ async function issueAccess(
       .select('users.role')
       .where('users.user_id', '=', ownerId)
       .executeTakeFirstOrThrow();
-    const records = Object.fromEntries(compared.map(({ resourceType, here }) => [resourceType, here]));
+    const recordCounts = Object.fromEntries(comparisons.map(({ resourceType, here }) => [resourceType, here]));
     writeAuditEntries(write, {
       action: 'account.moved_in',
       subject: `account ${flags.domain}`,
-      detail: { from: base, ...records },
+      detail: { from: sourceUrl, ...recordCounts },
     });
     const role = user.role === 'owner' || user.role === 'admin' ? user.role : 'member';
     const keyInput = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };
@@ -120,11 +134,11 @@ async function issueAccess(
   });
 }
 
-/** Reads the configuration that a service has in this environment. It determines which hook targets are allowed. */
-function readConfig(): Config {
-  const loaded = loadConfig({ flags: {}, environment: process.env });
-  if ('faults' in loaded) throw new CliError(loaded.faults);
-  return loaded.config;
+/** Reads the configuration from environment variables. The configuration determines which hook targets are allowed. */
+function readServiceConfig(): Config {
+  const configResult = loadConfig({ flags: {}, environment: process.env });
+  if ('faults' in configResult) throw new CliError(configResult.faults);
+  return configResult.config;
 }
 
 export type FromApiFlags = ProgressFlags &
@@ -144,39 +158,39 @@ export type FromApiFlags = ProgressFlags &
   };
 
 /** Validates the flags of `import --from-api`. Error messages never contain the key. */
-export function readSettings(address: string, flags: FromApiFlags, environment = process.env) {
-  const from = flags.domain?.trim().toLowerCase();
-  if (from === undefined) throw new CliError(['Give --domain with the account at the other service.']);
-  const domain = parseDomain(flags.asDomain ?? from);
+export function readImportSettings(address: string, flags: FromApiFlags, environment = process.env) {
+  const sourceDomain = flags.domain?.trim().toLowerCase();
+  if (sourceDomain === undefined) throw new CliError(['Give --domain with the account at the other service.']);
+  const domain = parseDomain(flags.asDomain ?? sourceDomain);
   if (domain === undefined)
     throw new CliError([
-      `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is not one.`,
+      `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? sourceDomain} is not one.`,
     ]);
-  const base = readSourceUrl(address);
-  const { protocol, hostname } = new URL(base);
-  const name = `carillon-from-${from.replace(/[^a-z0-9.-]/g, '_')}`;
+  const sourceUrl = readSourceUrl(address);
+  const { protocol, hostname } = new URL(sourceUrl);
+  const filePrefix = `carillon-from-${sourceDomain.replace(/[^a-z0-9.-]/g, '_')}`;
   const paths = {
-    work: flags.work ?? `${name}.part`,
-    report: flags.report ?? `${name}.report.jsonl`,
-    idMap: flags.idMap ?? `${name}.ids.jsonl`,
+    work: flags.work ?? `${filePrefix}.part`,
+    report: flags.report ?? `${filePrefix}.report.jsonl`,
+    idMap: flags.idMap ?? `${filePrefix}.ids.jsonl`,
   };
   if (new Set([`${paths.work}.jsonl`, ...Object.values(paths)].map((path) => resolve(path))).size < 4)
     throw new CliError(['--work, --report and --id-map must be three different files.']);
-  const agent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
+  const userAgent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
   return {
-    base,
-    from,
+    base: sourceUrl,
+    from: sourceDomain,
     domain,
     paths,
     isUnencrypted: protocol === 'http:' && !isLoopback(hostname),
     headers: {
-      key: readKey(flags, environment),
-      domain: readHeaderValue('--domain', from),
+      key: readSourceKey(flags, environment),
+      domain: readHeaderValue('--domain', sourceDomain),
       accept: 'application/json',
-      'user-agent': agent,
+      'user-agent': userAgent,
     },
-    rate: readNumber('--rate', flags.rate ?? '10', 1, 1_000),
-    readings: readNumber('--readings', flags.readings ?? '3', 1, 100),
+    rate: readWholeNumber('--rate', flags.rate ?? '10', 1, 1_000),
+    readings: readWholeNumber('--readings', flags.readings ?? '3', 1, 100),
     ownerEmail: flags.ownerEmail === undefined ? undefined : readEmail(flags.ownerEmail, '--owner-email'),
     isStrict: flags.strict ?? false,
   };
@@ -194,10 +208,10 @@ function readSourceUrl(address: string): string {
  * Reads the key of the source from `--key-file`, `--key` or the environment. Unlike a flag, a file or standard input
  * (`-`) is not visible in the process list.
  */
-function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
-  const variable = environment[importKeyVariableName];
+function readSourceKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
+  const environmentKey = environment[importKeyVariableName];
   if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file cannot be combined.']);
-  const text = keyFile === undefined ? (key ?? variable) : readKeyFile(keyFile);
+  const text = keyFile === undefined ? (key ?? environmentKey) : readKeyFile(keyFile);
   if (text === undefined || text.trim() === '')
     throw new CliError([`Give the key of the other service with --key-file, ${importKeyVariableName} or --key.`]);
   return readHeaderValue('The key', text.trim());
@@ -211,12 +225,12 @@ function readKeyFile(path: string): string {
   }
 }
 
-function readHeaderValue(what: string, text: string): string {
+function readHeaderValue(valueName: string, text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new CliError([`${what} must be visible ASCII characters, to be sent as a header.`]);
+  throw new CliError([`${valueName} must be visible ASCII characters, to be sent as a header.`]);
 }
 
-function readNumber(flag: string, text: string, min: number, max: number): number {
+function readWholeNumber(flag: string, text: string, min: number, max: number): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= min && number <= max) return number;
   throw new CliError([`${flag} must be a whole number from ${min} to ${max}; ${text} is not one.`]);

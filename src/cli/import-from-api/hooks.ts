@@ -2,7 +2,7 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { creationBodySpec } from '../../http/fields/validate-body.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import type { SourceHook } from '../../import-from-api/rows.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
@@ -15,7 +15,7 @@ import { CliError } from '../output/screen.ts';
 /** A hook of the source service, and whether the import created it here. */
 export type HookResult = SourceHook & { readonly created: boolean; readonly reason?: string };
 
-const hookInput = creationBodySpec(hookInputFields);
+const hookBodySpec = createCreationBodySpec(hookInputFields);
 
 /**
  * Creates hooks under the same rules as an API call, including the SSRF guard. A rejected hook is reported and not
@@ -29,7 +29,7 @@ export async function createHooks(
 ): Promise<readonly HookResult[]> {
   const results: HookResult[] = [];
   for (const hook of hooks) {
-    const reason = await createHook(flags, userId, hook, config).then(() => undefined, rejectionReason);
+    const reason = await createHook(flags, userId, hook, config).then(() => undefined, toRejectionReason);
     results.push({ ...hook, created: reason === undefined, ...(reason !== undefined && { reason }) });
   }
   return results;
@@ -41,7 +41,7 @@ async function createHook(
   hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  const hookFields = hookInput.read(hook);
+  const hookFields = hookBodySpec.read(hook);
   const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),
@@ -49,13 +49,13 @@ async function createHook(
     loopbackAllowed,
   });
   // Create the hook with the permissions of a member, which every user has.
-  const owner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
-  const caller = { ...owner, accountId: 0, permissions: new Set(permissionsOf('member')) };
+  const hookOwner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
+  const caller = { ...hookOwner, accountId: 0, permissions: new Set(permissionsOf('member')) };
   await requireAllowedTarget(guard, caller, hookFields, () => undefined);
   await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, hookFields));
 }
 
-function rejectionReason(error: unknown): string {
+function toRejectionReason(error: unknown): string {
   if (error instanceof Problem || error instanceof CliError) return error.message;
   throw error;
 }

@@ -14,16 +14,16 @@ export type ImportResult = {
 };
 
 /** Converts the result of an import to JSON. */
-export function resultJson({ moved, key, link, paths, hooks }: ImportResult) {
-  const { compared, missing, leftOut, changed, skipped, reading } = moved;
-  const renumbered = renumberedResourceTypes(moved);
+export function toResultJson({ moved, key, link, paths, hooks }: ImportResult) {
+  const { comparisons, missing, leftOut, changed, skipped, reading } = moved;
+  const renumberedTypes = listRenumberedTypes(moved);
   return {
     domain: moved.domain,
     user_id: String(moved.ownerId),
     key,
     console: link,
     records: Object.fromEntries(
-      compared.map(
+      comparisons.map(
         ({ resourceType, there, isQueried: queried, here, leftOut: left_out, placeholders, isSame: same }) => [
           resourceType,
           { there: there ?? null, queried, here, left_out, placeholders, same },
@@ -35,8 +35,8 @@ export function resultJson({ moved, key, link, paths, hooks }: ImportResult) {
     skipped,
     changed,
     report: leftOut + changed > 0 ? paths.report : null,
-    new_ids: renumbered,
-    id_map: renumbered.length > 0 ? paths.idMap : null,
+    new_ids: renumberedTypes,
+    id_map: renumberedTypes.length > 0 ? paths.idMap : null,
     readings: reading.readings,
     changed_in_last_reading: reading.changed ?? null,
     hooks: hooks ?? null,
@@ -44,51 +44,53 @@ export function resultJson({ moved, key, link, paths, hooks }: ImportResult) {
 }
 
 /** Formats the result of an import as lines. */
-export function resultLines(result: ImportResult): string[] {
-  const { moved, key, link, paths } = result;
-  const { compared, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
-  const renumbered = renumberedResourceTypes(moved);
+export function formatImportResult(importResult: ImportResult): string[] {
+  const { moved, key, link, paths } = importResult;
+  const { comparisons, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
+  const renumberedTypes = listRenumberedTypes(moved);
   const leftOutLine = `left out: ${formatCount(leftOut)}, changed: ${formatCount(changed)}; see ${paths.report}`;
   return [
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
-    ...compared.map(countLine),
+    ...comparisons.map(formatCountLine),
     ...missing.map(({ resourceType, state }) =>
       state === 'absent'
         ? `${resourceType}: the source has none`
         : `${resourceType}: the key may not read them at the source`,
     ),
-    ...skippedLines(moved),
+    ...formatSkippedRecords(moved),
     ...(leftOut + changed > 0 ? [leftOutLine] : []),
-    ...(renumbered.length > 0 ? [`new ids: ${renumbered.join(', ')}; ${paths.idMap} maps old to new ones`] : []),
-    ...remainingChangeLines(moved),
-    ...hookLines(result),
+    ...(renumberedTypes.length > 0
+      ? [`new ids: ${renumberedTypes.join(', ')}; ${paths.idMap} maps old to new ones`]
+      : []),
+    ...formatRemainingChanges(moved),
+    ...formatHooks(importResult),
     `Users have no keys and passphrases yet. Create a link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
   ];
 }
 
-function renumberedResourceTypes({ plan }: ImportAccountResult): string[] {
+function listRenumberedTypes({ plan }: ImportAccountResult): string[] {
   return Object.entries(plan.numbering).flatMap(([resourceType, numbering]) => (numbering.kept ? [] : [resourceType]));
 }
 
-function countLine({ resourceType, there, isQueried, here, leftOut, isSame }: TypeComparison): string {
+function formatCountLine({ resourceType, there, isQueried, here, leftOut, isSame }: TypeComparison): string {
   if (there === undefined) return `${resourceType}: ${formatCount(here)}, the source does not report how many it has`;
-  const left = leftOut > 0 ? `, ${formatCount(leftOut)} left out` : '';
-  const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
-  const said = isQueried ? '' : ' that it reported while it was read';
-  return `${resourceType}: ${formatCount(here)} of ${formatCount(there)}${said}${left}${differs}`;
+  const leftOutText = leftOut > 0 ? `, ${formatCount(leftOut)} left out` : '';
+  const differenceText = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
+  const countOriginText = isQueried ? '' : ' that it reported while it was read';
+  return `${resourceType}: ${formatCount(here)} of ${formatCount(there)}${countOriginText}${leftOutText}${differenceText}`;
 }
 
 /** Lists the records that were left out, with the reasons. */
-function skippedLines({ skipped, leftOut }: ImportAccountResult): string[] {
+function formatSkippedRecords({ skipped, leftOut }: ImportAccountResult): string[] {
   const lines = skipped.map(({ resource, id, left_out }) => {
-    const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
-    return `left out: ${resource} ${id || 'without an id'}: ${why}`;
+    const reasonsText = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
+    return `left out: ${resource} ${id || 'without an id'}: ${reasonsText}`;
   });
-  const more = leftOut - skipped.length;
-  return more > 0 ? [...lines, `left out: ${formatCount(more)} more`] : lines;
+  const unlistedCount = leftOut - skipped.length;
+  return unlistedCount > 0 ? [...lines, `left out: ${formatCount(unlistedCount)} more`] : lines;
 }
 
-function remainingChangeLines({ reading: { changed } }: ImportAccountResult): string[] {
+function formatRemainingChanges({ reading: { changed } }: ImportAccountResult): string[] {
   if (changed === undefined) return ['The source was read only once: changes made meanwhile are unknown.'];
   if (changed === 0) return [];
   return [
@@ -98,10 +100,10 @@ function remainingChangeLines({ reading: { changed } }: ImportAccountResult): st
 
 /**
  * Lists the created hooks and, for each hook that was not created, the command that creates it. By default no hook is
- * created: if both services delivered, receivers would get everything twice. The operator creates the hooks when
- * switching over.
+ * created: if both services sent webhooks, receivers would get everything twice. The operator creates the hooks when
+ * switching to this service.
  */
-function hookLines({ hooks, moved }: ImportResult): string[] {
+function formatHooks({ hooks, moved }: ImportResult): string[] {
   return (hooks ?? []).map((hook) => {
     const { event, target_url } = hook;
     if ('created' in hook)

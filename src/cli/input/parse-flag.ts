@@ -1,4 +1,4 @@
-import { hasNoControlCharacters } from '../../control-characters.ts';
+import { isPlainText } from '../../control-characters.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
 import { isValidText } from '../../http/fields/validate-body.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
@@ -8,12 +8,12 @@ import { CliError } from '../output/screen.ts';
 
 export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();
-  if (/^[^\s@]+@[^\s@]+$/.test(email) && hasNoControlCharacters(email) && email.length <= 254) return email;
+  if (/^[^\s@]+@[^\s@]+$/.test(email) && isPlainText(email) && email.length <= 254) return email;
   throw new CliError([`${flag} must be an e-mail address; ${text} is not one.`]);
 }
 
-export function parsePlainText(flag: string, text: string, maxLength: number): string {
-  if (isValidText(text, 0, maxLength) && hasNoControlCharacters(text)) return text.trim();
+export function readPlainText(flag: string, text: string, maxLength: number): string {
+  if (isValidText(text, 0, maxLength) && isPlainText(text)) return text.trim();
   throw new CliError([`${flag} must be a text of at most ${maxLength} characters without control characters.`]);
 }
 
@@ -23,17 +23,17 @@ export function readRole(text: string): Role {
 }
 
 export function readPermissions(text: string): readonly Permission[] {
-  const wanted = text
+  const permissionNames = text
     .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
-  const wrong = wanted.filter((one) => !isPermission(one));
-  if (wanted.length === 0)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const invalidNames = permissionNames.filter((name) => !isPermission(name));
+  if (permissionNames.length === 0)
     throw new CliError([
       '--permissions must name at least one; without the flag the key has all permissions of the user.',
     ]);
-  if (wrong.length === 0) return wanted.filter(isPermission);
-  throw new CliError([`--permissions: ${wrong.join(', ')} is not one of ${permissions.join(', ')}.`]);
+  if (invalidNames.length === 0) return permissionNames.filter(isPermission);
+  throw new CliError([`--permissions: ${invalidNames.join(', ')} is not one of ${permissions.join(', ')}.`]);
 }
 
 export function readExpiry(text: string | undefined): Expiry {

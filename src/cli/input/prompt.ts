@@ -4,18 +4,18 @@ import { printable } from '../../control-characters.ts';
 import { CliError, promptStreams, stderr } from '../output/screen.ts';
 
 export async function askLine(question: string): Promise<string> {
-  const lines = createInterface(promptStreams);
-  return awaitAnswer(lines.question(printable(question))).finally(() => lines.close());
+  const readline = createInterface(promptStreams);
+  return awaitAnswer(readline.question(printable(question))).finally(() => readline.close());
 }
 
 /** Prompts for a secret without echo on a terminal. Without a terminal, reads the secret from standard input. */
 export async function askSecret(question: string): Promise<string> {
   if (!process.stdin.isTTY) return (await readStandardInput()).trim();
   stderr.prompt(question);
-  const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: discard, terminal: true });
-  return awaitAnswer(lines.question('')).finally(() => {
-    lines.close();
+  const mutedOutput = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const readline = createInterface({ input: process.stdin, output: mutedOutput, terminal: true });
+  return awaitAnswer(readline.question('')).finally(() => {
+    readline.close();
     stderr.print('');
   });
 }

@@ -12,8 +12,8 @@ export type ListenerIdentity = {
   /** URL that occurrences are forwarded to; empty without forwarding. */
   readonly forward_to: string;
   /**
-   * Value of `--kinds`; empty for all kinds. The value is part of the identity, since the cursor also passes
-   * occurrences of other kinds.
+   * Value of `--kinds`; empty for all kinds. The value is part of the identity, since the cursor also advances past
+   * occurrences of other kinds, which a listener for those kinds would miss.
    */
   readonly kinds: string;
   readonly scope: string;
@@ -30,8 +30,8 @@ export type SavedCursor = {
 export function defaultCursorFile(listener: ListenerIdentity): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
   const identity = [service, domain, user_id, forward_to, kinds, scope].join('\n');
-  const name = createHash('sha256').update(identity).digest('hex');
-  return join(xdgFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
+  const identityHash = createHash('sha256').update(identity).digest('hex');
+  return join(xdgFolder('state'), 'listen', `${identityHash.slice(0, 16)}.json`);
 }
 
 /** Fields that must match when a cursor file is read, since a cursor of another feed is invalid. */
@@ -43,16 +43,16 @@ export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 /** Reads the saved position; undefined if there is none. Throws if the file belongs to another listener. */
 export function readCursor(path: string, listener: ListenerIdentity): SavedCursor | undefined {
   const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-  const stored = readJsonFile(path, parseError);
-  if (stored === undefined) return undefined;
-  const storedText = (name: string) => String(fieldOf(stored, name) ?? '');
-  const cursor = storedText('cursor');
-  if (!isCursor(cursor) || FEED_IDENTITY_FIELDS.some((name) => storedText(name) === ''))
+  const storedJson = readJsonFile(path, parseError);
+  if (storedJson === undefined) return undefined;
+  const storedFieldText = (name: string) => String(fieldOf(storedJson, name) ?? '');
+  const cursor = storedFieldText('cursor');
+  if (!isCursor(cursor) || FEED_IDENTITY_FIELDS.some((name) => storedFieldText(name) === ''))
     throw new CliError([parseError]);
-  const differing = FEED_IDENTITY_FIELDS.filter((name) => storedText(name) !== listener[name]);
-  if (differing.length === 0) return { cursor, occurred_at: storedText('occurred_at') };
-  const identity = differing.map((name) => `${name} ${storedText(name)}`).join(', ');
-  throw new CliError([`${path} belongs to another listener (${identity}): give another file.`]);
+  const differingFields = FEED_IDENTITY_FIELDS.filter((name) => storedFieldText(name) !== listener[name]);
+  if (differingFields.length === 0) return { cursor, occurred_at: storedFieldText('occurred_at') };
+  const storedIdentity = differingFields.map((name) => `${name} ${storedFieldText(name)}`).join(', ');
+  throw new CliError([`${path} belongs to another listener (${storedIdentity}): give another file.`]);
 }
 
 /** Saves the position. When the function returns, the position is durable on disk. */

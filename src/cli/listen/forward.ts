@@ -3,9 +3,9 @@ import { isIP } from 'node:net';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
-import { type Attempt, createAttempt } from '../../delivery/transport/attempt.ts';
+import { createAttempt, type SendAttempt } from '../../delivery/transport/attempt.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
-import { signatureHeaders } from '../../delivery/transport/signature.ts';
+import { createSignatureHeaders } from '../../delivery/transport/signature.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { version } from '../../version.ts';
 import type { ListenerIdentity } from './cursor-file.ts';
@@ -25,7 +25,7 @@ export type ForwardOptions = {
   /** Called after a failed attempt, before the retry. */
   readonly onFailedAttempt: (entry: FeedEntry, result: ForwardResult) => void;
   readonly clock?: Clock;
-  readonly attempt?: Attempt;
+  readonly attempt?: SendAttempt;
 };
 
 /**
@@ -35,9 +35,11 @@ export type ForwardOptions = {
 const allowAllGuard: SsrfGuard = {
   async check(url, timeoutMs = 5_000) {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    const resolved = isIP(host) === 0 ? await resolveHost(host, timeoutMs) : { addresses: [host] };
-    if ('failure' in resolved) return resolved;
-    const addresses = resolved.addresses.map((address) => ({ address, family: isIP(address) === 6 ? 6 : 4 }) as const);
+    const resolution = isIP(host) === 0 ? await resolveHost(host, timeoutMs) : { addresses: [host] };
+    if ('failure' in resolution) return resolution;
+    const addresses = resolution.addresses.map(
+      (address) => ({ address, family: isIP(address) === 6 ? 6 : 4 }) as const,
+    );
     return { allowed: true, addresses };
   },
 };
@@ -52,7 +54,7 @@ export class Forwarder {
   readonly #listener: ListenerIdentity;
   readonly #options: ForwardOptions;
   readonly #clock: Clock;
-  readonly #attempt: Attempt;
+  readonly #attempt: SendAttempt;
   readonly #backoff = new Backoff();
 
   constructor(listener: ListenerIdentity, options: ForwardOptions) {
@@ -63,18 +65,18 @@ export class Forwarder {
     this.#attempt = options.attempt ?? createAttempt({ guard: allowAllGuard, userAgent: `Carillon/${version}`, clock });
   }
 
-  /** Forwards one occurrence. Rejects only if the signal is aborted, or if this machine cannot send requests at all. */
+  /** Forwards one occurrence. Throws only if the signal is aborted or this machine cannot send requests. */
   async forward(entry: FeedEntry): Promise<ForwardResult> {
     const { target, timeoutMs, secret, signal, onFailedAttempt } = this.#options;
-    const webhookId = webhookIdOf(this.#listener, entry);
+    const webhookId = createWebhookId(this.#listener, entry);
     const body = JSON.stringify({ resource_url: entry.resource_url });
-    for (let attempts = 1; ; attempts += 1) {
-      const secrets = secret === undefined ? [] : [{ secret, since: 0, until: null }];
-      const signature = signatureHeaders(secrets, { id: webhookId, body, now: this.#clock.now() });
+    for (let attemptCount = 1; ; attemptCount += 1) {
+      const signingSecrets = secret === undefined ? [] : [{ secret, since: 0, until: null }];
+      const signature = createSignatureHeaders(signingSecrets, { id: webhookId, body, now: this.#clock.now() });
       const request = { target, body, deliveryId: webhookId, signature, deadlineMs: timeoutMs, signal };
       const outcome = await this.#attempt(request);
       signal.throwIfAborted();
-      const result = { outcome, webhookId, attempts };
+      const result = { outcome, webhookId, attempts: attemptCount };
       if (this.#isDelivered(outcome)) {
         this.#backoff.reset();
         return result;
@@ -90,17 +92,17 @@ export class Forwarder {
 }
 
 /**
- * Returns the Webhook-Id of an occurrence, which is the same for every retry and every process. It contains a hash: a
- * new database counts its cursors from 1 again, and receivers must not mistake its occurrences for known ones.
+ * Returns the Webhook-Id of an occurrence. The id is the same in every retry and every process. It contains a hash,
+ * because the cursors of a new database start at 1 again: receivers would take new occurrences for duplicates.
  */
-export function webhookIdOf({ service, domain }: ListenerIdentity, entry: FeedEntry): string {
+export function createWebhookId({ service, domain }: ListenerIdentity, entry: FeedEntry): string {
   const { cursor, kind, resource_url, occurred_at } = entry;
   const identity = [service, domain, cursor, kind, resource_url, occurred_at].join('\n');
   return `listen_${cursor}_${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`;
 }
 
 /** Returns the HTTP status of an outcome, or its failure code. */
-export function outcomeText(outcome: AttemptOutcome): string {
+export function formatOutcome(outcome: AttemptOutcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.code;
 }

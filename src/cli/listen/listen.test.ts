@@ -10,13 +10,13 @@ import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt, AttemptRequest } from '../../delivery/transport/attempt.ts';
-import { addListen } from '../client/listen.ts';
+import type { AttemptRequest, SendAttempt } from '../../delivery/transport/attempt.ts';
+import { addListenCommand } from '../client/listen.ts';
 import { CliError, Output, type OutputSink } from '../output/screen.ts';
 import { defaultCursorFile, readCursor, saveCursor } from './cursor-file.ts';
 import { pause } from './feed.ts';
-import { Forwarder, webhookIdOf } from './forward.ts';
-import { readSettings } from './options.ts';
+import { createWebhookId, Forwarder } from './forward.ts';
+import { readListenSettings } from './options.ts';
 import { type HandledOccurrence, printOccurrence } from './print.ts';
 
 const listener = {
@@ -99,7 +99,7 @@ function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEac
   const orders: AttemptRequest[] = [];
   const failed: number[] = [];
   const stopped = new AbortController();
-  const attempt: Attempt = async (order) => {
+  const attempt: SendAttempt = async (order) => {
     orders.push(order);
     return outcomes[Math.min(orders.length, outcomes.length) - 1] ?? answered(200);
   };
@@ -169,11 +169,11 @@ test('X8 with a secret the request is signed like that of a hook', async () => {
 });
 
 test('a Webhook-Id identifies one occurrence of one service, for every listener', () => {
-  const id = webhookIdOf(appListener, entry);
+  const id = createWebhookId(appListener, entry);
   assert.match(id, /^listen_42_[0-9a-f]{12}$/);
-  assert.equal(webhookIdOf({ ...appListener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
+  assert.equal(createWebhookId({ ...appListener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
   // A new database counts its cursors from 1 again, so the same cursor gets another Webhook-Id.
-  assert.notEqual(webhookIdOf(appListener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
+  assert.notEqual(createWebhookId(appListener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
 });
 
 test('an occurrence is one line: cut and colored on a terminal, complete and plain elsewhere and with NO_COLOR', () => {
@@ -204,7 +204,7 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
 /** Runs `carillon listen` and returns the error message. Invalid flags are rejected before a connection is made. */
 async function errorOfListen(...args: string[]): Promise<string> {
   const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
-  addListen(program);
+  addListenCommand(program);
   const ended = program.parseAsync(['listen', ...args], { from: 'user' });
   return ended.then(
     () => '',
@@ -228,10 +228,13 @@ test('invalid flags of listen are errors that name the flag', async () => {
 });
 
 test('a URL needs no scheme, and all kinds are selected by default', () => {
-  const asked = readSettings({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
-  assert.deepEqual([asked.target, asked.timeoutMs, asked.wanted.size], ['http://localhost:3000/hook', 15_000, 7]);
+  const asked = readListenSettings({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
   assert.deepEqual(
-    [...readSettings({ timeout: '1m', kinds: 'new_task, new_event' }).wanted],
+    [asked.target, asked.timeoutMs, asked.selectedKinds.size],
+    ['http://localhost:3000/hook', 15_000, 7],
+  );
+  assert.deepEqual(
+    [...readListenSettings({ timeout: '1m', kinds: 'new_task, new_event' }).selectedKinds],
     ['new_event', 'new_task'],
   );
 });

@@ -22,19 +22,19 @@ export type ListenFlags = ConnectionFlags & {
 };
 
 export function addListenOptions(command: Command): Command {
-  const scope = new Option(
+  const scopeOption = new Option(
     '--scope <scope>',
     'own: your occurrences; account: those of all users, for admins.',
   ).choices(['own', 'account']);
-  const kindsFilter = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
-  kindsFilter.argChoices = [...hookKinds];
+  const kindsOption = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
+  kindsOption.argChoices = [...hookKinds];
   command
     .option(
       '--forward-to <url>',
       'POST each occurrence to this URL, such as http://localhost:3000/hook, until it answers 200.',
     )
-    .addOption(kindsFilter)
-    .addOption(scope)
+    .addOption(kindsOption)
+    .addOption(scopeOption)
     .option('--once-each', 'Continue after any response. Default: retry until the response is 200.')
     .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
@@ -55,39 +55,43 @@ function createStartOptions(): readonly Option[] {
   ];
   const names = startOptions.map((option) => option.attributeName());
   for (const option of startOptions) option.conflicts(names.filter((name) => name !== option.attributeName()));
-  const file = 'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
-  return [...startOptions, new Option('--cursor-file <file>', file)];
+  const cursorFileDescription =
+    'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
+  return [...startOptions, new Option('--cursor-file <file>', cursorFileDescription)];
 }
 
 /** Validated settings of `carillon listen`. */
 export type ListenSettings = {
-  readonly wanted: ReadonlySet<HookKind>;
+  readonly selectedKinds: ReadonlySet<HookKind>;
   /** URL that occurrences are forwarded to; undefined without forwarding. */
   readonly target: string | undefined;
   readonly timeoutMs: number;
   readonly secret: string | undefined;
 };
 
-export function readSettings(flags: ListenFlags): ListenSettings {
+export function readListenSettings(flags: ListenFlags): ListenSettings {
   if (flags.after !== undefined && !isCursor(flags.after))
     throw new CliError([`--after must be a cursor; ${flags.after} is not one.`]);
   return {
-    wanted: readKinds(flags.kinds),
-    target: flags.forwardTo === undefined ? undefined : readTarget(flags.forwardTo),
+    selectedKinds: readKinds(flags.kinds),
+    target: flags.forwardTo === undefined ? undefined : readForwardTarget(flags.forwardTo),
     timeoutMs: readTimeout(flags.timeout),
-    secret: readSecret(flags.secret ?? (process.env[environmentVariableOf(listenSecretOption.flag)] || undefined)),
+    secret: readSigningSecret(
+      flags.secret ?? (process.env[environmentVariableOf(listenSecretOption.flag)] || undefined),
+    ),
   };
 }
 
 function readKinds(text: string | undefined): ReadonlySet<HookKind> {
-  const named = (text ?? hookKinds.join(',')).split(',').map((one) => one.trim());
-  const wrong = named.filter((one) => !hookKinds.some((kind) => kind === one));
-  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is not one of ${hookKinds.join(', ')}.`]);
-  return new Set(hookKinds.filter((kind) => named.includes(kind)));
+  const kindNames = (text ?? hookKinds.join(',')).split(',').map((name) => name.trim());
+  const invalidNames = kindNames.filter((name) => !hookKinds.some((kind) => kind === name));
+  if (invalidNames.length > 0)
+    throw new CliError([`--kinds: ${invalidNames.join(', ')} is not one of ${hookKinds.join(', ')}.`]);
+  return new Set(hookKinds.filter((kind) => kindNames.includes(kind)));
 }
 
 /** Reads the URL that occurrences are forwarded to. The scheme may be omitted, as in `localhost:3000/hook`. */
-function readTarget(text: string): string {
+function readForwardTarget(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || url.username + url.password !== '' || !['http:', 'https:'].includes(url.protocol))
     throw new CliError(['--forward-to must be an http or https address, such as http://localhost:3000/hook.']);
@@ -101,7 +105,7 @@ function readTimeout(text: string): number {
   throw new CliError([`--timeout must be a duration from 100ms to 1h, such as 15s; ${text} is not one.`]);
 }
 
-function readSecret(text: string | undefined): string | undefined {
+function readSigningSecret(text: string | undefined): string | undefined {
   if (text === undefined || (text.startsWith(SIGNING_SECRET_PREFIX) && text.length > SIGNING_SECRET_PREFIX.length))
     return text;
   throw new CliError([

@@ -4,7 +4,7 @@ import { printable } from '../../control-characters.ts';
 import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
 import { fitToWidth, textWidth } from '../output/table.ts';
-import { type ForwardResult, outcomeText } from './forward.ts';
+import { type ForwardResult, formatOutcome } from './forward.ts';
 
 /** A handled occurrence with its record and the result of forwarding it. */
 export type HandledOccurrence = {
@@ -18,49 +18,52 @@ export type HandledOccurrence = {
 const KIND_WIDTH = Math.max(...Object.keys(kinds).map((kind) => kind.length));
 
 /** Prints an occurrence as one line: time (UTC), kind, response with its duration, id and name of the record. */
-export function printOccurrence({ entry, record, forwarded: result }: HandledOccurrence, screen: Output): void {
-  const response =
-    result === undefined ? [] : [outcomeText(result.outcome).padEnd(7), `${result.outcome.ms} ms`.padStart(8)];
+export function printOccurrence({ entry, record, forwarded: forwardResult }: HandledOccurrence, screen: Output): void {
+  const responseCells =
+    forwardResult === undefined
+      ? []
+      : [formatOutcome(forwardResult.outcome).padEnd(7), `${forwardResult.outcome.ms} ms`.padStart(8)];
   const cells = [
     entry.occurred_at,
     entry.kind.padEnd(KIND_WIDTH),
-    ...response,
-    recordId(entry.resource_url).padStart(5),
+    ...responseCells,
+    recordIdOf(entry.resource_url).padStart(5),
   ];
-  const line = `${cells.join('  ')}  `;
-  const name = record === null ? '(gone)' : recordName(entry, record);
-  const available = screen.isTTY ? (screen.columns || 80) - line.length : textWidth(name);
-  const text = `${line}${fitToWidth(name, Math.max(4, Math.min(available, textWidth(name))))}`.trimEnd();
-  const [word] = response;
-  if (result === undefined || word === undefined) screen.print(text);
-  else screen.printColoured(text, word, outcomeText(result.outcome) === '200' ? 'green' : 'red');
+  const linePrefix = `${cells.join('  ')}  `;
+  const nameText = record === null ? '(gone)' : recordNameOf(entry, record);
+  const availableWidth = screen.isTTY ? (screen.columns || 80) - linePrefix.length : textWidth(nameText);
+  const fullLine =
+    `${linePrefix}${fitToWidth(nameText, Math.max(4, Math.min(availableWidth, textWidth(nameText))))}`.trimEnd();
+  const [outcomeWord] = responseCells;
+  if (forwardResult === undefined || outcomeWord === undefined) screen.print(fullLine);
+  else screen.printWithColor(fullLine, outcomeWord, formatOutcome(forwardResult.outcome) === '200' ? 'green' : 'red');
 }
 
 /** Converts a handled occurrence to JSON. */
-export function occurrenceJson({ entry, record, forwarded: result }: HandledOccurrence): object {
-  const forwarded =
-    result === undefined
+export function toOccurrenceJson({ entry, record, forwarded: forwardResult }: HandledOccurrence): object {
+  const forwardedJson =
+    forwardResult === undefined
       ? null
       : {
-          status: result.outcome.kind === 'answered' ? result.outcome.status : null,
-          outcome: outcomeText(result.outcome),
-          milliseconds: result.outcome.ms,
-          attempts: result.attempts,
-          webhook_id: result.webhookId,
+          status: forwardResult.outcome.kind === 'answered' ? forwardResult.outcome.status : null,
+          outcome: formatOutcome(forwardResult.outcome),
+          milliseconds: forwardResult.outcome.ms,
+          attempts: forwardResult.attempts,
+          webhook_id: forwardResult.webhookId,
         };
-  return { ...entry, record, forwarded };
+  return { ...entry, record, forwarded: forwardedJson };
 }
 
-function recordName({ kind }: FeedEntry, record: Readonly<Record<string, unknown>>): string {
+function recordNameOf({ kind }: FeedEntry, record: Readonly<Record<string, unknown>>): string {
   return printable(String(record[`${resourceTypeOf(kind)}_name`] ?? ''));
 }
 
-function recordId(resourceUrl: string): string {
+function recordIdOf(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/') + 1);
 }
 
-/** Returns a hint if a hook in production would treat this outcome in a way that may surprise; otherwise undefined. */
-function productionHint({ outcome, attempts }: ForwardResult): string | undefined {
+/** Returns a hint if developers may not expect how a hook in production handles this outcome; otherwise undefined. */
+function findProductionHint({ outcome, attempts }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
     return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';
@@ -71,40 +74,39 @@ function productionHint({ outcome, attempts }: ForwardResult): string | undefine
 }
 
 /**
- * Prints notices to a stream that is separate from the occurrences, which programs may read. Repeated notices are
- * suppressed.
+ * Prints notices on a separate stream, because programs may read the stream of occurrences. Does not repeat a notice.
  */
 export class Notices {
-  readonly #print: (line: string) => void;
-  readonly #explained = new Set<string>();
+  readonly #printLine: (line: string) => void;
+  readonly #printedHints = new Set<string>();
   #lastFailure = '';
 
-  constructor(print: (line: string) => void) {
-    this.#print = print;
+  constructor(printLine: (line: string) => void) {
+    this.#printLine = printLine;
   }
 
   /** Reports a failed forward that will be retried. */
-  reportFailure({ kind, cursor }: FeedEntry, target: string, result: ForwardResult): void {
-    const verb = result.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
-    const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${outcomeText(result.outcome)}`;
-    if (failure !== this.#lastFailure) this.#print(`${failure}; retrying until it answers 200.`);
+  reportFailure({ kind, cursor }: FeedEntry, target: string, forwardResult: ForwardResult): void {
+    const verb = forwardResult.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
+    const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${formatOutcome(forwardResult.outcome)}`;
+    if (failure !== this.#lastFailure) this.#printLine(`${failure}; retrying until it answers 200.`);
     this.#lastFailure = failure;
-    this.explainOutcome(result);
+    this.explainOutcome(forwardResult);
   }
 
   /** Explains how a hook in production would treat an outcome. Each explanation is printed once. */
-  explainOutcome(result: ForwardResult): void {
-    const hint = productionHint(result);
-    if (hint === undefined || this.#explained.has(hint)) return;
-    this.#explained.add(hint);
-    this.#print(hint);
+  explainOutcome(forwardResult: ForwardResult): void {
+    const hint = findProductionHint(forwardResult);
+    if (hint === undefined || this.#printedHints.has(hint)) return;
+    this.#printedHints.add(hint);
+    this.#printLine(hint);
   }
 
   reportUnreachable(service: string, { message }: CarillonError): void {
-    this.#print(`${service} does not answer (${message}); retrying.`);
+    this.#printLine(`${service} does not answer (${message}); retrying.`);
   }
 
   reportReachable(service: string): void {
-    this.#print(`${service} answers again.`);
+    this.#printLine(`${service} answers again.`);
   }
 }

@@ -25,30 +25,30 @@ const silentProgress: TransferProgress = { begin: () => undefined, advance: () =
 
 export function createProgress(screen: Output, clock: Clock): TransferProgress {
   let stage = '';
-  let total = 0;
-  let done = 0;
-  let begunAt = 0;
+  let totalRows = 0;
+  let doneRows = 0;
+  let startedAt = 0;
   let lastDrawnAt = 0;
   const intervalMs = screen.isTTY ? REDRAW_INTERVAL_MS : LINE_INTERVAL_MS;
-  const seconds = () => (clock.monotonic() - begunAt) / 1_000;
+  const elapsedSeconds = () => (clock.monotonic() - startedAt) / 1_000;
   return {
     begin(name, rows) {
-      [stage, total, done] = [name, rows, 0];
-      begunAt = lastDrawnAt = clock.monotonic();
+      [stage, totalRows, doneRows] = [name, rows, 0];
+      startedAt = lastDrawnAt = clock.monotonic();
     },
     advance(rows) {
-      done += rows;
+      doneRows += rows;
       if (clock.monotonic() - lastDrawnAt < intervalMs) return;
       lastDrawnAt = clock.monotonic();
-      const texts = progressTexts({ stage, done, total, seconds: seconds() });
-      if (screen.isTTY) redrawLine(screen, texts.join(renderBar(done, total, barWidth(screen, texts))));
+      const texts = formatProgressTexts({ stage, done: doneRows, total: totalRows, seconds: elapsedSeconds() });
+      if (screen.isTTY) redrawLine(screen, texts.join(renderBar(doneRows, totalRows, computeBarWidth(screen, texts))));
       else screen.print(texts.join(''));
     },
     end() {
-      const line = `${stage}: ${formatCount(done)} rows in ${formatDuration(seconds())}`;
+      const line = `${stage}: ${formatCount(doneRows)} rows in ${formatDuration(elapsedSeconds())}`;
       if (screen.isTTY) redrawLine(screen, line, '\n');
       // A stage that ended before its first progress line needs no summary.
-      else if (lastDrawnAt > begunAt) screen.print(line);
+      else if (lastDrawnAt > startedAt) screen.print(line);
     },
   };
 }
@@ -69,26 +69,26 @@ type ProgressState = {
 };
 
 /** Returns the texts before and after the progress bar. */
-function progressTexts({ stage, done, total, seconds }: ProgressState): [string, string] {
-  const rate = seconds > 0 ? done / seconds : 0;
-  if (total === 0) return [`${stage}: `, `${formatCount(done)} rows, ${formatCount(rate)} rows/s`];
+function formatProgressTexts({ stage, done, total, seconds }: ProgressState): [string, string] {
+  const rowsPerSecond = seconds > 0 ? done / seconds : 0;
+  if (total === 0) return [`${stage}: `, `${formatCount(done)} rows, ${formatCount(rowsPerSecond)} rows/s`];
   const percent = String(Math.floor(Math.min(done / total, 1) * 100)).padStart(3);
-  const left = rate > 0 ? `, ${formatDuration(Math.max(total - done, 0) / rate)} left` : '';
+  const remainingText = rowsPerSecond > 0 ? `, ${formatDuration(Math.max(total - done, 0) / rowsPerSecond)} left` : '';
   return [
     `${stage}: ${percent} % `,
-    `${formatCount(done)} of ${formatCount(total)} rows, ${formatCount(rate)} rows/s${left}`,
+    `${formatCount(done)} of ${formatCount(total)} rows, ${formatCount(rowsPerSecond)} rows/s${remainingText}`,
   ];
 }
 
 /** Returns the width of the progress bar: the space that the texts leave in the terminal's line, up to a maximum. */
-function barWidth({ columns = 80 }: Output, texts: readonly string[]): number {
+function computeBarWidth({ columns = 80 }: Output, texts: readonly string[]): number {
   return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
 }
 
 function renderBar(done: number, total: number, width: number): string {
   if (total === 0 || width < 4) return '';
-  const filled = Math.round(Math.min(done / total, 1) * width);
-  return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} `;
+  const filledWidth = Math.round(Math.min(done / total, 1) * width);
+  return `${'█'.repeat(filledWidth)}${'░'.repeat(width - filledWidth)} `;
 }
 
 /** Formats a number with thousands separators: 1234567 as 1,234,567. */

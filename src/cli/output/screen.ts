@@ -12,9 +12,9 @@ export type OutputSink = {
 /** A line of output: a text, or cells that are printed with tabs between them. */
 export type OutputLine = string | readonly string[];
 
-type TextColour = 'green' | 'red';
+type TextColor = 'green' | 'red';
 
-/** Maximum color depth, in bits, of a terminal that gets no colors. */
+/** Color depth, in bits, up to which a terminal counts as monochrome and gets no colors. */
 const MAX_MONOCHROME_DEPTH_BITS = 2;
 
 /**
@@ -42,10 +42,10 @@ export class Output {
   }
 
   /** Prints a line with one word in color, if the terminal has colors. */
-  printColoured(line: string, word: string, colour: TextColour): void {
-    const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MAX_MONOCHROME_DEPTH_BITS;
-    const paint = (text: string) => (hasColours ? styleText(colour, text, { validateStream: false }) : text);
-    this.#sink.write(`${printable(line).replace(word, () => paint(word))}\n`);
+  printWithColor(line: string, word: string, color: TextColor): void {
+    const hasColors = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MAX_MONOCHROME_DEPTH_BITS;
+    const colorize = (text: string) => (hasColors ? styleText(color, text, { validateStream: false }) : text);
+    this.#sink.write(`${printable(line).replace(word, () => colorize(word))}\n`);
   }
 
   /** Prints a value as JSON, by default followed by a line end. */
@@ -72,9 +72,9 @@ export class Output {
     this.#sink.write(printable(question));
   }
 
-  /** Replaces the line of the terminal on which the cursor is. */
-  redraw(line: string, end: '' | '\n' = ''): void {
-    this.#sink.write(`\r${printable(line)}\x1b[K${end}`);
+  /** Overwrites the current line of the terminal. */
+  redraw(line: string, lineEnd: '' | '\n' = ''): void {
+    this.#sink.write(`\r${printable(line)}\x1b[K${lineEnd}`);
   }
 }
 
@@ -89,14 +89,14 @@ export const stderr = new Output(process.stderr);
 export const promptStreams = { input: process.stdin, output: process.stderr };
 
 /** Registers a handler for write errors on standard output, such as a closed pipe. */
-export function onOutputError(run: (error: NodeJS.ErrnoException) => void): void {
-  process.stdout.on('error', run);
+export function onOutputError(onError: (error: NodeJS.ErrnoException) => void): void {
+  process.stdout.on('error', onError);
 }
 
 /** Writes data to standard output without escaping. Use it for pipes and files, never for terminals. */
-export function writeUnescaped(part: string): Promise<void> {
+export function writeUnescaped(chunk: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(part, (error) => (error ? reject(error) : resolve()));
+    process.stdout.write(chunk, (error) => (error ? reject(error) : resolve()));
   });
 }
 

@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { printable } from '../../control-characters.ts';
 import { printRecords } from '../resource-commands/print.ts';
 import { Output } from './screen.ts';
-import { createLayout, fieldLines, fitToWidth, formatCell, headerLine, recordLine, textWidth } from './table.ts';
+import {
+  createLayout,
+  fitToWidth,
+  formatCell,
+  formatFields,
+  formatHeader,
+  formatRecordLine,
+  textWidth,
+} from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
   task_id: id,
@@ -17,7 +25,7 @@ const task = (id: string, name: string, more: object = {}) => ({
 
 function tableOf(records: readonly Record<string, unknown>[], width: number | undefined, wanted?: string[]): string[] {
   const layout = createLayout(records, { width, wanted });
-  return [headerLine(layout), ...records.map((record) => recordLine(layout, record))];
+  return [formatHeader(layout), ...records.map((record) => formatRecordLine(layout, record))];
 }
 
 test('a table has the id, the name and the columns that are not empty', () => {
@@ -67,7 +75,7 @@ test('wide characters, combining marks and emoji count as many columns as on a t
 test('control sequences and bidirectional overrides never reach the terminal', () => {
   const hostile = 'a\u001b[2Jb\u009bc\u202ed\r\ne\tf\u2028g\u0007';
   assert.equal(printable(hostile), 'a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e f\u{fffd}g\u{fffd}');
-  const printed = [...tableOf([task('7', hostile)], 80), ...fieldLines(task('7', hostile))].join('');
+  const printed = [...tableOf([task('7', hostile)], 80), ...formatFields(task('7', hostile))].join('');
   assert.doesNotMatch(printed, /[\p{Cc}\u202e\u2028]/u);
 });
 
@@ -87,7 +95,7 @@ test('one record is printed field by field, and nested records as a table', () =
     { outcome: '500', milliseconds: '7' },
     { outcome: '200', milliseconds: '12' },
   ];
-  assert.deepEqual(fieldLines({ id: '3', state: 'delivered', last_outcome: '', attempts }), [
+  assert.deepEqual(formatFields({ id: '3', state: 'delivered', last_outcome: '', attempts }), [
     'id        3',
     'state     delivered',
     'attempts:',

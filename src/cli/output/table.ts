@@ -6,7 +6,7 @@ export type ResponseRecord = Readonly<Record<string, unknown>>;
 /** The columns of a table, with their widths in terminal columns. */
 export type TableLayout = readonly { readonly field: string; readonly width: number }[];
 
-const GAP = '  ';
+const COLUMN_GAP = '  ';
 
 /** Minimum width of the column with the name of the record. */
 const MIN_NAME_WIDTH = 16;
@@ -14,11 +14,12 @@ const MIN_NAME_WIDTH = 16;
 const MAX_CELL_WIDTH = 48;
 
 /**
- * Formats a value as one short line. A date at midnight has no time, a time has no seconds, and the zero date is empty.
+ * Formats a value as one short line. Omits the time of a date at midnight, and the seconds of any other time. The zero
+ * date becomes an empty text.
  */
 export function formatCell(value: unknown): string {
   if (Array.isArray(value)) return value.map(formatCell).join(', ');
-  if (typeof value === 'object' && value !== null) return formatCell(recordName(value) ?? JSON.stringify(value));
+  if (typeof value === 'object' && value !== null) return formatCell(recordNameOf(value) ?? JSON.stringify(value));
   const text = value === null || value === undefined ? '' : String(value);
   const [, day, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}):\d{2}$/.exec(text) ?? [];
   if (day === '0000-00-00') return '';
@@ -26,82 +27,86 @@ export function formatCell(value: unknown): string {
   return printable(text);
 }
 
-function recordName(record: object): unknown {
+function recordNameOf(record: object): unknown {
   return Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
 }
 
 /**
  * Selects the columns of a table: id and name first, then the other non-empty columns that fit into `width`. If `width`
- * is undefined, all columns fit. `wanted` selects columns by name instead.
+ * is undefined, all columns fit. If `wanted` is given, exactly these fields become columns.
  */
 export function createLayout(
   records: readonly ResponseRecord[],
   { width, wanted }: { readonly width: number | undefined; readonly wanted?: readonly string[] | undefined },
 ): TableLayout {
   const fields = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const measured = (wanted ?? withIdAndNameFirst(fields.filter((field) => hasValues(records, field)))).map((field) => ({
-    field,
-    width: Math.max(textWidth(field), ...records.map((record) => textWidth(formatCell(record[field])))),
-  }));
-  if (width === undefined) return measured;
-  const cut = measured.map((column) => ({ ...column, width: Math.min(column.width, MAX_CELL_WIDTH) }));
-  return wanted === undefined ? selectFittingColumns(cut, width) : cut;
+  const measuredColumns = (wanted ?? withIdAndNameFirst(fields.filter((field) => hasValue(records, field)))).map(
+    (field) => ({
+      field,
+      width: Math.max(textWidth(field), ...records.map((record) => textWidth(formatCell(record[field])))),
+    }),
+  );
+  if (width === undefined) return measuredColumns;
+  const cappedColumns = measuredColumns.map((column) => ({ ...column, width: Math.min(column.width, MAX_CELL_WIDTH) }));
+  return wanted === undefined ? selectFittingColumns(cappedColumns, width) : cappedColumns;
 }
 
 /** Whether any record has a value other than empty or 0 in the field. */
-function hasValues(records: readonly ResponseRecord[], field: string): boolean {
+function hasValue(records: readonly ResponseRecord[], field: string): boolean {
   return records.some((record) => !['', '0'].includes(formatCell(record[field])));
 }
 
 function withIdAndNameFirst(fields: readonly string[]): string[] {
-  const [id, ...others] = fields;
-  const name = others.find((field) => field.endsWith('_name'));
-  const rest = others.filter((field) => field !== name);
-  return [id, name, ...rest].filter((field) => field !== undefined);
+  const [idField, ...otherFields] = fields;
+  const nameField = otherFields.find((field) => field.endsWith('_name'));
+  const remainingFields = otherFields.filter((field) => field !== nameField);
+  return [idField, nameField, ...remainingFields].filter((field) => field !== undefined);
 }
 
 function selectFittingColumns(columns: TableLayout, width: number): TableLayout {
-  const selected: { field: string; width: number }[] = [];
-  let left = width;
+  const selectedColumns: { field: string; width: number }[] = [];
+  let remainingWidth = width;
   for (const [index, column] of columns.entries()) {
-    const room = left - (index === 0 ? 0 : GAP.length);
-    const isName = index === 1 && column.field.endsWith('_name');
-    const needed = isName ? Math.min(column.width, Math.max(MIN_NAME_WIDTH, Math.floor(width / 2))) : column.width;
-    if (needed > room) {
+    const availableWidth = remainingWidth - (index === 0 ? 0 : COLUMN_GAP.length);
+    const isNameColumn = index === 1 && column.field.endsWith('_name');
+    const neededWidth = isNameColumn
+      ? Math.min(column.width, Math.max(MIN_NAME_WIDTH, Math.floor(width / 2)))
+      : column.width;
+    if (neededWidth > availableWidth) {
       if (index > 1) continue;
-      if (room < 1) break;
+      if (availableWidth < 1) break;
     }
-    const own = Math.min(needed, room);
-    selected.push({ field: column.field, width: own });
-    left = room - own;
+    const columnWidth = Math.min(neededWidth, availableWidth);
+    selectedColumns.push({ field: column.field, width: columnWidth });
+    remainingWidth = availableWidth - columnWidth;
   }
-  return selected;
+  return selectedColumns;
 }
 
 /** Formats the header line of a table. */
-export function headerLine(layout: TableLayout): string {
+export function formatHeader(layout: TableLayout): string {
   return formatLine(layout, (field) => field.toUpperCase());
 }
 
-export function recordLine(layout: TableLayout, record: ResponseRecord): string {
+export function formatRecordLine(layout: TableLayout, record: ResponseRecord): string {
   return formatLine(layout, (field) => formatCell(record[field]));
 }
 
-function formatLine(layout: TableLayout, textOf: (field: string) => string): string {
+function formatLine(layout: TableLayout, cellTextOf: (field: string) => string): string {
   return layout
-    .map(({ field, width }) => fitToWidth(textOf(field), width))
-    .join(GAP)
+    .map(({ field, width }) => fitToWidth(cellTextOf(field), width))
+    .join(COLUMN_GAP)
     .trimEnd();
 }
 
 /** Formats one record as lines, one for each field that is not empty. */
-export function fieldLines(record: ResponseRecord): string[] {
-  const filled = Object.entries(record).filter(([field]) => formatCell(record[field]) !== '');
-  const width = Math.max(0, ...filled.map(([field]) => field.length));
-  return filled.flatMap(([field, value]) =>
-    isTable(value)
-      ? [`${field}:`, ...tableLines(value).map((line) => `  ${line}`)]
-      : [`${field.padEnd(width)}${GAP}${formatCell(value)}`],
+export function formatFields(record: ResponseRecord): string[] {
+  const nonEmptyFields = Object.entries(record).filter(([field]) => formatCell(record[field]) !== '');
+  const width = Math.max(0, ...nonEmptyFields.map(([field]) => field.length));
+  return nonEmptyFields.flatMap(([field, value]) =>
+    isRecordList(value)
+      ? [`${field}:`, ...formatTable(value).map((line) => `  ${line}`)]
+      : [`${field.padEnd(width)}${COLUMN_GAP}${formatCell(value)}`],
   );
 }
 
@@ -109,16 +114,16 @@ export function fieldLines(record: ResponseRecord): string[] {
  * Whether a value is a list of records without names, such as the attempts of a delivery. Such a list is printed as a
  * table.
  */
-function isTable(value: unknown): value is readonly ResponseRecord[] {
+function isRecordList(value: unknown): value is readonly ResponseRecord[] {
   return (
     Array.isArray(value) &&
-    value.some((one) => typeof one === 'object' && one !== null && recordName(one) === undefined)
+    value.some((element) => typeof element === 'object' && element !== null && recordNameOf(element) === undefined)
   );
 }
 
-function tableLines(records: readonly ResponseRecord[]): string[] {
+function formatTable(records: readonly ResponseRecord[]): string[] {
   const layout = createLayout(records, { width: undefined });
-  return [headerLine(layout), ...records.map((record) => recordLine(layout, record))];
+  return [formatHeader(layout), ...records.map((record) => formatRecordLine(layout, record))];
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
@@ -143,14 +148,14 @@ function graphemeWidth(grapheme: string): number {
 
 /** Fits a text to a number of terminal columns: pads it with spaces, or cuts it with `…`. */
 export function fitToWidth(text: string, columns: number): string {
-  const taken = textWidth(text);
-  if (taken <= columns) return text + ' '.repeat(columns - taken);
-  let cut = '';
-  let used = 0;
+  const fullWidth = textWidth(text);
+  if (fullWidth <= columns) return text + ' '.repeat(columns - fullWidth);
+  let cutText = '';
+  let usedWidth = 0;
   for (const { segment } of graphemes.segment(text)) {
-    if (used + graphemeWidth(segment) > columns - 1) break;
-    cut += segment;
-    used += graphemeWidth(segment);
+    if (usedWidth + graphemeWidth(segment) > columns - 1) break;
+    cutText += segment;
+    usedWidth += graphemeWidth(segment);
   }
-  return `${cut}…${' '.repeat(Math.max(0, columns - 1 - used))}`;
+  return `${cutText}…${' '.repeat(Math.max(0, columns - 1 - usedWidth))}`;
 }

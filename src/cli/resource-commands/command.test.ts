@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { runCarillon } from '../../../test/kit/service/command.ts';
 import { type ApiUser, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
-import { addTrigger } from '../client/trigger.ts';
+import { addTriggerCommands } from '../client/trigger.ts';
 import { CliError, Output } from '../output/screen.ts';
 import { addResourceCommand } from './command.ts';
 
@@ -18,7 +18,7 @@ function commandRunner(service: TestService) {
     const screen = new Output({ write: (text) => written?.push(text) });
     const program = new Command('carillon').exitOverride();
     program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
-    if (args[0] === 'trigger') addTrigger(program, screen);
+    if (args[0] === 'trigger') addTriggerCommands(program, screen);
     else addResourceCommand(program, args[0] ?? '', screen);
     const connection = ['--service', service.baseUrl, '--domain', person.domain, '--key', person.key];
     const ended = await program.parseAsync([...args, ...connection], { from: 'user' }).then(

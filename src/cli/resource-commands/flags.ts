@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { enumTextsOf, isFlag, requiredNamesOf } from '../../api-docs/schema-shape.ts';
+import { enumStringsOf, isFlag, requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import type { QueryParameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';
@@ -9,11 +9,11 @@ export type FlagValues = Readonly<Record<string, unknown>>;
 
 /** Adds a flag for each field of a body to a command. */
 export function addFieldFlags(command: Command, body: JsonSchema | undefined, group = 'Fields:'): void {
-  const required = requiredNamesOf(body);
+  const requiredNames = requiredNamesOf(body);
   for (const [field, schema] of Object.entries(bodyFields(body))) {
-    const description = `${schema.description ?? ''}${required.includes(field) ? ' Required.' : ''}`;
-    const value = isFlag(schema) ? `[${placeholderOf(schema)}]` : `<${placeholderOf(schema)}>`;
-    command.addOption(createOption(field, value, description, choicesOf(schema)).helpGroup(group));
+    const description = `${schema.description ?? ''}${requiredNames.includes(field) ? ' Required.' : ''}`;
+    const placeholder = isFlag(schema) ? `[${placeholderOf(schema)}]` : `<${placeholderOf(schema)}>`;
+    command.addOption(createOption(field, placeholder, description, choicesOf(schema)).helpGroup(group));
   }
 }
 
@@ -28,26 +28,28 @@ export function addFilterFlags(command: Command, parameters: QueryParameters): v
 
 /** Builds a request body from the flags that were given. */
 export function bodyFromFlags(body: JsonSchema | undefined, values: FlagValues): Record<string, unknown> {
-  const given = Object.entries(bodyFields(body)).filter(([field]) => flagValue(values, field) !== undefined);
-  return Object.fromEntries(given.map(([field, schema]) => [field, toFieldValue(schema, flagValue(values, field))]));
+  const givenFields = Object.entries(bodyFields(body)).filter(([field]) => readFlagValue(values, field) !== undefined);
+  return Object.fromEntries(
+    givenFields.map(([field, schema]) => [field, toFieldValue(schema, readFlagValue(values, field))]),
+  );
 }
 
 /** Builds a query from the flags that were given. */
 export function queryFromFlags(parameters: QueryParameters, values: FlagValues): Record<string, string> {
-  const given = Object.keys(parameters).filter((name) => flagValue(values, name) !== undefined);
-  return Object.fromEntries(given.map((name) => [name, String(flagValue(values, name))]));
+  const givenNames = Object.keys(parameters).filter((name) => readFlagValue(values, name) !== undefined);
+  return Object.fromEntries(givenNames.map((name) => [name, String(readFlagValue(values, name))]));
 }
 
-function createOption(name: string, value: string, description: string, words: readonly string[]): Option {
-  const option = new Option(`${flagOf(name)} ${value}`, description);
-  // The words serve only help and completion. The service validates the values, since it may be newer than this
-  // program.
-  if (words.length > 0) option.argChoices = [...words];
+function createOption(name: string, placeholder: string, description: string, choices: readonly string[]): Option {
+  const option = new Option(`${flagOf(name)} ${placeholder}`, description);
+  // The choices only serve help and completion. The service validates the value, since the service may be newer than
+  // this program and accept more values.
+  if (choices.length > 0) option.argChoices = [...choices];
   return option;
 }
 
 /** Returns the value of a flag. Commander stores `--task-name` as `taskName`. */
-export function flagValue(values: FlagValues, name: string): unknown {
+export function readFlagValue(values: FlagValues, name: string): unknown {
   return values[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 }
 
@@ -55,14 +57,18 @@ export function flagValue(values: FlagValues, name: string): unknown {
  * Converts the value of a flag to the value of a field. A comma-separated list becomes an array, and a boolean flag
  * without a value becomes 1.
  */
-function toFieldValue(schema: JsonSchema, given: unknown): unknown {
+function toFieldValue(schema: JsonSchema, givenValue: unknown): unknown {
   if (schema.type === 'array')
-    return String(given)
+    return String(givenValue)
       .split(',')
-      .map((one) => one.trim())
-      .filter((one) => one !== '');
-  if (!isFlag(schema)) return given;
-  return given === 'true' || given === 'false' ? given === 'true' : given === true ? '1' : given;
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+  if (!isFlag(schema)) return givenValue;
+  return givenValue === 'true' || givenValue === 'false'
+    ? givenValue === 'true'
+    : givenValue === true
+      ? '1'
+      : givenValue;
 }
 
 function bodyFields(body: JsonSchema | undefined): Readonly<Record<string, JsonSchema>> {
@@ -72,7 +78,7 @@ function bodyFields(body: JsonSchema | undefined): Readonly<Record<string, JsonS
 const allowedValues = (schema: JsonSchema): readonly unknown[] => (Array.isArray(schema.enum) ? schema.enum : []);
 
 function choicesOf(schema: JsonSchema): readonly string[] {
-  return enumTextsOf(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
+  return enumStringsOf(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
 }
 
 /** Returns the placeholder that the help shows for a value, such as `id` or `yyyymmdd`. */

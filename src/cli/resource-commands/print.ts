@@ -1,13 +1,18 @@
 import { type Command, Option } from 'commander';
-import { fieldOf, nextPageLink } from '../../../packages/sdk/src/response-body.ts';
-import { type ApiCall, type ApiResponse, type Send, unexpectedResponse } from '../../../packages/sdk/src/transport.ts';
+import { fieldOf, parseNextPageLink } from '../../../packages/sdk/src/response-body.ts';
+import {
+  type ApiCall,
+  type ApiResponse,
+  type Send,
+  unexpectedResponseError,
+} from '../../../packages/sdk/src/transport.ts';
 import { CliError, type Output } from '../output/screen.ts';
 import {
   createLayout,
-  fieldLines,
-  headerLine,
+  formatFields,
+  formatHeader,
+  formatRecordLine,
   type ResponseRecord,
-  recordLine,
   type TableLayout,
 } from '../output/table.ts';
 
@@ -28,7 +33,7 @@ export function addListOptions(command: Command): Command {
 /** Prints a record as lines. Prints JSON with `--json`, or if the data is not a record. */
 export function printRecord(screen: Output, flags: OutputFlags, data: unknown): void {
   const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
-  if (isRecord && !flags.json) screen.print(...fieldLines(data as ResponseRecord));
+  if (isRecord && !flags.json) screen.print(...formatFields(data as ResponseRecord));
   else screen.printJson(data);
 }
 
@@ -41,14 +46,14 @@ export async function printRecords(
   if (flags.jsonl) {
     for await (const page of pages) for (const record of page) screen.printJson(record);
   } else if (flags.json) {
-    let before: '[' | ',\n' = '[';
+    let separator: '[' | ',\n' = '[';
     for await (const page of pages) {
       for (const record of page) {
-        screen.printJson(record, { before, after: '' });
-        before = ',\n';
+        screen.printJson(record, { before: separator, after: '' });
+        separator = ',\n';
       }
     }
-    screen.print(before === '[' ? '[]' : ']');
+    screen.print(separator === '[' ? '[]' : ']');
   } else {
     await printTable(screen, flags, pages);
   }
@@ -63,26 +68,26 @@ async function printTable(
   for await (const page of pages) {
     if (layout === undefined) {
       layout = createLayout(page, { width: maxLineWidth(screen), wanted: parseColumns(flags, page) });
-      screen.print(headerLine(layout));
+      screen.print(formatHeader(layout));
     }
     const fixedLayout = layout;
-    screen.print(...page.map((record) => recordLine(fixedLayout, record)));
+    screen.print(...page.map((record) => formatRecordLine(fixedLayout, record)));
   }
   if (layout === undefined) screen.print('none');
 }
 
 function parseColumns({ columns }: OutputFlags, page: readonly ResponseRecord[]): string[] | undefined {
   if (columns === undefined) return undefined;
-  const wanted = columns.split(',').map((one) => one.trim().toLowerCase());
-  const known = Object.keys(page[0] ?? {});
-  const wrong = wanted.filter((one) => !known.includes(one));
-  if (wrong.length === 0) return wanted;
-  throw new CliError([`--columns: ${wrong.join(', ')} is not one of ${known.join(', ')}.`]);
+  const requestedColumns = columns.split(',').map((name) => name.trim().toLowerCase());
+  const validColumns = Object.keys(page[0] ?? {});
+  const invalidColumns = requestedColumns.filter((name) => !validColumns.includes(name));
+  if (invalidColumns.length === 0) return requestedColumns;
+  throw new CliError([`--columns: ${invalidColumns.join(', ')} is not one of ${validColumns.join(', ')}.`]);
 }
 
 /**
- * Returns the maximum width of a line: that of the terminal, or 80 if the terminal reports 0. Undefined means no limit,
- * as for a pipe.
+ * Returns the maximum width of a line: the width of the terminal, or 80 if the terminal reports 0. Returns undefined,
+ * for no limit, if the output is not a terminal.
  */
 function maxLineWidth(screen: Output): number | undefined {
   return screen.isTTY ? screen.columns || 80 : undefined;
@@ -94,21 +99,24 @@ type ListCall = Omit<ApiCall, 'query'> & { readonly query: Readonly<Record<strin
 const MAX_PAGE_SIZE = 1_000;
 
 /** Yields the pages of a list, by offset or cursor, up to `limit` records in all. */
-export async function* pagesOf(send: Send, call: ListCall): AsyncGenerator<readonly ResponseRecord[], void, undefined> {
+export async function* fetchPages(
+  send: Send,
+  call: ListCall,
+): AsyncGenerator<readonly ResponseRecord[], void, undefined> {
   const { limit, ...query } = call.query;
-  let remaining = parseLimit(limit);
-  let start: Readonly<Record<string, string>> = {};
-  while (remaining > 0) {
-    const pageQuery = { ...query, ...start, limit: String(Math.min(remaining, MAX_PAGE_SIZE)) };
+  let remainingCount = parseLimit(limit);
+  let pageStart: Readonly<Record<string, string>> = {};
+  while (remainingCount > 0) {
+    const pageQuery = { ...query, ...pageStart, limit: String(Math.min(remainingCount, MAX_PAGE_SIZE)) };
     const response = await send({ ...call, query: pageQuery, timeoutMs: requestTimeoutMs(query.wait) });
     const { status, body } = response;
     const data = fieldOf(body, 'data');
-    if (!Array.isArray(data)) throw unexpectedResponse(status, `The answer is ${status} and holds no list.`);
+    if (!Array.isArray(data)) throw unexpectedResponseError(status, `The answer is ${status} and holds no list.`);
     if (data.length > 0) yield data;
-    remaining -= data.length;
-    const next = nextPageQuery(response, pageQuery);
-    if (next === undefined) return;
-    start = next;
+    remainingCount -= data.length;
+    const nextQuery = nextPageQuery(response, pageQuery);
+    if (nextQuery === undefined) return;
+    pageStart = nextQuery;
   }
 }
 
@@ -124,16 +132,17 @@ function nextPageQuery(
   query: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> | undefined {
   const cursor = fieldOf(response.body, 'next');
-  // In the feed, a request with `wait` has one response only. Without `wait`, an unchanged cursor marks the end.
+  // A cursor means that this is the feed. A request with `wait` reads one page only. Without `wait`, an unchanged
+  // cursor marks the end.
   if (typeof cursor === 'string')
     return cursor === query.after || query.wait !== undefined ? undefined : { after: cursor };
-  const nextPage = nextPageLink(response);
+  const nextPage = parseNextPageLink(response);
   return nextPage && { offset: String(nextPage.offset), after: nextPage.after };
 }
 
 /**
  * Returns the timeout of a request in milliseconds. It includes the time for which the service may hold the call open.
  */
-function requestTimeoutMs(wait: string | undefined): number {
-  return 30_000 + 1_000 * Math.min(30, Number(wait) || 0);
+function requestTimeoutMs(waitS: string | undefined): number {
+  return 30_000 + 1_000 * Math.min(30, Number(waitS) || 0);
 }

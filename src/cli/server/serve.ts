@@ -1,27 +1,27 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
-import { type Config, loadConfig, unknownVariables } from '../../config/load.ts';
+import { type Config, findUnknownVariables, loadConfig } from '../../config/load.ts';
 import { environmentVariableOf, type Option, type OptionName, options } from '../../config/options.ts';
-import { invitationLink } from '../../resources/invitations/invitations.ts';
+import { buildInvitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
 import { connectionVariableNames } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 
 /** Registers the command `carillon serve`. */
-export function addServe(program: Command): void {
-  const serve = program.command('serve').description('Run the service.').allowExcessArguments();
-  addServeOptions(serve);
+export function addServeCommand(program: Command): void {
+  const serveCommand = program.command('serve').description('Run the service.').allowExcessArguments();
+  addServeOptions(serveCommand);
   // Unknown options are collected, so that all errors are reported together.
-  serve.allowUnknownOption();
-  serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
-    const config = readConfig(flags, command.args);
-    const starting = startLogged(config);
-    stopOnSignals(starting);
-    for (const name of unknownVariables(process.env)) {
+  serveCommand.allowUnknownOption();
+  serveCommand.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
+    const config = readServeConfig(flags, command.args);
+    const startingService = startWithErrorLog(config);
+    stopOnSignals(startingService);
+    for (const name of findUnknownVariables(process.env)) {
       if (connectionVariableNames.includes(name)) continue;
       stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
     }
-    printStartup(await starting);
+    printStartup(await startingService);
   });
 }
 
@@ -34,11 +34,11 @@ export function addServeOptions(command: Command): Command {
   return command;
 }
 
-async function startLogged(config: Config): Promise<Service> {
+async function startWithErrorLog(config: Config): Promise<Service> {
   // Import the service late, so that help, invalid options and other commands do not load it.
   const { StartError, startService } = await import('../../server.ts');
   const { createLog } = await import('../../log.ts');
-  // Log the error. Node would print it whole, with records or addresses that it may contain.
+  // Log the error without private properties. Node would print all of them, including records and addresses.
   process.on('uncaughtException', (error) => {
     createLog(config.logLevel).fatal({ event: 'fatal', err: error });
     process.exit(1);
@@ -50,21 +50,22 @@ async function startLogged(config: Config): Promise<Service> {
     .finally(restoreYoungGeneration);
 }
 
-function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
-  // An argument after an unknown option is the value of that option, and not another error.
-  const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
-  const unknownOptions = rest
-    .filter((argument, index) => !isValue(argument, rest[index - 1]))
+function readServeConfig(flags: Partial<Record<OptionName, string>>, extraArguments: readonly string[]): Config {
+  // An argument after an unknown option is the value of this option and needs no error of its own.
+  const isOptionValue = (argument: string, previousArgument = '') =>
+    !argument.startsWith('-') && /^--?[^=]+$/.test(previousArgument);
+  const unknownOptionErrors = extraArguments
+    .filter((argument, index) => !isOptionValue(argument, extraArguments[index - 1]))
     .map((argument) => `${argument} is not an option of carillon serve.`.replace(/=\S*/, ''));
-  const loaded = loadConfig({ flags, environment: process.env });
-  if ('config' in loaded && unknownOptions.length === 0) return loaded.config;
-  throw new CliError([...unknownOptions, ...('faults' in loaded ? loaded.faults : [])]);
+  const configResult = loadConfig({ flags, environment: process.env });
+  if ('config' in configResult && unknownOptionErrors.length === 0) return configResult.config;
+  throw new CliError([...unknownOptionErrors, ...('faults' in configResult ? configResult.faults : [])]);
 }
 
 /** Prints the console's URL and, at the first start, the first account's invitation link and key. */
 function printStartup({ baseUrl, firstAccount }: Service): void {
   const lines = [
-    `console: ${firstAccount === undefined ? `${baseUrl}/` : invitationLink(baseUrl, firstAccount.token)}`,
+    `console: ${firstAccount === undefined ? `${baseUrl}/` : buildInvitationLink(baseUrl, firstAccount.token)}`,
   ];
   if (firstAccount !== undefined) {
     const { domain, key } = firstAccount;
@@ -92,12 +93,12 @@ function stopOnSignals(startingService: Promise<Service>): void {
         },
       );
   };
-  // Replace the handlers that exit immediately, which are installed until there is a service to stop.
+  // Replace the handlers of `main.ts`, which exit immediately.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
 }
 
-// Objects that are created while modules load survive. They would let V8's young generation grow to 22 MiB, and V8
-// never shrinks it in an idle process.
+// Objects that are created while modules load live long. They would make V8 grow its young generation to 22 MiB, and V8
+// never shrinks the young generation of an idle process.
 
 /** Keeps V8's young generation at its initial size during start-up. */
 export function limitYoungGeneration(): void {

@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { prepared } from '../../store/prepared-queries.ts';
+import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { ClusterSession, CommitEvents, Store, Tx } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { claimLeases, findHooksWithWork, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
@@ -10,7 +10,7 @@ import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.t
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
 
-/** How long leases are valid after a confirmed heartbeat was sent, by this node's monotonic clock. */
+/** Lifetime of leases, from the time when a confirmed heartbeat was sent, on this node's monotonic clock. */
 const LEASE_TTL_MS = 1_000;
 
 /**
@@ -24,7 +24,7 @@ const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
  */
 const UNRESPONSIVE_AFTER_MS = 8_000;
 
-/** Interval of the poll for pending work. The poll finds work whose notification was lost. */
+/** Interval of the poll for pending work. The poll finds work whose commit event was lost. */
 const POLL_INTERVAL_MS = 1_000;
 
 /** Interval at which a write that ended or changed a hook checks whether the lease owner has acknowledged it. */
@@ -37,7 +37,7 @@ const RELEASE_BATCH_SIZE = 500;
 const HOOKS_PER_ACK_QUERY = 1_000;
 
 /** The heartbeat counter of a peer, and the time since which it has not changed, by this node's monotonic clock. */
-type PeerState = { heartbeat: number; since: number };
+type PeerState = { heartbeat: number; unchangedSince: number };
 
 /** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
@@ -57,8 +57,8 @@ type NodeIdParameter = { readonly nodeId: number };
 /** A row for a peer; `value` is its heartbeat counter. */
 type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
 /**
- * A row for a hook that is leased to this node and has ended or changed, but whose notification this node has not
- * processed. `value` is the time of its end; null if only its secrets changed.
+ * A row for a hook that is leased to this node and has ended or got new secrets, but whose commit event this node has
+ * not processed. `value` is the time of its end; null if only its secrets changed.
  */
 type UnacknowledgedHook = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
@@ -70,9 +70,9 @@ type HeartbeatRow =
  * Sends the heartbeat, and returns the peers and the unacknowledged hooks, in one statement. `lease_owner <> 0` is
  * redundant; it lets a cached plan use the partial index.
  */
-const renewHeartbeat = prepared((_, { nodeId }: NodeIdParameter) => {
-  const renewed = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
-  return sql<HeartbeatRow>`${renewed}
+const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
+  const renewedCte = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
+  return sql<HeartbeatRow>`${renewedCte}
     select 'self' as what, node_id as id, null::int8 as value from renewed
     union all select 'peer', node_id, heartbeat from nodes where node_id <> ${nodeId}
     union all select 'hook', hook_id, date_ended from hooks
@@ -93,19 +93,19 @@ const renewHeartbeat = prepared((_, { nodeId }: NodeIdParameter) => {
  *   acknowledged it, or was evicted (C13, C23, X8).
  */
 export class ClusterNode implements LeaseManager, LeaseOwner {
-  readonly pollMs = POLL_INTERVAL_MS;
-  readonly isShared = true;
+  readonly pollIntervalMs = POLL_INTERVAL_MS;
+  readonly isMultiNode = true;
   readonly #ports: ClusterNodePorts;
   readonly #peers = new Map<number, PeerState>();
   /** Evictions in progress, by node id. */
-  readonly #evicting = new Map<number, Promise<void>>();
+  readonly #runningEvictions = new Map<number, Promise<void>>();
   #listeners: LeaseListeners | undefined;
   #nodeId = 0;
   #leaseValidUntil = 0;
   /**
    * End of the leases by wall-clock time, since the monotonic clock does not advance while the machine is suspended.
    */
-  #leaseValidUntilWall = 0;
+  #leaseValidUntilWallTime = 0;
   #runningHeartbeat: Promise<void> | undefined;
   #isStopped = false;
   #isLeaving = false;
@@ -114,8 +114,6 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   constructor(ports: ClusterNodePorts) {
     this.#ports = ports;
-    // A write that ends a hook or rotates its secrets returns only after the lease owner has acknowledged it (C13, C23,
-    // X8).
     ports.store.onCommitted((events) => this.#waitForAcks(events));
   }
 
@@ -135,7 +133,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   isLeaseValid(): boolean {
     const { realClock } = this.#ports;
     return (
-      !this.#isLeaving && realClock.monotonic() < this.#leaseValidUntil && realClock.now() < this.#leaseValidUntilWall
+      !this.#isLeaving &&
+      realClock.monotonic() < this.#leaseValidUntil &&
+      realClock.now() < this.#leaseValidUntilWallTime
     );
   }
 
@@ -143,8 +143,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return this.#nodeId;
   }
 
-  isFree(owner: Expression<number>): Expression<SqlBool> {
-    return isFreeFor(this.#nodeId, owner);
+  isFree(ownerColumn: Expression<number>): Expression<SqlBool> {
+    return isFreeFor(this.#nodeId, ownerColumn);
   }
 
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
@@ -156,16 +156,16 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return nodeId === this.#nodeId ? rows : [];
   }
 
-  async release(queues: readonly Lease[]): Promise<void> {
+  async release(leases: readonly Lease[]): Promise<void> {
     const nodeId = this.#nodeId;
-    for (let from = 0; from < queues.length; from += RELEASE_BATCH_SIZE) {
-      const batch = queues.slice(from, from + RELEASE_BATCH_SIZE);
+    for (let from = 0; from < leases.length; from += RELEASE_BATCH_SIZE) {
+      const batch = leases.slice(from, from + RELEASE_BATCH_SIZE);
       const hookIds = batch.map(({ hookId }) => hookId);
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
         if (this.#isLeaving) tx.events.addPending(hookIds);
-        // Keeps a lease that this node has claimed again since: its generation is higher. The lease of an ended hook is
-        // released, although its generation is higher too.
+        // If this node has claimed a hook again in the meantime, the generation is higher, and the new lease is kept.
+        // The end of a hook raises the generation too, but the lease of an ended hook is released.
         await sql`update hooks set lease_owner = 0
           from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
           where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}
@@ -186,8 +186,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     );
   }
 
-  findPendingWork(after: number): Promise<PendingWork> {
-    return findHooksWithWork(this.#ports.store.read, after, isClaimableBy(this.#nodeId));
+  findPendingWork(afterHookId: number): Promise<PendingWork> {
+    return findHooksWithWork(this.#ports.store.read, afterHookId, isClaimableBy(this.#nodeId));
   }
 
   stopClaiming(): void {
@@ -195,11 +195,11 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#ports.sessions.delivers = false;
   }
 
-  /** Leaves the cluster: frees all leases immediately, and notifies the other nodes of the live hooks among them. */
+  /** Leaves the cluster: frees all leases immediately, and sends the other nodes a commit event with the live hooks. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelHeartbeat();
-    await Promise.all([this.#runningHeartbeat, ...this.#evicting.values()]);
+    await Promise.all([this.#runningHeartbeat, ...this.#runningEvictions.values()]);
     const { store } = this.#ports;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
@@ -239,23 +239,23 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async #sendHeartbeat(): Promise<void> {
     const { sessions, realClock } = this.#ports;
     const nodeId = this.#nodeId;
-    const [sentAt, sentAtWall] = [realClock.monotonic(), realClock.now()];
+    const [sentAt, sentAtWallTime] = [realClock.monotonic(), realClock.now()];
     const rows = await renewHeartbeat(sessions.queries, { nodeId });
     if (!rows.some(({ what }) => what === 'self')) return this.#onEvicted();
     this.#isHeartbeatFailing = false;
-    const wasValid = this.isLeaseValid();
+    const wasLeaseValid = this.isLeaseValid();
     this.#leaseValidUntil = sentAt + LEASE_TTL_MS;
-    this.#leaseValidUntilWall = sentAtWall + LEASE_TTL_MS;
-    this.#onUnacknowledged(rows.filter((row) => row.what === 'hook'));
-    if (!wasValid) this.#listeners?.onLeaseRenewed();
+    this.#leaseValidUntilWallTime = sentAtWallTime + LEASE_TTL_MS;
+    this.#onUnacknowledgedHooks(rows.filter((row) => row.what === 'hook'));
+    if (!wasLeaseValid) this.#listeners?.onLeaseRenewed();
     await this.#checkPeers(rows.filter((row) => row.what === 'peer'));
   }
 
-  #onUnacknowledged(unacknowledged: readonly UnacknowledgedHook[]): void {
-    const ended = unacknowledged.filter(({ value }) => value !== null);
-    const changed = unacknowledged.filter(({ value }) => value === null);
-    if (ended.length > 0) this.#listeners?.onLeasesLost(ended.map(({ id }) => id));
-    if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
+  #onUnacknowledgedHooks(unacknowledgedHooks: readonly UnacknowledgedHook[]): void {
+    const endedHooks = unacknowledgedHooks.filter(({ value }) => value !== null);
+    const changedHooks = unacknowledgedHooks.filter(({ value }) => value === null);
+    if (endedHooks.length > 0) this.#listeners?.onLeasesLost(endedHooks.map(({ id }) => id));
+    if (changedHooks.length > 0) this.#listeners?.onSecretsChanged(changedHooks.map(({ id }) => id));
   }
 
   /** Called when a peer has evicted this node: all leases are lost, and the node joins again under a new id. */
@@ -269,19 +269,21 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async #checkPeers(peers: readonly PeerHeartbeat[]): Promise<void> {
     const { sessions, realClock } = this.#ports;
     const now = realClock.monotonic();
-    for (const known of this.#peers.keys()) {
-      if (!peers.some(({ id }) => id === known)) this.#peers.delete(known);
+    for (const knownNodeId of this.#peers.keys()) {
+      if (!peers.some(({ id }) => id === knownNodeId)) this.#peers.delete(knownNodeId);
     }
-    const silent: SilentPeer[] = [];
+    const silentPeers: SilentPeer[] = [];
     for (const { id: node_id, value: heartbeat } of peers) {
-      const known = this.#peers.get(node_id);
-      if (known === undefined || known.heartbeat !== heartbeat) this.#peers.set(node_id, { heartbeat, since: now });
-      else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, heartbeat, silentMs: now - known.since });
+      const peerState = this.#peers.get(node_id);
+      if (peerState === undefined || peerState.heartbeat !== heartbeat)
+        this.#peers.set(node_id, { heartbeat, unchangedSince: now });
+      else if (now - peerState.unchangedSince > DEAD_AFTER_MS)
+        silentPeers.push({ node_id, heartbeat, silentMs: now - peerState.unchangedSince });
     }
-    if (silent.length === 0) return;
+    if (silentPeers.length === 0) return;
     // The open connections are queried only if a peer is silent, because the query scans pg_locks.
-    const connectedNodes = await sessions.connectedNodes();
-    for (const peer of silent)
+    const connectedNodes = await sessions.findConnectedNodes();
+    for (const peer of silentPeers)
       if (!connectedNodes.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
@@ -289,11 +291,11 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * Evicts a peer concurrently with the heartbeats, since rows that the dead node has locked may block the eviction.
    */
   #evictInBackground(peer: SilentPeer): void {
-    if (this.#evicting.has(peer.node_id)) return;
-    const evicting = this.#evict(peer)
+    if (this.#runningEvictions.has(peer.node_id)) return;
+    const eviction = this.#evict(peer)
       .catch((error: unknown) => this.#onHeartbeatFailed(error))
-      .finally(() => this.#evicting.delete(peer.node_id));
-    this.#evicting.set(peer.node_id, evicting);
+      .finally(() => this.#runningEvictions.delete(peer.node_id));
+    this.#runningEvictions.set(peer.node_id, eviction);
   }
 
   /**
@@ -301,37 +303,38 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    */
   async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#ports;
-    const freed = await store.write(async (tx) => {
+    const freedCount = await store.write(async (tx) => {
       // The peer is not deleted if it has sent a heartbeat in the meantime.
-      const deleted = await tx.queries
+      const deletedNodes = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
         .where('heartbeat', '=', heartbeat)
         .returning('node_id')
         .execute();
-      return deleted.length === 0 ? undefined : this.#freeLeases(tx, nodeId);
+      return deletedNodes.length === 0 ? undefined : this.#freeLeases(tx, nodeId);
     });
-    if (freed === undefined) return;
+    if (freedCount === undefined) return;
     this.#peers.delete(nodeId);
-    log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freed });
+    log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freedCount });
   }
 
-  /** Frees the leases of a node, and notifies all nodes of the live hooks among them. Returns the number of leases. */
+  /** Frees the leases of a node, and adds a commit event with the live hooks. Returns the number of leases. */
   async #freeLeases({ queries, events }: Tx, nodeId: number): Promise<number> {
-    const freed = await queries
+    const freedHooks = await queries
       .updateTable('hooks')
       .set({ lease_owner: 0 })
       .where('lease_owner', '=', nodeId)
       .returning(['hook_id', 'date_ended'])
       .execute();
-    events.addPending(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
-    return freed.length;
+    events.addPending(freedHooks.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    return freedHooks.length;
   }
 
-  /** Resolves when no other node can start an attempt for a hook that this process ended, or with its old secrets. */
-  async #waitForAcks({ ended, changedSecrets, origin }: CommitEvents): Promise<void> {
-    if (ended.size + changedSecrets.size === 0 || origin !== 'here') return;
-    for (const batch of ackBatchesOf([...ended.keys(), ...changedSecrets])) await this.#waitForAcksOf(batch);
+  /** Waits until no other node can start an attempt for a hook that this commit ended, or with replaced secrets. */
+  async #waitForAcks({ endedHooks, changedSecrets, origin }: CommitEvents): Promise<void> {
+    if (endedHooks.size + changedSecrets.size === 0 || origin !== 'here') return;
+    for (const batch of splitIntoAckBatches([...endedHooks.keys(), ...changedSecrets]))
+      await this.#waitForAcksOf(batch);
   }
 
   /**
@@ -340,7 +343,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    */
   async #waitForAcksOf(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#ports;
-    const unacknowledged = () =>
+    const findUnacknowledged = () =>
       store.read
         .selectFrom('hooks')
         .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
@@ -350,17 +353,17 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
-    while ((await unacknowledged()).length > 0)
+    while ((await findUnacknowledged()).length > 0)
       await new Promise<void>((resolve) => realClock.after(ACK_POLL_INTERVAL_MS, resolve));
   }
 }
 
-function* ackBatchesOf(hookIds: readonly number[]): Generator<number[]> {
+function* splitIntoAckBatches(hookIds: readonly number[]): Generator<number[]> {
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_ACK_QUERY)
     yield hookIds.slice(begin, begin + HOOKS_PER_ACK_QUERY);
 }
 
-/** SQL condition: the hook has ended or changed, and its lease owner may not know that yet. */
+/** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */
 const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
 /** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
@@ -368,7 +371,7 @@ function isClaimableBy(nodeId: number): Expression<SqlBool> {
   return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
 }
 
-function isFreeFor(nodeId: number, owner: Expression<number>): Expression<SqlBool> {
-  return sql<SqlBool>`(${owner} in (0, ${nodeId})
-    or not exists (select 1 from nodes where nodes.node_id = ${owner}))`;
+function isFreeFor(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
+  return sql<SqlBool>`(${ownerColumn} in (0, ${nodeId})
+    or not exists (select 1 from nodes where nodes.node_id = ${ownerColumn}))`;
 }

@@ -8,10 +8,8 @@ export type LeaseListeners = {
   readonly onLeaseRenewed: () => void;
   /** Called when leases are lost. Undefined means that this node was evicted and has lost all of its leases. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
-  /**
-   * Called when cached signing secrets of these hooks are stale, and the notification was lost or has not arrived yet.
-   */
-  readonly onChanged: (hookIds: readonly number[]) => void;
+  /** Called when the cached signing secrets of these hooks are stale, and their commit event has not been processed. */
+  readonly onSecretsChanged: (hookIds: readonly number[]) => void;
 };
 
 /**
@@ -30,25 +28,25 @@ export type LeaseManager = {
    */
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
   /** Releases leases. A lease whose generation has changed since the claim is kept. */
-  release(queues: readonly Lease[]): Promise<void>;
+  release(leases: readonly Lease[]): Promise<void>;
   /**
    * Acknowledges that this node no longer uses its cached data of these hooks, so that the write that changed them can
    * return.
    */
   acknowledge(hookIds: readonly number[]): Promise<void>;
-  /** Begins a graceful shutdown: from now on no hook is claimed, and the other nodes are notified of released hooks. */
+  /** Begins a graceful shutdown: no hook is claimed any more, and `release` sends commit events to the other nodes. */
   stopClaiming(): void;
   /** Releases all leases and leaves the cluster. */
   stop(): Promise<void>;
-  /** Interval of the poll for pending work, in milliseconds. The poll finds work whose notification was lost. */
-  readonly pollMs: number;
-  /** Whether other nodes may share the work, so that idle leases are released. */
-  readonly isShared: boolean;
+  /** Interval of the poll for pending work, in milliseconds. The poll finds work whose commit event was lost. */
+  readonly pollIntervalMs: number;
+  /** Whether several nodes may share the work. Then idle leases are released, so that other nodes can claim them. */
+  readonly isMultiNode: boolean;
   /**
-   * Returns one page of claimable hooks with pending deliveries or manual attempts. `after` is the last hook id of the
-   * previous page.
+   * Returns one page of claimable hooks with pending deliveries or manual attempts. `afterHookId` is the last hook id
+   * of the previous page.
    */
-  findPendingWork(after: number): Promise<PendingWork>;
+  findPendingWork(afterHookId: number): Promise<PendingWork>;
 };
 
 /** The identity of this node, for leases of other rows than hooks, such as mails. */
@@ -56,7 +54,7 @@ export type LeaseOwner = {
   /** Value of the column `lease_owner` in a row that this node leases; 0 for a single node. */
   readonly nodeId: number;
   /** SQL condition: the row is not leased, or leased to this node, or to a node that no longer exists. */
-  isFree(owner: Expression<number>): Expression<SqlBool>;
+  isFree(ownerColumn: Expression<number>): Expression<SqlBool>;
   /** Whether this node's leases are valid now. */
   isLeaseValid(): boolean;
 };
@@ -68,12 +66,12 @@ export type Lease = { readonly hookId: number; readonly generation: number };
 const POLL_INTERVAL_MS = 60_000;
 
 /** Leases for a process that has the database to itself: every lease is always valid. */
-export function singleNodeLeases(store: Store): LeaseManager & LeaseOwner {
+export function createSingleNodeLeases(store: Store): LeaseManager & LeaseOwner {
   return {
     nodeId: 0,
     isFree: () => sql<SqlBool>`1 = 1`,
-    pollMs: POLL_INTERVAL_MS,
-    isShared: false,
+    pollIntervalMs: POLL_INTERVAL_MS,
+    isMultiNode: false,
     async start() {},
     async joinAsApiOnly() {},
     isLeaseValid: () => true,
@@ -82,6 +80,6 @@ export function singleNodeLeases(store: Store): LeaseManager & LeaseOwner {
     async acknowledge() {},
     stopClaiming() {},
     async stop() {},
-    findPendingWork: (after) => findHooksWithWork(store.read, after),
+    findPendingWork: (afterHookId) => findHooksWithWork(store.read, afterHookId),
   };
 }

@@ -1,7 +1,7 @@
 /** A failure of the target: it counts against the hook (C17). */
 export type FailureCode = 'timeout' | 'refused' | 'reset' | 'tls' | 'no_such_name' | 'forbidden' | 'protocol';
 
-/** A failure on our side: it never counts against the target (C19). `broken`: the attempt itself threw. */
+/** A failure of this machine or service. It never counts against the target (C19). `broken`: the attempt threw. */
 export type LocalErrorCode =
   | 'no_file_handle'
   | 'no_local_port'

@@ -146,7 +146,7 @@ for (const { test, database } of stores) {
     const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onWritten: () => undefined };
     const settler = new Completer({ ...ports, store: { ...store, write } });
     settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
-    await settler.allCommitted();
+    await settler.waitUntilCommitted();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
     assert.equal(date_ended, NOW + 7);
   });

@@ -1,6 +1,6 @@
 import { type Insertable, sql } from 'kysely';
 import { DISPATCHER_ACTOR } from '../../permissions.ts';
-import { hasConcurrentWriters, preparedForItems } from '../../store/prepared-queries.ts';
+import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksInTransaction, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
@@ -25,7 +25,7 @@ export type Completion = {
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly delivery: 'delivered' | 'dropped' | 'pending';
-  /** Ids of the requested manual attempts that are done with this result. */
+  /** Ids of the manual attempts that this result completes. */
   readonly manualAttemptIds: readonly number[];
   /** The new state of the hook; absent if it has not changed. */
   readonly queue?: {
@@ -43,7 +43,7 @@ export type Completion = {
  * changes no state; its attempt is still recorded.
  *
  * @param takeBatch returns the batch; called when the transaction begins, and again if it is retried
- * @returns the completions that were fenced
+ * @returns the fenced completions, whose generation was stale
  */
 export async function completeDeliveries(
   store: Store,
@@ -53,40 +53,42 @@ export async function completeDeliveries(
   return store.write(async (tx) => {
     const { completions, now } = takeBatch();
     const current = await insertAttemptsAndLockHooks(tx.queries, completions);
-    const corrections = completions.map((one) => correctedAttemptRow(one, current.get(one.hookId)));
-    const valid: Completion[] = [];
+    const correctedRows = completions.map((completion) =>
+      correctAttemptRow(completion, current.get(completion.hookId)),
+    );
+    const validCompletions: Completion[] = [];
     for (const one of completions) {
       if (current.get(one.hookId) !== one.generation) continue;
-      valid.push(one);
+      validCompletions.push(one);
       // The end of a hook also fences later results of the same hook in this batch.
       if (one.ended !== undefined) current.delete(one.hookId);
     }
     // The statements are independent of each other, so all are sent without waiting for results.
     await Promise.all([
-      ...corrections.filter((one) => one !== undefined).map((one) => updateAttempt(tx.queries, one)),
+      ...correctedRows.filter((row) => row !== undefined).map((row) => updateAttempt(tx.queries, row)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
       // again (C20).
-      moveToFinalized(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
-      moveToFinalized(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
-      deleteCompletedManualAttempts(tx.queries, valid),
-      updateChangedHooks(tx.queries, valid),
+      finalizeDeliveries(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
+      finalizeDeliveries(tx.queries, validCompletions.filter(isDropped), { now, state: 'failed' }),
+      deleteCompletedManualAttempts(tx.queries, validCompletions),
+      updateChangedHooks(tx.queries, validCompletions),
     ]);
     await hookAlerts(
       tx,
       'failing',
-      valid.filter(isAlertDue).map((one) => one.hookId),
+      validCompletions.filter(isAlertDue).map((completion) => completion.hookId),
       now,
     );
-    for (const one of valid) {
-      if (one.ended !== undefined)
-        await endHooksInTransaction(tx, [one.hookId], {
-          reason: one.ended,
+    for (const completion of validCompletions) {
+      if (completion.ended !== undefined)
+        await endHooksInTransaction(tx, [completion.hookId], {
+          reason: completion.ended,
           now,
           by: DISPATCHER_ACTOR,
           hookAlerts,
         });
     }
-    return completions.filter((one) => !valid.includes(one));
+    return completions.filter((completion) => !validCompletions.includes(completion));
   });
 }
 
@@ -95,8 +97,8 @@ const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
 const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
 
 /**
- * Whether the owner is alerted: at exactly the last failure before the end of the hook, so once until the next 200
- * (X10).
+ * Whether the owner of the hook is alerted (X10): only at the failure before the one that would end the hook, so at
+ * most once until the next 200.
  */
 function isAlertDue({ attempt, queue }: Completion): boolean {
   return attempt.counted && queue?.failures === FAILURES_BEFORE_ALERT;
@@ -108,8 +110,8 @@ type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
  * Returns the row of a fenced attempt with a corrected reason: if the hook was claimed again or restored in the
  * meantime, the attempt is not counted (X3). Returns undefined if no correction is needed.
  */
-function correctedAttemptRow(completion: Completion, current: number | undefined): AttemptRow | undefined {
-  if (current === undefined || current === completion.generation) return undefined;
+function correctAttemptRow(completion: Completion, currentGeneration: number | undefined): AttemptRow | undefined {
+  if (currentGeneration === undefined || currentGeneration === completion.generation) return undefined;
   const row = toAttemptRow(completion);
   if (isDelivered(completion)) {
     return {
@@ -143,8 +145,8 @@ const toAttemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptR
   reason: attempt.reason,
 });
 
-const insertAttempts = preparedForItems((queries, rows: readonly AttemptRow[]) => {
-  const inserting = queries.insertInto('attempts').values(
+const insertAttempts = prepareQueryForItems((queries, rows: readonly AttemptRow[]) => {
+  const insertQuery = queries.insertInto('attempts').values(
     rows.map((row) => ({
       account_id: row.account_id,
       hook_id: row.hook_id,
@@ -157,7 +159,7 @@ const insertAttempts = preparedForItems((queries, rows: readonly AttemptRow[]) =
     })),
   );
   if (!hasConcurrentWriters(queries)) {
-    return inserting.returning(({ selectFrom }) => [
+    return insertQuery.returning(({ selectFrom }) => [
       'hook_id',
       selectFrom('hooks')
         .select('generation')
@@ -169,7 +171,7 @@ const insertAttempts = preparedForItems((queries, rows: readonly AttemptRow[]) =
   const hookIds = rows.map((row) => row.hook_id);
   return (
     queries
-      .with('inserted', () => inserting)
+      .with('inserted', () => insertQuery)
       .selectFrom('hooks')
       .select(['hook_id', 'generation'])
       .where('hook_id', 'in', hookIds)
@@ -189,10 +191,10 @@ async function insertAttemptsAndLockHooks(
   completions: readonly Completion[],
 ): Promise<Map<number, number>> {
   const rows = completions.map(toAttemptRow).sort((one, other) => one.hook_id - other.hook_id);
-  const queues = await insertAttempts(queries, rows, {});
-  const current = new Map<number, number>();
-  for (const { hook_id, generation } of queues) if (generation !== null) current.set(hook_id, generation);
-  return current;
+  const hooks = await insertAttempts(queries, rows, {});
+  const generationsByHook = new Map<number, number>();
+  for (const { hook_id, generation } of hooks) if (generation !== null) generationsByHook.set(hook_id, generation);
+  return generationsByHook;
 }
 
 type DeliveryReference = { readonly deliveryId: number };
@@ -214,28 +216,29 @@ const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
 
 type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
-const finalizedSelection = ({ now, state }: FinalState) =>
+const toFinalizedSelection = ({ now, state }: FinalState) =>
   [...copiedColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
-const insertFinalized = preparedForItems((queries, deliveries: readonly DeliveryReference[], final: FinalState) =>
-  queries
-    .insertInto('finalized_deliveries')
-    .columns(finalizedColumns)
-    .expression((from) =>
-      from
-        .selectFrom('pending_deliveries')
-        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .select(finalizedSelection(final)),
-    ),
+const insertFinalizedDeliveries = prepareQueryForItems(
+  (queries, deliveries: readonly DeliveryReference[], finalState: FinalState) =>
+    queries
+      .insertInto('finalized_deliveries')
+      .columns(finalizedColumns)
+      .expression((from) =>
+        from
+          .selectFrom('pending_deliveries')
+          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+          .select(toFinalizedSelection(finalState)),
+      ),
 );
 
-const deletePending = preparedForItems((queries, deliveries: readonly DeliveryReference[]) =>
+const deletePendingDeliveries = prepareQueryForItems((queries, deliveries: readonly DeliveryReference[]) =>
   queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
 /** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
-const movePendingToFinalized = preparedForItems(
-  (queries, deliveries: readonly DeliveryReference[], final: FinalState) =>
+const movePendingToFinalized = prepareQueryForItems(
+  (queries, deliveries: readonly DeliveryReference[], finalState: FinalState) =>
     queries
       .with('gone', (from) =>
         from
@@ -245,43 +248,52 @@ const movePendingToFinalized = preparedForItems(
       )
       .insertInto('finalized_deliveries')
       .columns(finalizedColumns)
-      .expression((from) => from.selectFrom('gone').select(finalizedSelection(final))),
+      .expression((from) => from.selectFrom('gone').select(toFinalizedSelection(finalState))),
 );
 
 /** Moves the deliveries of these completions from `pending_deliveries` to `finalized_deliveries`. */
-async function moveToFinalized(queries: Queries, completions: readonly Completion[], final: FinalState): Promise<void> {
+async function finalizeDeliveries(
+  queries: Queries,
+  completions: readonly Completion[],
+  finalState: FinalState,
+): Promise<void> {
   // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
   const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, final);
-  else await Promise.all([insertFinalized(queries, deliveries, final), deletePending(queries, deliveries, {})]);
+  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalState);
+  else
+    await Promise.all([
+      insertFinalizedDeliveries(queries, deliveries, finalState),
+      deletePendingDeliveries(queries, deliveries, {}),
+    ]);
 }
 
-const deleteManualAttempts = preparedForItems((queries, manual: readonly { readonly manualAttemptId: number }[]) =>
-  queries.deleteFrom('manual_attempts').where(
-    'manual_attempt_id',
-    'in',
-    manual.map(({ manualAttemptId }) => manualAttemptId),
-  ),
+const deleteManualAttempts = prepareQueryForItems(
+  (queries, manualAttempts: readonly { readonly manualAttemptId: number }[]) =>
+    queries.deleteFrom('manual_attempts').where(
+      'manual_attempt_id',
+      'in',
+      manualAttempts.map(({ manualAttemptId }) => manualAttemptId),
+    ),
 );
 
 function deleteCompletedManualAttempts(queries: Queries, completions: readonly Completion[]): Promise<unknown> {
-  const manual = completions.flatMap(({ manualAttemptIds }) =>
+  const manualAttempts = completions.flatMap(({ manualAttemptIds }) =>
     manualAttemptIds.map((manualAttemptId) => ({ manualAttemptId })),
   );
-  return deleteManualAttempts(queries, manual, {});
+  return deleteManualAttempts(queries, manualAttempts, {});
 }
 
 type HookState = NonNullable<Completion['queue']>;
 
-const updateHooks = preparedForItems((queries, hooks: readonly HookReference[], queue: HookState) =>
+const updateHooks = prepareQueryForItems((queries, hooks: readonly HookReference[], hookState: HookState) =>
   queries
     .updateTable('hooks')
     .set({
-      failures: queue.failures,
-      due_at: queue.dueAt,
-      retry_delivery_id: queue.retryDeliveryId,
-      last_outcome: queue.lastOutcome,
+      failures: hookState.failures,
+      due_at: hookState.dueAt,
+      retry_delivery_id: hookState.retryDeliveryId,
+      last_outcome: hookState.lastOutcome,
     })
     .where('hook_id', 'in', hookIdsOf(hooks)),
 );
@@ -291,16 +303,16 @@ const updateHooks = preparedForItems((queries, hooks: readonly HookReference[], 
  * and have the same state.
  */
 async function updateChangedHooks(queries: Queries, completions: readonly Completion[]): Promise<void> {
-  const last = new Map<number, HookState>();
-  for (const { hookId, queue } of completions) if (queue !== undefined) last.set(hookId, queue);
-  const byState = Map.groupBy(last, ([, queue]) => JSON.stringify(queue));
-  const set = [...byState.values()].map((queues) => {
-    const [, state] = queues[0] as [number, HookState];
+  const lastStates = new Map<number, HookState>();
+  for (const { hookId, queue } of completions) if (queue !== undefined) lastStates.set(hookId, queue);
+  const hooksByState = Map.groupBy(lastStates, ([, hookState]) => JSON.stringify(hookState));
+  const updates = [...hooksByState.values()].map((hooksInState) => {
+    const [, state] = hooksInState[0] as [number, HookState];
     return updateHooks(
       queries,
-      queues.map(([hookId]) => ({ hookId })),
+      hooksInState.map(([hookId]) => ({ hookId })),
       state,
     );
   });
-  await Promise.all(set);
+  await Promise.all(updates);
 }

@@ -17,15 +17,15 @@ export type CompleterPorts = {
   readonly clock: Clock;
   readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
-  /** Called after each commit; `fenced` are the leases of this batch whose fencing token was stale (C20). */
-  readonly onWritten: (written: readonly Completion[], fenced: readonly Lease[]) => void;
+  /** Called after each commit. `fencedLeases`: the leases of this batch whose fencing token was stale (C20). */
+  readonly onWritten: (completions: readonly Completion[], fencedLeases: readonly Lease[]) => void;
 };
 
 /** Commits the results of attempts in batches, in the order in which they were added; a failed commit is retried. */
 export class Completer {
   readonly #ports: CompleterPorts;
-  #uncommitted: Completion[] = [];
-  #running: Promise<void> | undefined;
+  #uncommittedCompletions: Completion[] = [];
+  #runningCommit: Promise<void> | undefined;
   #hasStoppedRetrying = false;
 
   constructor(ports: CompleterPorts) {
@@ -33,13 +33,13 @@ export class Completer {
   }
 
   add(completion: Completion): void {
-    this.#uncommitted.push(completion);
-    this.#running ??= this.#commitAll();
+    this.#uncommittedCompletions.push(completion);
+    this.#runningCommit ??= this.#commitAll();
   }
 
   /** Ids of hooks with results that are not committed yet. */
   get hooksWithUncommitted(): ReadonlySet<number> {
-    return new Set(this.#uncommitted.map(({ hookId }) => hookId));
+    return new Set(this.#uncommittedCompletions.map(({ hookId }) => hookId));
   }
 
   /** From now on, a failed commit is not retried. Its deliveries stay pending and are sent again later. */
@@ -48,19 +48,19 @@ export class Completer {
   }
 
   /** Resolves when all results that were added are committed, or given up after `stopRetrying`. */
-  async allCommitted(): Promise<void> {
-    await this.#running;
+  async waitUntilCommitted(): Promise<void> {
+    await this.#runningCommit;
   }
 
   async #commitAll(): Promise<void> {
-    let isWritten: boolean;
+    let isCommitted: boolean;
     do {
-      await waitForBatch(() => this.#uncommitted.length, MAX_BATCH_SIZE);
-      isWritten = await this.#commitBatch();
-      // Checked in the same tick in which `#running` is cleared: otherwise a result that arrives in between would wait
-      // for the next result.
-    } while (isWritten && this.#uncommitted.length > 0);
-    this.#running = undefined;
+      await waitForBatch(() => this.#uncommittedCompletions.length, MAX_BATCH_SIZE);
+      isCommitted = await this.#commitBatch();
+      // This condition is checked in the same tick that clears `#runningCommit`: otherwise a result that arrives in
+      // between would wait for the next result.
+    } while (isCommitted && this.#uncommittedCompletions.length > 0);
+    this.#runningCommit = undefined;
   }
 
   /** Commits one batch, with retries. Resolves with false if it was given up after `stopRetrying`. */
@@ -68,17 +68,21 @@ export class Completer {
     const { store, clock, hookAlerts, log, onWritten } = this.#ports;
     for (;;) {
       let batch: readonly Completion[] = [];
-      const take = () => {
-        batch = this.#uncommitted.slice(0, MAX_BATCH_SIZE);
+      const takeBatch = () => {
+        batch = this.#uncommittedCompletions.slice(0, MAX_BATCH_SIZE);
         return { completions: batch, now: clock.now() };
       };
       try {
-        const fenced = await completeDeliveries(store, take, hookAlerts);
-        this.#uncommitted.splice(0, batch.length);
-        onWritten(batch, fenced);
+        const fencedCompletions = await completeDeliveries(store, takeBatch, hookAlerts);
+        this.#uncommittedCompletions.splice(0, batch.length);
+        onWritten(batch, fencedCompletions);
         return true;
       } catch (error) {
-        log.error({ event: 'dispatcher.complete_failed', err: error, completions: this.#uncommitted.length });
+        log.error({
+          event: 'dispatcher.complete_failed',
+          err: error,
+          completions: this.#uncommittedCompletions.length,
+        });
         if (this.#hasStoppedRetrying) return false;
         await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
       }

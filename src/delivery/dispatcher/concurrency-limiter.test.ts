@@ -237,7 +237,7 @@ test('C22 a burst is limited to the maximum per interval, and single starts do n
     clock,
     maxStarts: 2,
     everyMs: 10,
-    onMore: () => void more.push(clock.now() - begun),
+    onPermitsRenewed: () => void more.push(clock.now() - begun),
   });
   pace.take();
   assert.ok(pace.isLeft);

@@ -1,6 +1,6 @@
 import type { StartRateLimiter } from './start-rate-limiter.ts';
 
-/** A permit for one attempt, with its account, its host, and whether its target is proven: the last outcome was 200. */
+/** A permit for one attempt. `isProven`: the last outcome of its hook queue was 200. */
 type Permit = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
 /**
@@ -49,8 +49,8 @@ export class ConcurrencyLimiter<L extends Permit> {
   readonly #accounts = new Map<number, LimitedOwner<L>>();
   readonly #hosts = new Map<string, LimitedOwner<L>>();
   /** Lines that wait for an unproven permit, by account and host. The account that has waited longest is first. */
-  readonly #unproven = new Map<number, Map<string, WaitingLine<L>>>();
-  readonly #reserved = new Map<L, Permit>();
+  readonly #unprovenLines = new Map<number, Map<string, WaitingLine<L>>>();
+  readonly #reservedPermits = new Map<L, Permit>();
   #unprovenInFlight = 0;
   #lastTurn = 0;
 
@@ -63,13 +63,13 @@ export class ConcurrencyLimiter<L extends Permit> {
    * Whether the queue may start one more attempt. If not, the queue waits in line, and `serveWaiting` returns it later.
    */
   admitOrEnqueue(queue: L): boolean {
-    const reserved = this.#reserved.get(queue);
-    this.#reserved.delete(queue);
-    if (reserved !== undefined) this.#releaseReserved(reserved);
+    const reservedPermit = this.#reservedPermits.get(queue);
+    this.#reservedPermits.delete(queue);
+    if (reservedPermit !== undefined) this.#releaseReserved(reservedPermit);
     const hasRoom = this.#hasRoom(queue);
-    const admits = hasRoom && this.#mayStart(queue);
-    if (!admits) this.#addToLine(queue, hasRoom);
-    return admits;
+    const isAdmitted = hasRoom && this.#mayStart(queue);
+    if (!isAdmitted) this.#addToLine(queue, hasRoom);
+    return isAdmitted;
   }
 
   /** Takes a permit for an attempt that starts. Pass the permit to `release` when the attempt has ended. */
@@ -98,27 +98,29 @@ export class ConcurrencyLimiter<L extends Permit> {
   /**
    * Returns the waiting queues that can be served now, after reserving a permit for each.
    *
-   * @param released the queue that has released a permit or does not need one: lines of its account and its host are
+   * @param releasedQueue the queue that has released a permit or does not need one: lines of its account and its host are
    *   served. If omitted, only lines of unproven targets are served
    */
-  serveWaiting(released?: L): L[] {
-    const served: L[] = [];
+  serveWaiting(releasedQueue?: L): L[] {
+    const servedQueues: L[] = [];
     for (;;) {
-      const ofAccount = released && this.#firstServable(this.#accounts.get(released.accountId)?.lines);
-      const toHost = released && this.#firstServable(this.#hosts.get(released.host)?.lines);
-      const waiting = [ofAccount, toHost, this.#firstServableUnproven()].filter((line) => line !== undefined);
-      const [line] = waiting.sort((a, b) => a.turn - b.turn);
+      const accountLine = releasedQueue && this.#findServableLine(this.#accounts.get(releasedQueue.accountId)?.lines);
+      const hostLine = releasedQueue && this.#findServableLine(this.#hosts.get(releasedQueue.host)?.lines);
+      const candidateLines = [accountLine, hostLine, this.#findServableUnprovenLine()].filter(
+        (line) => line !== undefined,
+      );
+      const [line] = candidateLines.sort((a, b) => a.turn - b.turn);
       const [queue] = line?.queues ?? [];
-      if (line === undefined || queue === undefined) return served;
+      if (line === undefined || queue === undefined) return servedQueues;
       line.queues.delete(queue);
-      // A queue can wait in two lines, for its account or host and for an unproven permit; it is served once.
-      const isReserved = this.#reserved.has(queue);
+      // A queue can wait in two lines (for its account and host, and for an unproven permit), but is served only once.
+      const isReserved = this.#reservedPermits.has(queue);
       const isServed = !isReserved && this.#mayStart(queue);
       if (isServed || line.queues.size === 0) this.#removeLine(line);
       if (isServed) {
         if (line.queues.size > 0) this.#appendLine(line);
-        this.#reserved.set(queue, this.acquire(queue));
-        served.push(queue);
+        this.#reservedPermits.set(queue, this.acquire(queue));
+        servedQueues.push(queue);
       } else if (!isReserved) this.#addToLine(queue, true);
     }
   }
@@ -127,16 +129,16 @@ export class ConcurrencyLimiter<L extends Permit> {
    * Returns the first line whose account and host both have a free permit. Skips at most as many lines as there are
    * accounts or hosts without one.
    */
-  #firstServable(lines: ReadonlyMap<number | string, WaitingLine<L>> | undefined): WaitingLine<L> | undefined {
+  #findServableLine(lines: ReadonlyMap<number | string, WaitingLine<L>> | undefined): WaitingLine<L> | undefined {
     for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
     return undefined;
   }
 
-  #firstServableUnproven(): WaitingLine<L> | undefined {
+  #findServableUnprovenLine(): WaitingLine<L> | undefined {
     if (!this.#hasUnprovenPermit) return undefined;
-    for (const [accountId, lines] of this.#unproven) {
+    for (const [accountId, lines] of this.#unprovenLines) {
       const hasRoom = (this.#accounts.get(accountId)?.permitsInUse ?? 0) < this.#limits.account;
-      const line = hasRoom ? this.#firstServable(lines) : undefined;
+      const line = hasRoom ? this.#findServableLine(lines) : undefined;
       if (line !== undefined) return line;
     }
     return undefined;
@@ -149,19 +151,19 @@ export class ConcurrencyLimiter<L extends Permit> {
    */
   #addToLine(queue: L, isUnproven: boolean): void {
     const { accountId, host } = queue;
-    const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
+    const lines = isUnproven ? this.#unprovenLines.get(accountId) : this.#accounts.get(accountId)?.lines;
     const line = lines?.get(host);
     if (line === undefined) this.#appendLine({ accountId, host, isUnproven, queues: new Set([queue]) });
     else line.queues.add(queue);
   }
 
-  #appendLine(waiting: Omit<WaitingLine<L>, 'turn'>): void {
-    const { accountId, host, isUnproven } = waiting;
+  #appendLine(lineWithoutTurn: Omit<WaitingLine<L>, 'turn'>): void {
+    const { accountId, host, isUnproven } = lineWithoutTurn;
     this.#lastTurn += 1;
-    const line = { ...waiting, turn: this.#lastTurn };
+    const line = { ...lineWithoutTurn, turn: this.#lastTurn };
     if (isUnproven) {
-      const lines = this.#unproven.get(accountId) ?? new Map<string, WaitingLine<L>>();
-      this.#unproven.set(accountId, lines.set(host, line));
+      const lines = this.#unprovenLines.get(accountId) ?? new Map<string, WaitingLine<L>>();
+      this.#unprovenLines.set(accountId, lines.set(host, line));
       return;
     }
     getOrCreateOwner(this.#accounts, accountId).lines.set(host, line);
@@ -177,18 +179,18 @@ export class ConcurrencyLimiter<L extends Permit> {
       this.#hosts.get(host)?.lines.delete(accountId);
       return;
     }
-    const lines = this.#unproven.get(accountId);
-    this.#unproven.delete(accountId);
+    const lines = this.#unprovenLines.get(accountId);
+    this.#unprovenLines.delete(accountId);
     lines?.delete(host);
-    if (lines !== undefined && lines.size > 0) this.#unproven.set(accountId, lines);
+    if (lines !== undefined && lines.size > 0) this.#unprovenLines.set(accountId, lines);
   }
 
   #hasRoom({ accountId, host }: Pick<Permit, 'accountId' | 'host'>): boolean {
-    const [ofAccount, toHost] = [
+    const [accountPermits, hostPermits] = [
       this.#accounts.get(accountId)?.permitsInUse ?? 0,
       this.#hosts.get(host)?.permitsInUse ?? 0,
     ];
-    return ofAccount < this.#limits.account && toHost < this.#limits.host;
+    return accountPermits < this.#limits.account && hostPermits < this.#limits.host;
   }
 
   #mayStart({ isProven }: L): boolean {

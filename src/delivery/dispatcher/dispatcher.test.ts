@@ -13,13 +13,13 @@ import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { CommitEventsBuilder } from '../../store/commit-events.ts';
 import type { CommitEvents, Store, Tx } from '../../store/store.ts';
-import { type LeaseManager, singleNodeLeases } from '../cluster/leases.ts';
+import { createSingleNodeLeases, type LeaseManager } from '../cluster/leases.ts';
 import { endHooks, skipHookAlerts } from '../outbox/end-hooks.ts';
 import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { restoreHook } from '../outbox/restore-hook.ts';
 import { setSecrets } from '../outbox/rotate-secrets.ts';
-import type { Attempt } from '../transport/attempt.ts';
-import { signatureHeaders } from '../transport/signature.ts';
+import type { SendAttempt } from '../transport/attempt.ts';
+import { createSignatureHeaders } from '../transport/signature.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
 
@@ -34,7 +34,7 @@ for (const { test, database } of stores) {
   /** Starts a dispatcher on a real store with one hook for new_event. Records its attempts. */
   async function startDispatcher(
     t: TestContext,
-    attempt: Attempt = async () => OK,
+    attempt: SendAttempt = async () => OK,
     seen = (clock: Clock): Clock => clock,
     overrides: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
   ) {
@@ -76,7 +76,7 @@ for (const { test, database } of stores) {
         return Promise.reject(new Problem('storage_unavailable'));
       },
     };
-    const claims = singleNodeLeases(engineStore);
+    const claims = createSingleNodeLeases(engineStore);
     const engine = new Dispatcher({
       store: engineStore,
       claims: { ...claims, ...overrides(claims) },
@@ -89,7 +89,7 @@ for (const { test, database } of stores) {
       hookAlerts: skipHookAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
-      waitsMs: [60_000, 60_000],
+      retryDelaysMs: [60_000, 60_000],
       maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
@@ -197,7 +197,7 @@ for (const { test, database } of stores) {
   test('C22 of many attempts to unproven targets 20 start every 20 ms, while those to a proven target start immediately', async (t) => {
     const { promise: late, resolve: answer } = Promise.withResolvers<void>();
     t.after(() => answer());
-    const attempt: Attempt = async ({ target }) => {
+    const attempt: SendAttempt = async ({ target }) => {
       if (target !== 'http://a.test/') await late;
       return OK;
     };
@@ -232,7 +232,7 @@ for (const { test, database } of stores) {
       undefined,
       undefined,
       ({ claim, findPendingWork }) => ({
-        pollMs: 1_000,
+        pollIntervalMs: 1_000,
         claim(hookIds) {
           asked += 1;
           return isTheirs ? Promise.resolve([]) : claim(hookIds);
@@ -383,7 +383,7 @@ for (const { test, database } of stores) {
       const dialling = Promise.withResolvers<void>();
       t.after(() => hanging.resolve());
       t.after(() => dialling.resolve());
-      const attempt: Attempt = async ({ target, onDialled, signal }) => {
+      const attempt: SendAttempt = async ({ target, onDialled, signal }) => {
         if (target === otherHook.target) await hanging.promise;
         else await dialling.promise;
         onDialled?.();
@@ -582,7 +582,7 @@ for (const { test, database } of stores) {
     const delivery = { id: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH };
     assert.deepEqual(
       signatures,
-      ['b', 'c'].map((letter) => signatureHeaders([secretOf(letter)], delivery)),
+      ['b', 'c'].map((letter) => createSignatureHeaders([secretOf(letter)], delivery)),
     );
   });
 
@@ -625,7 +625,7 @@ for (const { test, database } of stores) {
     heard[1]?.resolve();
     await eventually(settled, (count) => count === 2);
     const delivery = { id: '2', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH + 500 };
-    assert.deepEqual(signatures[1], signatureHeaders(sign('b'), delivery));
+    assert.deepEqual(signatures[1], createSignatureHeaders(sign('b'), delivery));
   });
 
   test('C18 C20 a queue whose retry timer is lost is found by the next poll', async (t) => {

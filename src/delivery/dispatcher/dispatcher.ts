@@ -4,11 +4,11 @@ import type { Random } from '../../secrets.ts';
 import type { CommitEvents, NewPendingDelivery, Store } from '../../store/store.ts';
 import type { Lease, LeaseManager } from '../cluster/leases.ts';
 import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
-import { type DeliveryKind, resourceUrl } from '../outbox/event-kinds.ts';
-import type { Attempt } from '../transport/attempt.ts';
+import { buildResourceUrl, type DeliveryKind } from '../outbox/event-kinds.ts';
+import type { SendAttempt } from '../transport/attempt.ts';
 import { ConnectionPool, PoolCapacity } from '../transport/connection-pool.ts';
 import { startDeadline } from '../transport/deadline.ts';
-import { signatureHeaders } from '../transport/signature.ts';
+import { createSignatureHeaders } from '../transport/signature.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
@@ -17,7 +17,7 @@ import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
 import { type HookQueueRow, type PendingDelivery, toPendingDeliveries } from './queries.ts';
-import { type Decision, decide, explainDecision, maxRetryDelayMs, outcomeWord } from './retry-policy.ts';
+import { type Decision, decide, explainDecision, formatOutcome, maxRetryDelayMs } from './retry-policy.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
@@ -40,8 +40,8 @@ const UNPROVEN_START_RATE = { maxStarts: 20, everyMs: 20 } as const;
 const HOOKS_PER_CLAIM = 100;
 
 /**
- * Maximum number of attempts started per event-loop iteration, so that API requests are served in between. A smaller
- * number starts at once, so that the results are committed in one batch.
+ * Maximum number of attempts started per event-loop iteration, so that API requests are served in between. Up to this
+ * number, attempts start together, so that their results are committed in one batch.
  */
 const QUEUES_PER_ITERATION = 32;
 
@@ -49,7 +49,7 @@ const QUEUES_PER_ITERATION = 32;
 const MAX_QUEUES = 50_000;
 
 /**
- * Time after which an idle hook queue is released, so that another node can lease it. Applies only to several nodes.
+ * Time after which an idle hook queue is released, so that another node can lease it. Applies only with several nodes.
  */
 const IDLE_RELEASE_MS = 10_000;
 
@@ -61,23 +61,28 @@ export type DispatcherPorts = {
   readonly claims: LeaseManager;
   readonly clock: Clock;
   readonly random: Random;
-  readonly attempt: Attempt;
+  readonly attempt: SendAttempt;
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
   readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
   readonly baseUrl: () => string;
-  readonly waitsMs: readonly [number, number];
+  readonly retryDelaysMs: readonly [number, number];
   readonly attemptTimeoutMs: number;
   /** Concurrency limit of one host, over all accounts. */
   readonly maxAttemptsPerHost: number;
-  readonly onAttempt: (attempted: { outcome: string; result: Decision['is']; ms: number; lateMs: number }) => void;
+  readonly onAttempt: (finishedAttempt: {
+    outcome: string;
+    result: Decision['is'];
+    ms: number;
+    lateMs: number;
+  }) => void;
 };
 
 /**
  * Drains the outbox: sends every pending delivery to the target of its hook until it is delivered or the hook
  * has ended.
  *
- * 1. Wake: a commit event, a notification from another node, or the poll names hooks with pending deliveries.
+ * 1. Wake: a commit event of this or another node, or the poll, names hooks with pending deliveries.
  * 2. Claim (`#claimLoop`): this node takes the lease of each hook and keeps a `HookQueue` for it in memory.
  * 3. Prefetch (`Prefetcher`): loads the next pending deliveries, the manual attempts and the signing secrets.
  * 4. Dispatch (`#dispatchLoop`): starts attempts, one per queue and iteration, within the concurrency limits.
@@ -93,17 +98,17 @@ export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #queues = new Map<number, HookQueue>();
   /** Hooks with pending work whose lease is to be claimed. */
-  readonly #unclaimed = new Set<number>();
-  /** Hooks that a claim did not get since the last poll: another node has the lease, or the hook has ended. */
-  readonly #claimMissed = new Set<number>();
+  readonly #unclaimedHookIds = new Set<number>();
+  /** Hooks that no claim since the last poll could lease: another node has the lease, or the hook has ended. */
+  readonly #claimMissedHookIds = new Set<number>();
   /** Queues that may be able to start an attempt, in round-robin order. */
-  readonly #ready = new Set<HookQueue>();
+  readonly #readyQueues = new Set<HookQueue>();
   readonly #limiter: ConcurrencyLimiter<HookQueue>;
   readonly #poolCapacity: PoolCapacity;
   /** Keep-alive connections to the target of each queue. */
-  readonly #connections = new WeakMap<HookQueue, ConnectionPool>();
+  readonly #connectionPools = new WeakMap<HookQueue, ConnectionPool>();
   /** Number of evictions of this node. If it changes during a claim, the result of the claim is discarded. */
-  #evictions = 0;
+  #evictionCount = 0;
   /**
    * Hooks that ended, or whose lease was lost, during the current claim query. The rows that the query returns for them
    * are stale.
@@ -113,7 +118,7 @@ export class Dispatcher {
    * Hooks for which the acknowledgement of a secret rotation is being written. Their secrets must not be reloaded until
    * it is committed.
    */
-  readonly #acknowledging = new Set<number>();
+  readonly #acknowledgingHookIds = new Set<number>();
   /**
    * Hooks whose secret rotation was acknowledged during the current claim query. The secrets that the query returns for
    * them are stale.
@@ -124,7 +129,7 @@ export class Dispatcher {
    * claimed again.
    */
   readonly #releasedDuringClaim = new Set<number>();
-  readonly #inFlight = new Set<InFlightAttempt>();
+  readonly #inFlightAttempts = new Set<InFlightAttempt>();
   readonly #claimLoop: WorkLoop;
   /** Resolves when the current claim has finished, also if it failed. */
   #currentClaim: Promise<void> = Promise.resolve();
@@ -133,7 +138,7 @@ export class Dispatcher {
   readonly #completer: Completer;
   #isStopping = false;
   #cancelPoll: () => void = () => undefined;
-  /** Wakes `#drain` during shutdown: an attempt ended, a result was committed, or a claim finished. */
+  /** Called when an attempt ended, a result was committed or a claim finished; wakes `#drain` during shutdown. */
   #onProgress: () => void = () => undefined;
 
   constructor(ports: DispatcherPorts) {
@@ -141,36 +146,36 @@ export class Dispatcher {
     this.#poolCapacity = new PoolCapacity(ports.clock);
     this.#completer = new Completer({
       ...ports,
-      onWritten: (written, fenced) => this.#onBatchCommitted(written, fenced),
+      onWritten: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
     });
     const mayContinue = () => !this.#isStopping && ports.claims.isLeaseValid();
     this.#claimLoop = new WorkLoop(ports, {
-      hasWork: () => this.#unclaimed.size > 0 && mayContinue(),
+      hasWork: () => this.#unclaimedHookIds.size > 0 && mayContinue(),
       runOnce: () => {
-        const claiming = this.#claimBatch();
-        this.#currentClaim = claiming.catch(() => undefined);
-        return claiming;
+        const claim = this.#claimBatch();
+        this.#currentClaim = claim.catch(() => undefined);
+        return claim;
       },
     });
     this.#prefetcher = new Prefetcher({
       ...ports,
       mayContinue,
-      mayReadSecrets: ({ hookId }) => !this.#acknowledging.has(hookId),
+      mayReadSecrets: ({ hookId }) => !this.#acknowledgingHookIds.has(hookId),
       onRead: (queue) => this.#schedule([queue]),
     });
     this.#dispatchLoop = new WorkLoop(ports, {
-      hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MAX_IN_FLIGHT && mayContinue(),
+      hasWork: () => this.#readyQueues.size > 0 && this.#inFlightAttempts.size < MAX_IN_FLIGHT && mayContinue(),
       runOnce: () => this.#dispatchBatch(),
     });
     const { maxAttemptsPerHost: host } = ports;
-    const startRate = new StartRateLimiter({
+    const startRateLimiter = new StartRateLimiter({
       clock: ports.clock,
       ...UNPROVEN_START_RATE,
-      onMore: () => this.#schedule(this.#limiter.serveWaiting()),
+      onPermitsRenewed: () => this.#schedule(this.#limiter.serveWaiting()),
     });
     this.#limiter = new ConcurrencyLimiter(
       { account: MAX_IN_FLIGHT_PER_ACCOUNT, host, unproven: MAX_UNPROVEN_IN_FLIGHT },
-      startRate,
+      startRateLimiter,
     );
   }
 
@@ -185,7 +190,7 @@ export class Dispatcher {
         for (const loop of [this.#claimLoop, this.#prefetcher, this.#dispatchLoop]) loop.wake();
       },
       onLeasesLost: (hookIds) => void this.#onLeasesLost(hookIds),
-      onChanged: (hookIds) => this.#invalidateSecrets(hookIds),
+      onSecretsChanged: (hookIds) => this.#invalidateSecrets(hookIds),
     });
     await this.#poll();
   }
@@ -198,25 +203,25 @@ export class Dispatcher {
     this.#isStopping = true;
     if (graceMs === 0) this.#completer.stopRetrying();
     this.#cancelPoll();
-    const cancelCut = startDeadline(this.#ports.clock, graceMs, () => {
+    const cancelGraceDeadline = startDeadline(this.#ports.clock, graceMs, () => {
       this.#completer.stopRetrying();
-      for (const flight of this.#inFlight) flight.abort();
+      for (const flight of this.#inFlightAttempts) flight.abort();
     });
     this.#ports.claims.stopClaiming();
     await this.#drain();
     await this.#currentClaim;
     for (const queue of this.#queues.values()) {
       queue.cancelRetryTimer();
-      this.#connections.get(queue)?.end();
+      this.#connectionPools.get(queue)?.end();
     }
-    await this.#completer.allCommitted();
-    cancelCut();
+    await this.#completer.waitUntilCommitted();
+    cancelGraceDeadline();
     await this.#ports.claims.stop();
   }
 
   /** Number of attempts in flight, for the metrics. */
-  get inFlight(): number {
-    return this.#inFlight.size;
+  get inFlightCount(): number {
+    return this.#inFlightAttempts.size;
   }
 
   /** Number of leased hook queues, for the metrics. */
@@ -226,20 +231,20 @@ export class Dispatcher {
 
   async #poll(): Promise<void> {
     const { claims, clock, log } = this.#ports;
-    this.#claimMissed.clear();
+    this.#claimMissedHookIds.clear();
     try {
-      for (let after: number | undefined = 0; after !== undefined && !this.#isStopping; ) {
-        const { pending, asked, next } = await claims.findPendingWork(after);
+      for (let afterHookId: number | undefined = 0; afterHookId !== undefined && !this.#isStopping; ) {
+        const { pending, asked, next } = await claims.findPendingWork(afterHookId);
         for (const hookId of pending) this.#reconcile(hookId);
         for (const hookId of asked) this.#wake(hookId, 'manual');
-        after = next;
+        afterHookId = next;
       }
-      if (claims.isShared)
+      if (claims.isMultiNode)
         await this.#discardAndRelease((queue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_RELEASE_MS);
     } catch (error) {
       log.error({ event: 'dispatcher.poll_failed', err: error });
     }
-    if (!this.#isStopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
+    if (!this.#isStopping) this.#cancelPoll = clock.after(claims.pollIntervalMs, () => void this.#poll());
   }
 
   /**
@@ -257,16 +262,16 @@ export class Dispatcher {
    * immediately. A hanging attempt only delays its own queue. Resolves when nothing is in flight.
    */
   async #drain(): Promise<void> {
-    let queues: Lease[] = [];
+    let leases: Lease[] = [];
     for (;;) {
       const progress = new Promise<void>((resolve) => {
         this.#onProgress = resolve;
       });
       const { hooksWithUncommitted } = this.#completer;
-      queues.push(...this.#discardAll((queue) => !queue.isBusy && !hooksWithUncommitted.has(queue.hookId)));
-      const areReleased = await this.#releaseLeases(queues);
-      if (areReleased) queues = [];
-      if (this.#inFlight.size === 0) return;
+      leases.push(...this.#discardAll((queue) => !queue.isBusy && !hooksWithUncommitted.has(queue.hookId)));
+      const areReleased = await this.#releaseLeases(leases);
+      if (areReleased) leases = [];
+      if (this.#inFlightAttempts.size === 0) return;
       await (areReleased ? progress : new Promise<void>((resolve) => this.#ports.clock.after(RETRY_DELAY_MS, resolve)));
     }
   }
@@ -286,9 +291,9 @@ export class Dispatcher {
    * Releases leases. Resolves with false if the write failed: the leases then stay with this node until it claims them
    * again or stops.
    */
-  #releaseLeases(queues: readonly Lease[]): Promise<boolean> {
+  #releaseLeases(leases: readonly Lease[]): Promise<boolean> {
     const { claims, log } = this.#ports;
-    return claims.release(queues).then(
+    return claims.release(leases).then(
       () => true,
       (error: unknown) => {
         log.error({ event: 'dispatcher.release_failed', err: error });
@@ -300,23 +305,23 @@ export class Dispatcher {
   /** Removes a queue from memory. Nothing starts on it any more, even if a prefetch or a scheduled run is pending. */
   #discard(queue: HookQueue): void {
     queue.end();
-    this.#connections.get(queue)?.end();
+    this.#connectionPools.get(queue)?.end();
     this.#queues.delete(queue.hookId);
   }
 
   /**
-   * Discards the queues of hooks that ended or whose lease is lost: nothing starts, and attempts that have sent nothing
-   * are aborted.
+   * Discards the queues of hooks that ended or whose lease is lost, and releases their leases: no attempt starts, and
+   * attempts that have sent nothing are aborted.
    */
   async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
-    const queues = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
+    const leases = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
       const queue = this.#queues.get(hookId);
       if (queue !== undefined) this.#discard(queue);
-      this.#unclaimed.delete(hookId);
+      this.#unclaimedHookIds.delete(hookId);
     }
-    await this.#releaseLeases(queues);
+    await this.#releaseLeases(leases);
   }
 
   /**
@@ -325,7 +330,7 @@ export class Dispatcher {
    * @param hookIds undefined if this node was evicted and has lost every lease
    */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
-    if (hookIds === undefined) this.#evictions += 1;
+    if (hookIds === undefined) this.#evictionCount += 1;
     return this.#dropAndRelease(hookIds ?? [...this.#queues.keys()]);
   }
 
@@ -335,13 +340,13 @@ export class Dispatcher {
    */
   #invalidateSecrets(hookIds: readonly number[]): void {
     for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
-    const unacknowledged = hookIds.filter((hookId) => !this.#acknowledging.has(hookId));
-    if (unacknowledged.length > 0) void this.#acknowledgeSecrets(unacknowledged);
+    const unacknowledgedHookIds = hookIds.filter((hookId) => !this.#acknowledgingHookIds.has(hookId));
+    if (unacknowledgedHookIds.length > 0) void this.#acknowledgeSecrets(unacknowledgedHookIds);
   }
 
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
     const { claims, clock, log } = this.#ports;
-    for (const hookId of hookIds) this.#acknowledging.add(hookId);
+    for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
     for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
       isAcknowledged = await claims.acknowledge(hookIds).then(
         () => true,
@@ -353,7 +358,7 @@ export class Dispatcher {
       if (!isAcknowledged) await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
     }
     for (const hookId of hookIds) {
-      this.#acknowledging.delete(hookId);
+      this.#acknowledgingHookIds.delete(hookId);
       this.#changedDuringClaim.add(hookId);
     }
     this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
@@ -370,18 +375,18 @@ export class Dispatcher {
    * that a wake-up does not claim it again.
    */
   #onCommit(events: CommitEvents): Promise<void> | undefined {
-    const ended = [...events.ended.keys()];
-    for (const hookId of ended) this.#endedDuringClaim.add(hookId);
-    const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimed.has(hookId);
+    const endedHookIds = [...events.endedHooks.keys()];
+    for (const hookId of endedHookIds) this.#endedDuringClaim.add(hookId);
+    const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimedHookIds.has(hookId);
     this.#invalidateSecrets([...events.changedSecrets].filter(isKnown));
-    const known = ended.filter(isKnown);
-    const dropped = known.length > 0 ? this.#dropAndRelease(known) : undefined;
+    const knownHookIds = endedHookIds.filter(isKnown);
+    const releasePromise = knownHookIds.length > 0 ? this.#dropAndRelease(knownHookIds) : undefined;
     // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.
     // A queue that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
     const concernsThisNode = (hookId: number) => events.origin !== 'deliverer' || this.#queues.has(hookId);
     for (const [hookId, rows] of events.pending) if (concernsThisNode(hookId)) this.#wake(hookId, 'pending', rows);
     for (const hookId of events.manualAttempts) if (concernsThisNode(hookId)) this.#wake(hookId, 'manual');
-    return dropped;
+    return releasePromise;
   }
 
   /**
@@ -392,55 +397,56 @@ export class Dispatcher {
   #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDelivery[]): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) {
-      // The node that leases the hook is notified as well. A claim at every commit would cost more than the delivery.
-      if (rows !== undefined && this.#claimMissed.has(hookId)) return;
+      // The node that leases the hook gets the same commit event. A claim per commit would cost more than a delivery.
+      if (rows !== undefined && this.#claimMissedHookIds.has(hookId)) return;
       if (rows === undefined) this.#releasedDuringClaim.add(hookId);
-      this.#unclaimed.add(hookId);
+      this.#unclaimedHookIds.add(hookId);
       this.#claimLoop.wake();
       return;
     }
     if (work === 'manual') queue.hasUnreadManual = true;
-    else if (rows === undefined) queue.hasUnread = true;
+    else if (rows === undefined) queue.hasUnreadPending = true;
     else queue.push(toPendingDeliveries(rows), this.#ports.clock.now());
     this.#schedule([queue]);
   }
 
   /** Adds queues that may be able to start an attempt to the dispatch loop. */
   #schedule(queues: readonly HookQueue[]): void {
-    for (const queue of queues) this.#ready.add(queue);
+    for (const queue of queues) this.#readyQueues.add(queue);
     this.#dispatchLoop.wake();
   }
 
   /** Claims the leases of up to HOOKS_PER_CLAIM hooks with pending work. */
   async #claimBatch(): Promise<void> {
-    const hookIds = firstMembersOf(this.#unclaimed, HOOKS_PER_CLAIM);
-    const evictions = this.#evictions;
+    const hookIds = firstMembersOf(this.#unclaimedHookIds, HOOKS_PER_CLAIM);
+    const evictionCount = this.#evictionCount;
     this.#endedDuringClaim.clear();
     this.#changedDuringClaim.clear();
     this.#releasedDuringClaim.clear();
     const rows = await this.#ports.claims.claim(hookIds);
-    if (evictions !== this.#evictions) return;
-    const byHook = new Map(rows.map((row) => [row.hookId, row]));
+    if (evictionCount !== this.#evictionCount) return;
+    const rowsByHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
-      // An ended hook is not added. If it was restored since, it is in `#unclaimed` again, and the next batch claims
-      // it.
+      // An ended hook is not added. If it was restored since, it is in `#unclaimedHookIds` again, and the next batch
+      // claims it.
       if (this.#endedDuringClaim.has(hookId)) continue;
-      const row = byHook.get(hookId);
-      this.#unclaimed.delete(hookId);
+      const row = rowsByHook.get(hookId);
+      this.#unclaimedHookIds.delete(hookId);
       if (row !== undefined) this.#addQueue(row);
       // Move the hook to the end of the set, so that every hook is tried.
-      else if (this.#releasedDuringClaim.has(hookId)) this.#unclaimed.add(hookId);
-      else this.#claimMissed.add(hookId);
+      else if (this.#releasedDuringClaim.has(hookId)) this.#unclaimedHookIds.add(hookId);
+      else this.#claimMissedHookIds.add(hookId);
     }
     this.#onProgress();
     if (this.#queues.size > MAX_QUEUES) await this.#discardAndRelease((queue) => queue.isIdle);
   }
 
   #addQueue(row: HookQueueRow): void {
-    const queue = new HookQueue(row, this.#ports.clock.now(), maxRetryDelayMs(this.#ports.waitsMs));
-    if (this.#changedDuringClaim.has(queue.hookId) || this.#acknowledging.has(queue.hookId)) queue.invalidateSecrets();
+    const queue = new HookQueue(row, this.#ports.clock.now(), maxRetryDelayMs(this.#ports.retryDelaysMs));
+    if (this.#changedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
+      queue.invalidateSecrets();
     this.#queues.set(queue.hookId, queue);
-    this.#connections.set(queue, new ConnectionPool(this.#poolCapacity));
+    this.#connectionPools.set(queue, new ConnectionPool(this.#poolCapacity));
     this.#wakeWhenDue(queue, this.#ports.clock.now());
     this.#schedule([queue]);
   }
@@ -448,7 +454,7 @@ export class Dispatcher {
   #wakeWhenDue(queue: HookQueue, now: number): void {
     const waitMs = queue.nextAttemptWaitMs(now);
     if (waitMs <= 0) return;
-    queue.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
+    queue.setRetryTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
   /** Leaves a queue on which nothing can start now: its retry timer or its next event schedules it again. */
@@ -460,17 +466,17 @@ export class Dispatcher {
 
   /** Passes the permits that this queue released or does not need to the queues that wait for one. */
   #wakeWaiters(queue: HookQueue): void {
-    for (const next of this.#limiter.serveWaiting(queue)) this.#ready.add(next);
+    for (const nextQueue of this.#limiter.serveWaiting(queue)) this.#readyQueues.add(nextQueue);
   }
 
   /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
     const { clock, claims } = this.#ports;
-    const queues = firstMembersOf(this.#ready, QUEUES_PER_ITERATION);
+    const queues = firstMembersOf(this.#readyQueues, QUEUES_PER_ITERATION);
     for (const queue of queues) {
-      if (this.#inFlight.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
+      if (this.#inFlightAttempts.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
       // Round-robin: `#tryDispatch` adds the queue again at the end, so that every queue is served when slots are few.
-      this.#ready.delete(queue);
+      this.#readyQueues.delete(queue);
       // A queue that is being prefetched is scheduled again when the prefetch is done.
       if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
     }
@@ -485,16 +491,16 @@ export class Dispatcher {
    *   neither scheduled nor timed
    */
   #tryDispatch(queue: HookQueue, now: number): void {
-    if (queue.needsPrefetch(now) && !this.#acknowledging.has(queue.hookId)) {
+    if (queue.needsPrefetch(now) && !this.#acknowledgingHookIds.has(queue.hookId)) {
       this.#prefetcher.add(queue);
       return;
     }
     if (!this.#limiter.admitOrEnqueue(queue)) return;
-    const row = queue.takeNextManual(now) ?? queue.takeNext(now);
+    const row = queue.takeNextManual(now) ?? queue.takeNextPending(now);
     if (row === undefined) this.#parkUntilDue(queue, now);
     else {
       this.#startAttempt(queue, row);
-      this.#ready.add(queue);
+      this.#readyQueues.add(queue);
     }
   }
 
@@ -502,15 +508,15 @@ export class Dispatcher {
     if (queue.hasEnded) return;
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = queue.begin(row, clock.now());
-    this.#inFlight.add(flight);
+    this.#inFlightAttempts.add(flight);
     const permit = this.#limiter.acquire(queue);
     const deliveryId = String(row.deliveryId);
-    const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
-    const order = {
+    const body = JSON.stringify({ resource_url: buildResourceUrl(baseUrl(), row.kind, row.recordId) });
+    const attemptRequest = {
       target: queue.target,
       body,
       deliveryId,
-      signature: signatureHeaders(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
+      signature: createSignatureHeaders(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
@@ -519,9 +525,9 @@ export class Dispatcher {
         else flight.abort();
       },
       onUndialled: () => flight.markUndialled(),
-      kept: this.#connections.get(queue),
+      kept: this.#connectionPools.get(queue),
     };
-    attempt(order)
+    attempt(attemptRequest)
       .catch((error: unknown): AttemptOutcome => {
         this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
         return { kind: 'local_error', code: 'broken', ms: 0 };
@@ -536,7 +542,7 @@ export class Dispatcher {
   }
 
   #finishAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome): void {
-    this.#inFlight.delete(flight);
+    this.#inFlightAttempts.delete(flight);
     this.#wakeWaiters(queue);
     const decision = decide({
       outcome,
@@ -544,14 +550,14 @@ export class Dispatcher {
       isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
       localErrors: queue.localErrorsBefore(flight),
-      waitsMs: this.#ports.waitsMs,
-      fraction: this.#ports.random.fraction(),
+      retryDelaysMs: this.#ports.retryDelaysMs,
+      jitterFraction: this.#ports.random.fraction(),
     });
     const now = this.#ports.clock.now();
     const completion = queue.finish({
       flight,
       decision,
-      outcome: outcomeWord(outcome),
+      outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
       ms: outcome.ms,
       now,
@@ -560,19 +566,19 @@ export class Dispatcher {
     // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
     // pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
-    if (queue.hasEnded) this.#connections.get(queue)?.end();
+    if (queue.hasEnded) this.#connectionPools.get(queue)?.end();
     else {
       this.#wakeWhenDue(queue, now);
-      this.#ready.add(queue);
+      this.#readyQueues.add(queue);
     }
     this.#dispatchLoop.wake();
     this.#onProgress();
   }
 
   #reportAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
-    const word = outcomeWord(outcome);
+    const formattedOutcome = formatOutcome(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
-    this.#ports.onAttempt({ outcome: word, result: decision.is, ms: outcome.ms, lateMs });
+    this.#ports.onAttempt({ outcome: formattedOutcome, result: decision.is, ms: outcome.ms, lateMs });
     this.#ports.log.info({
       event: 'delivery.attempted',
       account_id: queue.accountId,
@@ -580,7 +586,7 @@ export class Dispatcher {
       delivery_id: flight.row.deliveryId,
       kind: flight.row.kind satisfies DeliveryKind,
       target: queue.maskedTarget,
-      outcome: word,
+      outcome: formattedOutcome,
       result: decision.is,
       failures: queue.failures,
       ms: Math.round(outcome.ms),
@@ -589,10 +595,10 @@ export class Dispatcher {
     });
   }
 
-  /** Called when a batch of completions was committed. `fenced`: leases whose generation was stale. */
-  #onBatchCommitted(written: readonly Completion[], fenced: readonly Lease[]): void {
-    for (const one of written) this.#onResultCommitted(one);
-    for (const one of fenced) this.#onFenced(one);
+  /** Called when a batch of completions was committed. `fencedLeases`: leases whose generation was stale. */
+  #onBatchCommitted(completions: readonly Completion[], fencedLeases: readonly Lease[]): void {
+    for (const completion of completions) this.#onResultCommitted(completion);
+    for (const lease of fencedLeases) this.#onFenced(lease);
     this.#dispatchLoop.wake();
     this.#onProgress();
   }
@@ -601,7 +607,7 @@ export class Dispatcher {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) return;
     // A saturated queue waits for commits before it starts more attempts.
-    if (queue.isSaturated) this.#ready.add(queue);
+    if (queue.isSaturated) this.#readyQueues.add(queue);
     queue.onCompleted(row.deliveryId);
   }
 

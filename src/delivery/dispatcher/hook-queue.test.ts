@@ -5,7 +5,7 @@ import type { Completion } from './complete-deliveries.ts';
 import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { type Decision, decide, explainDecision, outcomeWord } from './retry-policy.ts';
+import { type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
@@ -52,21 +52,21 @@ class QueueDriver {
 
   constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
     this.queue = new HookQueue({ ...newHookRow, ...row }, 0, DAY_MS);
-    this.queue.add(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
+    this.queue.addPending(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
   }
 
   /** Starts all attempts that may start now. */
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.queue.takeNextManual(this.now) ?? this.queue.takeNext(this.now);
+      const row = this.queue.takeNextManual(this.now) ?? this.queue.takeNextPending(this.now);
       if (row === undefined) return begun;
       begun.push(this.queue.begin(row, this.now));
     }
   }
 
   beginOne(): InFlightAttempt {
-    const row = this.queue.takeNext(this.now);
+    const row = this.queue.takeNextPending(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.queue.begin(row, this.now);
   }
@@ -79,13 +79,13 @@ class QueueDriver {
       isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
       localErrors: queue.localErrorsBefore(flight),
-      waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
-      fraction: 0,
+      retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
+      jitterFraction: 0,
     });
     const settlement = queue.finish({
       flight,
       decision,
-      outcome: outcomeWord(outcome),
+      outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
       ms: outcome.ms,
       now,
@@ -225,7 +225,7 @@ test('C13 C18 an ended queue starts nothing, not even manual attempts, and abort
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
     sent.markDialled();
-    drive.queue.addManual([asManualAttempt(pendingAt(50))]);
+    drive.queue.addManualAttempts([asManualAttempt(pendingAt(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
@@ -238,9 +238,9 @@ test('C13 C18 an ended queue starts nothing, not even manual attempts, and abort
 
 test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
   const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
-  assert.equal(drive.queue.retryToRead, 13, 'the engine reads it before the others');
-  drive.queue.add([pendingAt(3)]);
-  drive.queue.add([pendingAt(1), pendingAt(2), pendingAt(3)]);
+  assert.equal(drive.queue.unreadRetryId, 13, 'the engine reads it before the others');
+  drive.queue.addPending([pendingAt(3)]);
+  drive.queue.addPending([pendingAt(1), pendingAt(2), pendingAt(3)]);
   assert.deepEqual(drive.beginAll(), []);
   drive.now = 500_000;
   const [retry, ...others] = drive.beginAll();
@@ -334,7 +334,7 @@ test('X1 a test is sent immediately, also during a backoff; outcomes other than 
   const drive = new QueueDriver({}, 2);
   drive.deliver(SERVER_ERROR);
   const before = drive.queue.pendingWaitMs(drive.now);
-  drive.queue.addManual([hookTest]);
+  drive.queue.addManualAttempts([hookTest]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
@@ -350,7 +350,7 @@ test('X1 a test is sent immediately, also during a backoff; outcomes other than 
 test('X1 a 200 to a test makes what is pending due at once', () => {
   const drive = new QueueDriver({}, 2);
   drive.deliver(SERVER_ERROR);
-  drive.queue.addManual([hookTest]);
+  drive.queue.addManualAttempts([hookTest]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).decision, 'delivered');
@@ -361,7 +361,7 @@ test('X1 a 200 to a test makes what is pending due at once', () => {
 test('X1 a test with a local error is retried, before other deliveries', () => {
   const drive = new QueueDriver({}, 2);
   drive.deliver(SERVER_ERROR);
-  drive.queue.addManual([hookTest]);
+  drive.queue.addManualAttempts([hookTest]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, LOCAL_ERROR).decision, 'retry_local_error');
@@ -374,7 +374,11 @@ test('X1 a test with a local error is retried, before other deliveries', () => {
 test('X3 a manual attempt starts first, once, and in addition to the concurrency', () => {
   const drive = new QueueDriver({}, 3);
   drive.beginOne();
-  drive.queue.addManual([asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(7))]);
+  drive.queue.addManualAttempts([
+    asManualAttempt(pendingAt(3)),
+    asManualAttempt(pendingAt(3)),
+    asManualAttempt(pendingAt(7)),
+  ]);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [13, 17]);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), []);
 });
@@ -382,7 +386,7 @@ test('X3 a manual attempt starts first, once, and in addition to the concurrency
 test('X3 a failed redelivery is done, and leaves the state of its delivery unchanged', () => {
   const drive = new QueueDriver({}, 1);
   const [one, other] = [asManualAttempt(pendingAt(1)), asManualAttempt(pendingAt(5))];
-  drive.queue.addManual([one, other]);
+  drive.queue.addManualAttempts([one, other]);
   const [first, second] = drive.beginAll();
   assert.ok(first && second);
   for (const [flight, row] of [
@@ -399,15 +403,15 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
 
 test('X3 a redelivery with a 200 delivers: the pending delivery is not sent again', () => {
   const drive = new QueueDriver({}, 1);
-  drive.queue.addManual([asManualAttempt(pendingAt(1))]);
+  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).delivery, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
-  drive.queue.add([pendingAt(1)]);
+  drive.queue.addPending([pendingAt(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
   drive.queue.onCompleted(11);
-  drive.queue.add([pendingAt(1)]);
+  drive.queue.addPending([pendingAt(1)]);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
@@ -419,7 +423,7 @@ test('X3 a redelivery requested during an attempt: a 200 completes it, after any
     const drive = new QueueDriver({}, 1);
     const flight = drive.beginOne();
     const ask = asManualAttempt(pendingAt(1));
-    drive.queue.addManual([ask]);
+    drive.queue.addManualAttempts([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
     const { manualAttemptIds } = drive.finish(flight, outcome);
     assert.deepEqual(manualAttemptIds, followed ? [] : [ask.manualAttemptId]);
@@ -432,12 +436,12 @@ test('X3 a redelivery requested during an attempt: a 200 completes it, after any
 
 test('C22 at most eight manual attempts are in flight at a time, and one if the hook is failing', () => {
   const drive = new QueueDriver({}, 1);
-  drive.queue.addManual(Array.from({ length: 20 }, (_, index) => asManualAttempt(pendingAt(index + 10))));
+  drive.queue.addManualAttempts(Array.from({ length: 20 }, (_, index) => asManualAttempt(pendingAt(index + 10))));
   const begun = drive.beginAll();
   assert.equal(begun.length, 8);
   const failing = new QueueDriver({}, 1);
   failing.deliver(SERVER_ERROR);
-  failing.queue.addManual([asManualAttempt(pendingAt(10)), asManualAttempt(pendingAt(11))]);
+  failing.queue.addManualAttempts([asManualAttempt(pendingAt(10)), asManualAttempt(pendingAt(11))]);
   assert.equal(failing.beginAll().length, 1);
 });
 
@@ -449,26 +453,26 @@ test('C20 C22 an idle queue takes deliveries from commit events; a full or faili
   const drive = new QueueDriver();
   drive.queue.push([pendingAt(1)], drive.now);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.queue.hasUnread = false;
+  drive.queue.hasUnreadPending = false;
   drive.queue.addReadPage([], true);
   drive.queue.push([pendingAt(2), pendingAt(3)], drive.now);
-  assert.equal(drive.queue.hasUnread, false);
+  assert.equal(drive.queue.hasUnreadPending, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.row.position, 2);
   drive.queue.push([pendingAt(4)], drive.now);
-  assert.equal(drive.queue.hasUnread, true, 'its window is full');
-  drive.queue.hasUnread = false;
+  assert.equal(drive.queue.hasUnreadPending, true, 'its window is full');
+  drive.queue.hasUnreadPending = false;
   if (flight !== undefined) drive.finish(flight, SERVER_ERROR);
   drive.queue.push([pendingAt(5)], drive.now);
-  assert.equal(drive.queue.hasUnread, true, 'it waits');
+  assert.equal(drive.queue.hasUnreadPending, true, 'it waits');
 });
 
 test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', () => {
   const drive = new QueueDriver();
-  drive.queue.hasUnread = false;
-  for (let position = 1; !drive.queue.hasUnread; position += 1) {
+  drive.queue.hasUnreadPending = false;
+  for (let position = 1; !drive.queue.hasUnreadPending; position += 1) {
     drive.queue.push([pendingAt(position)], drive.now);
-    if (!drive.queue.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
+    if (!drive.queue.hasUnreadPending) assert.equal(drive.deliver(OK).row.position, position);
     drive.queue.onCompleted(position + 10);
     assert.ok(position <= 33);
   }

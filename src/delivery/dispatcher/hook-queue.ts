@@ -37,7 +37,7 @@ export type FinishedAttempt = {
  * I/O: the prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer
  * commits its results.
  *
- * States; several can hold at the same time, and the first that does decides what may start:
+ * States; several can hold at the same time, and the first one in this list decides what may start:
  *
  * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted
  *   (C13).
@@ -48,7 +48,7 @@ export type FinishedAttempt = {
  * - SATURATED: MAX_UNCOMMITTED deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: nothing is left in memory, the outbox may hold more. Waits for the prefetcher.
  * - READY: up to `#concurrency` attempts are in flight at a time.
- * - IDLE: nothing is pending, and nothing is in memory that is not in the database. The lease may be released.
+ * - IDLE: nothing is pending, and all state of the queue is in the database. The lease may be released.
  *
  * Transitions:
  *
@@ -70,7 +70,7 @@ export class HookQueue {
   readonly generation: number;
 
   /** Whether the database may hold pending deliveries after `readPosition` that are not in memory. */
-  hasUnread = true;
+  hasUnreadPending = true;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   lastUsedAt: number;
   /** Whether a prefetch is running. */
@@ -81,7 +81,7 @@ export class HookQueue {
   /** Id of the last manual attempt that was read. Manual attempts are read once, in the order of their ids. */
   manualReadPosition = 0;
   /** Id of the delivery that was in backoff when this queue was claimed. It is read first (C18). */
-  retryToRead: number | null;
+  unreadRetryId: number | null;
   /** The signing secrets of the hook, newest first (X8). */
   secrets: readonly SigningSecret[];
   /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
@@ -93,22 +93,22 @@ export class HookQueue {
   /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
   readonly #inFlight = new Map<number, InFlightAttempt>();
   /**
-   * Ids of deliveries that were pushed by commit events. They may be after `readPosition`, so the next read skips them.
+   * Ids of deliveries that commit events have pushed. The next read may return them again, and then skips them.
    */
-  readonly #pushed = new Set<number>();
-  #pushedUpTo = 0;
+  readonly #pushedIds = new Set<number>();
+  #maxPushedPosition = 0;
   /**
    * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
    */
-  readonly #uncommitted = new Set<number>();
-  readonly #longestWaitMs: number;
+  readonly #uncommittedIds = new Set<number>();
+  readonly #maxRetryDelayMs: number;
   #failures: number;
   #dueAt: number | null;
   #retryDeliveryId: number | null;
   #lastOutcome: string;
   #concurrency = 1;
   #failureEpoch = 0;
-  #localErrors = 0;
+  #localErrorCount = 0;
   #lastLocalErrorAt = 0;
   #pausedUntil = 0;
   #hasEnded = false;
@@ -117,21 +117,21 @@ export class HookQueue {
   /**
    * Creates the queue of a hook that was just claimed.
    *
-   * @param longestWaitMs maximum stored retry delay; a `dueAt` further ahead was written by a wrong clock
+   * @param maxRetryDelayMs maximum stored retry delay; a `dueAt` further ahead was written by a wrong clock
    */
-  constructor(row: HookQueueRow, now: number, longestWaitMs: number) {
-    this.#longestWaitMs = longestWaitMs;
+  constructor(row: HookQueueRow, now: number, maxRetryDelayMs: number) {
+    this.#maxRetryDelayMs = maxRetryDelayMs;
     this.lastUsedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
-    this.host = hostOf(row.target);
+    this.host = hostAndPortOf(row.target);
     this.maskedTarget = maskTarget(row.target);
     this.generation = row.generation;
     this.#failures = row.failures;
     this.#dueAt = row.dueAt;
     this.#retryDeliveryId = row.retryDeliveryId;
-    this.retryToRead = row.retryDeliveryId;
+    this.unreadRetryId = row.retryDeliveryId;
     this.#lastOutcome = row.lastOutcome;
     this.secrets = row.secrets;
   }
@@ -149,7 +149,7 @@ export class HookQueue {
    * Number of consecutive local errors before this attempt. Errors of attempts that were in flight together count once.
    */
   localErrorsBefore(flight: InFlightAttempt): number {
-    return this.#isRepeatedLocalError(flight) ? this.#localErrors - 1 : this.#localErrors;
+    return this.#isRepeatedLocalError(flight) ? this.#localErrorCount - 1 : this.#localErrorCount;
   }
 
   get hasEnded(): boolean {
@@ -159,33 +159,35 @@ export class HookQueue {
   /** Whether deliveries are in memory, in flight, not committed, or being read. */
   get isActive(): boolean {
     const rows =
-      this.#inFlight.size + this.#waitingDeliveries.length + this.#manualAttempts.length + this.#uncommitted.size;
+      this.#inFlight.size + this.#waitingDeliveries.length + this.#manualAttempts.length + this.#uncommittedIds.size;
     return this.isPrefetching || rows > 0;
   }
 
   /** Whether the queue can be released: nothing is pending, and all of its state is in the database. */
   get isIdle(): boolean {
-    return !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnread && !this.hasUnreadManual;
+    return (
+      !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnreadPending && !this.hasUnreadManual
+    );
   }
 
   /** Whether attempts are in flight or results are not committed. */
   get isBusy(): boolean {
-    return this.#inFlight.size + this.#uncommitted.size > 0;
+    return this.#inFlight.size + this.#uncommittedIds.size > 0;
   }
 
-  /** Whether an attempt could start although nothing is running that would schedule this queue when it ends. */
+  /** Whether an attempt may start, but no running attempt, commit or prefetch will schedule this queue. */
   needsScheduling(now: number): boolean {
     return !this.isBusy && !this.isPrefetching && this.nextAttemptWaitMs(now) <= 0;
   }
 
   /** Whether results have to be committed before more attempts start. */
   get isSaturated(): boolean {
-    return this.#inFlight.size + this.#uncommitted.size >= MAX_UNCOMMITTED;
+    return this.#inFlight.size + this.#uncommittedIds.size >= MAX_UNCOMMITTED;
   }
 
   /** Milliseconds until a pending delivery may start; 0 or less if it may start now. */
   pendingWaitMs(now: number): number {
-    return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#remainingPauseMs(now));
+    return Math.max(remainingMs(this.#dueAt, now, this.#maxRetryDelayMs), this.#remainingPauseMs(now));
   }
 
   /**
@@ -205,7 +207,9 @@ export class HookQueue {
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
   needsPrefetch(now: number): boolean {
     if (this.#hasEnded) return false;
-    return this.hasStaleSecrets || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
+    return (
+      this.hasStaleSecrets || this.hasUnreadManual || (this.isEmpty && this.hasUnreadPending && this.canDispatch(now))
+    );
   }
 
   /** Whether no pending delivery is in memory. */
@@ -219,54 +223,54 @@ export class HookQueue {
   }
 
   /** Adds deliveries that were read, except those that are already in memory. */
-  add(rows: readonly PendingDelivery[]): void {
+  addPending(rows: readonly PendingDelivery[]): void {
     for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waitingDeliveries.push(row);
   }
 
   /**
    * Adds the deliveries that were read after `readPosition`.
    *
-   * @param isAll whether the read returned everything that was committed at that time
+   * @param isLastPage whether the read returned everything that was committed at that time
    */
-  addReadPage(rows: readonly PendingDelivery[], isAll: boolean): void {
-    this.add(rows);
+  addReadPage(rows: readonly PendingDelivery[], isLastPage: boolean): void {
+    this.addPending(rows);
     this.#readPosition = rows.at(-1)?.position ?? this.#readPosition;
-    if (!isAll) {
-      this.hasUnread = true;
+    if (!isLastPage) {
+      this.hasUnreadPending = true;
       return;
     }
     // The pushed deliveries were committed before this read, and so was everything with a lower position.
-    this.#readPosition = Math.max(this.#readPosition, this.#pushedUpTo);
-    this.#pushed.clear();
+    this.#readPosition = Math.max(this.#readPosition, this.#maxPushedPosition);
+    this.#pushedIds.clear();
   }
 
   /**
    * Adds deliveries from a commit event without a read, if none has to be read before them and one more may start.
-   * Otherwise the next read loads them. `readPosition` does not move: an earlier commit of another node may be
-   * announced later.
+   * Otherwise the next read loads them. `readPosition` is not advanced, because the commit event of an earlier commit
+   * may arrive later.
    */
   push(rows: readonly PendingDelivery[], now: number): void {
-    const isFull = this.#pushed.size + rows.length > MAX_PUSHED;
-    if (this.hasUnread || this.isPrefetching || isFull || !this.canDispatch(now)) {
-      this.hasUnread = true;
+    const isFull = this.#pushedIds.size + rows.length > MAX_PUSHED;
+    if (this.hasUnreadPending || this.isPrefetching || isFull || !this.canDispatch(now)) {
+      this.hasUnreadPending = true;
       return;
     }
     for (const row of rows) {
       // A read may have returned this delivery before its commit event arrived.
       if (Number(row.position) <= this.#readPosition) continue;
       this.#waitingDeliveries.push(row);
-      this.#pushed.add(row.deliveryId);
-      this.#pushedUpTo = Math.max(this.#pushedUpTo, Number(row.position));
+      this.#pushedIds.add(row.deliveryId);
+      this.#maxPushedPosition = Math.max(this.#maxPushedPosition, Number(row.position));
     }
   }
 
   /** Adds manual attempts. They start before all pending deliveries, also during a backoff (X1). */
-  addManual(rows: readonly PendingDelivery[]): void {
+  addManualAttempts(rows: readonly PendingDelivery[]): void {
     this.#manualAttempts.push(...rows);
   }
 
   /** Removes and returns the next pending delivery, if it may start now. */
-  takeNext(now: number): PendingDelivery | undefined {
+  takeNextPending(now: number): PendingDelivery | undefined {
     return this.canDispatch(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
   }
 
@@ -283,7 +287,7 @@ export class HookQueue {
 
   /** Called when the result of a delivery was committed. */
   onCompleted(deliveryId: number): void {
-    this.#uncommitted.delete(deliveryId);
+    this.#uncommittedIds.delete(deliveryId);
   }
 
   begin(row: PendingDelivery, now: number): InFlightAttempt {
@@ -306,21 +310,23 @@ export class HookQueue {
   finish({ flight, decision, outcome, reason, ms, now }: FinishedAttempt): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);
-    const before = this.#hookState();
-    const delivery = this.#applyDecision(flight, decision, outcome, now);
-    if (delivery !== 'pending') this.#uncommitted.add(row.deliveryId);
-    const after = this.#hookState();
-    const changed =
-      before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
+    const stateBefore = this.#getHookState();
+    const deliveryState = this.#applyDecision(flight, decision, outcome, now);
+    if (deliveryState !== 'pending') this.#uncommittedIds.add(row.deliveryId);
+    const stateAfter = this.#getHookState();
+    const hasChanged =
+      stateBefore.failures !== stateAfter.failures ||
+      stateBefore.dueAt !== stateAfter.dueAt ||
+      stateBefore.lastOutcome !== stateAfter.lastOutcome;
     return {
       hookId: this.hookId,
       accountId: this.accountId,
       generation: this.generation,
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
-      delivery,
-      manualAttemptIds: this.#completedManualAttemptIds(row, decision, delivery),
-      ...(changed ? { queue: after } : {}),
+      delivery: deliveryState,
+      manualAttemptIds: this.#takeCompletedManualIds(row, decision, deliveryState),
+      ...(hasChanged ? { queue: stateAfter } : {}),
       ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
   }
@@ -348,17 +354,17 @@ export class HookQueue {
     for (const flight of this.#inFlight.values()) flight.abortUnsent();
   }
 
-  setTimer(cancel: () => void): void {
+  setRetryTimer(cancelTimer: () => void): void {
     this.#cancelTimer();
-    this.#cancelTimer = cancel;
+    this.#cancelTimer = cancelTimer;
   }
 
   /** Cancels the retry timer. */
   cancelRetryTimer(): void {
-    this.setTimer(() => undefined);
+    this.setRetryTimer(() => undefined);
   }
 
-  #hookState() {
+  #getHookState() {
     return {
       failures: this.#failures,
       dueAt: this.#dueAt,
@@ -369,7 +375,7 @@ export class HookQueue {
 
   #applyDecision(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
     const { row } = flight;
-    if (decision.is !== 'retry_local_error') this.#localErrors = 0;
+    if (decision.is !== 'retry_local_error') this.#localErrorCount = 0;
     switch (decision.is) {
       case 'delivered':
         this.#recover(row);
@@ -402,25 +408,25 @@ export class HookQueue {
   }
 
   /**
-   * Returns the ids of the manual attempts that are done: that of this attempt, or, after a regular delivery, those of
-   * all waiting manual attempts of the same delivery.
+   * Returns the ids of the completed manual attempts: the id of this attempt if it is manual. After a regular delivery,
+   * removes all waiting manual attempts of the same delivery and returns their ids.
    */
-  #completedManualAttemptIds(
+  #takeCompletedManualIds(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
-    delivery: Completion['delivery'],
+    deliveryState: Completion['delivery'],
   ): number[] {
-    const own = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
-    if (delivery !== 'delivered' || manualAttemptId !== null) return own;
-    const others: number[] = [];
+    const ownIds = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
+    if (deliveryState !== 'delivered' || manualAttemptId !== null) return ownIds;
+    const otherIds: number[] = [];
     for (
       let row = removeDelivery(this.#manualAttempts, deliveryId);
       row !== undefined;
       row = removeDelivery(this.#manualAttempts, deliveryId)
     ) {
-      if (row.manualAttemptId !== null) others.push(row.manualAttemptId);
+      if (row.manualAttemptId !== null) otherIds.push(row.manualAttemptId);
     }
-    return others;
+    return otherIds;
   }
 
   #recover(row: PendingDelivery): void {
@@ -432,20 +438,20 @@ export class HookQueue {
   }
 
   /**
-   * Whether the attempt was in flight at the last local error, so that its own local error is not a further one. No
-   * attempt starts between a local error and the end of its pause.
+   * Whether the attempt was already in flight at the last local error. Then its own local error is not counted again,
+   * because no attempt starts between a local error and the end of its pause.
    */
   #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
-    return this.#localErrors > 0 && beganAt <= this.#lastLocalErrorAt;
+    return this.#localErrorCount > 0 && beganAt <= this.#lastLocalErrorAt;
   }
 
   #pause(flight: InFlightAttempt, now: number, waitMs: number): void {
-    const isSetBack = now < this.#lastLocalErrorAt;
-    if (isSetBack || !this.#isRepeatedLocalError(flight)) {
-      this.#localErrors += 1;
+    const isClockSetBack = now < this.#lastLocalErrorAt;
+    if (isClockSetBack || !this.#isRepeatedLocalError(flight)) {
+      this.#localErrorCount += 1;
       this.#lastLocalErrorAt = now;
     }
-    this.#pausedUntil = Math.max(isSetBack ? 0 : this.#pausedUntil, now + waitMs);
+    this.#pausedUntil = Math.max(isClockSetBack ? 0 : this.#pausedUntil, now + waitMs);
   }
 
   /**
@@ -485,17 +491,17 @@ export class HookQueue {
   #isInMemory(deliveryId: number): boolean {
     const flight = this.#inFlight.get(deliveryId);
     // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
-    const pending = flight !== undefined && flight.row.manualAttemptId === null;
+    const isPendingInFlight = flight !== undefined && flight.row.manualAttemptId === null;
     return (
-      pending ||
-      this.#uncommitted.has(deliveryId) ||
-      this.#pushed.has(deliveryId) ||
+      isPendingInFlight ||
+      this.#uncommittedIds.has(deliveryId) ||
+      this.#pushedIds.has(deliveryId) ||
       this.#waitingDeliveries.some((row) => row.deliveryId === deliveryId)
     );
   }
 }
 
-function hostOf(target: string): string {
+function hostAndPortOf(target: string): string {
   const { protocol, hostname, port } = new URL(target);
   return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }

@@ -27,18 +27,18 @@ export class InFlightAttempt {
     return this.#abortController.signal;
   }
 
-  /** Called when the target is connected: from now on the notification may be on the wire. */
+  /** Called when the target is connected: from now on, bytes of the webhook may be sent. */
   markDialled(): void {
     this.#isDialled = true;
   }
 
-  /** Called when the reused connection was dead: nothing was sent over it. */
+  /** Called when the reused connection was closed: no bytes of the webhook were sent over it. */
   markUndialled(): void {
     this.#isDialled = false;
     if (this.#isAbortRequested) this.#abortController.abort();
   }
 
-  /** Aborts the attempt unless the notification may already be on the wire. */
+  /** Aborts the attempt unless bytes of the webhook may already have been sent. */
   abortUnsent(): void {
     this.#isAbortRequested = true;
     if (!this.#isDialled) this.#abortController.abort();

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { HookQueue } from './hook-queue.ts';
-import { findManualAttempts, findNextPending, findPending, findSecrets } from './queries.ts';
+import { findManualAttempts, findNextPending, findPendingDelivery, findSecrets } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of deliveries per query and hook queue. */
@@ -47,9 +47,9 @@ export class Prefetcher {
   async #prefetchBatch(): Promise<void> {
     const queues = firstMembersOf(this.#queues, PREFETCH_CONCURRENCY);
     for (const queue of queues) this.#queues.delete(queue);
-    const read = await Promise.allSettled(queues.map((queue) => this.#prefetch(queue)));
-    const failed = read.find((result) => result.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    const results = await Promise.allSettled(queues.map((queue) => this.#prefetch(queue)));
+    const failedResult = results.find((result) => result.status === 'rejected');
+    if (failedResult !== undefined) throw failedResult.reason;
   }
 
   async #prefetch(queue: HookQueue): Promise<void> {
@@ -69,8 +69,8 @@ async function fillQueue(read: Queries, queue: HookQueue, now: () => number, may
   queue.isPrefetching = true;
   try {
     if (queue.hasStaleSecrets && mayReadSecrets) await fillSecrets(read, queue);
-    if (queue.hasUnreadManual) await fillManual(read, queue);
-    if (queue.isEmpty && queue.canDispatch(now())) await fillPending(read, queue);
+    if (queue.hasUnreadManual) await fillManualAttempts(read, queue);
+    if (queue.isEmpty && queue.canDispatch(now())) await fillPendingDeliveries(read, queue);
   } finally {
     queue.isPrefetching = false;
   }
@@ -85,7 +85,7 @@ async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
   });
 }
 
-async function fillManual(read: Queries, queue: HookQueue): Promise<void> {
+async function fillManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
   queue.hasUnreadManual = false;
   const rows = await findManualAttempts(read, queue.hookId, queue.manualReadPosition, PREFETCH_SIZE).catch(
@@ -96,19 +96,19 @@ async function fillManual(read: Queries, queue: HookQueue): Promise<void> {
   );
   queue.manualReadPosition = rows.at(-1)?.manualAttemptId ?? queue.manualReadPosition;
   if (rows.length === PREFETCH_SIZE) queue.hasUnreadManual = true;
-  queue.addManual(rows);
+  queue.addManualAttempts(rows);
 }
 
-async function fillPending(read: Queries, queue: HookQueue): Promise<void> {
-  if (queue.retryToRead !== null) {
-    const retry = await findPending(read, queue.hookId, queue.retryToRead);
-    queue.retryToRead = null;
-    if (retry !== undefined) queue.add([retry]);
+async function fillPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {
+  if (queue.unreadRetryId !== null) {
+    const retryDelivery = await findPendingDelivery(read, queue.hookId, queue.unreadRetryId);
+    queue.unreadRetryId = null;
+    if (retryDelivery !== undefined) queue.addPending([retryDelivery]);
   }
-  if (!queue.hasUnread) return;
-  queue.hasUnread = false;
+  if (!queue.hasUnreadPending) return;
+  queue.hasUnreadPending = false;
   const rows = await findNextPending(read, queue.hookId, queue.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
-    queue.hasUnread = true;
+    queue.hasUnreadPending = true;
     throw error;
   });
   queue.addReadPage(rows, rows.length < PREFETCH_SIZE);

@@ -1,5 +1,5 @@
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
-import { prepared, preparedForItems } from '../../store/prepared-queries.ts';
+import { prepareQuery, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
@@ -18,7 +18,7 @@ export type HookQueueRow = {
   /** While the hook is failing: the delivery that failed first and is retried first (C18). */
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
-  /** Signing secrets, newest first; empty if notifications are not signed (X8). */
+  /** Signing secrets, newest first; empty if the webhooks of this hook are not signed (X8). */
   readonly secrets: readonly SigningSecret[];
 };
 
@@ -29,9 +29,9 @@ export type PendingDelivery = {
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
-  /** When it was enqueued, milliseconds since the epoch. */
+  /** When the delivery was enqueued, milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Set for a manual attempt (X1, X3): one immediate attempt whose failure is not counted. Null for a regular one. */
+  /** Set for a manual attempt (X1, X3): immediate, and its failure is not counted. Null: a regular attempt. */
   readonly manualAttemptId: number | null;
 };
 
@@ -67,7 +67,7 @@ export type HookReference = { readonly hookId: number };
 
 export const hookIdsOf = (hooks: readonly HookReference[]) => hooks.map(({ hookId }) => hookId);
 
-const selectLiveHooks = preparedForItems((queries, hooks: readonly HookReference[]) =>
+const selectLiveHooks = prepareQueryForItems((queries, hooks: readonly HookReference[]) =>
   queries
     .selectFrom('hooks')
     .select(queueColumns)
@@ -112,8 +112,8 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
 }
 
 /**
- * One page of the poll: hooks with pending deliveries, hooks with manual attempts (on the first page only), and the
- * cursor of the next page (undefined on the last page).
+ * One page of the poll. `pending`: ids of hooks with pending deliveries. `asked`: ids of hooks with manual attempts, on
+ * the first page only. `next`: the hook id after which the next page begins; undefined on the last page.
  */
 export type PendingWork = {
   readonly pending: readonly number[];
@@ -125,18 +125,18 @@ export type PendingWork = {
 const HOOKS_PER_POLL_PAGE = 1_000;
 
 /**
- * Polls for work: finds live hooks with pending deliveries or manual attempts, after the hook id `after`. This also
- * finds work whose notification was lost. A recursive query skips from hook to hook along the index (loose index scan),
- * so its cost does not depend on the backlog.
+ * Polls for work: finds live hooks with pending deliveries or manual attempts, after the hook id `afterHookId`. This
+ * also finds work whose commit event was lost. A recursive query skips from hook to hook along the index (loose index
+ * scan), so its cost does not depend on the backlog.
  */
 export async function findHooksWithWork(
   read: Queries,
-  after: number,
+  afterHookId: number,
   isClaimable?: Expression<SqlBool>,
 ): Promise<PendingWork> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive queues (hook_id) as (
-      select min(hook_id) from pending_deliveries where hook_id > ${after}
+      select min(hook_id) from pending_deliveries where hook_id > ${afterHookId}
       union all
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > queues.hook_id) from queues
       where queues.hook_id is not null
@@ -146,7 +146,7 @@ export async function findHooksWithWork(
   const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const next = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
   // Manual attempts are few, so the first page returns all of them.
-  return { pending, asked: after > 0 ? [] : await findHooksWithManualAttempts(read, isClaimable), next };
+  return { pending, asked: afterHookId > 0 ? [] : await findHooksWithManualAttempts(read, isClaimable), next };
 }
 
 async function findHooksWithManualAttempts(read: Queries, isClaimable?: Expression<SqlBool>): Promise<number[]> {
@@ -191,7 +191,7 @@ export function toPendingDeliveries(rows: readonly PendingColumns[]): PendingDel
 
 type PageAfter = { readonly hookId: number; readonly after: number; readonly limit: number };
 
-const selectPendingAfter = prepared(
+const selectPendingAfter = prepareQuery(
   (queries, { hookId, after, limit }: PageAfter) =>
     queries
       .selectFrom('pending_deliveries')
@@ -217,7 +217,7 @@ export async function findNextPending(
 }
 
 /** Reads one delivery of a hook; undefined if it is no longer pending. */
-export async function findPending(
+export async function findPendingDelivery(
   read: Queries,
   hookId: number,
   deliveryId: number,
@@ -231,7 +231,7 @@ export async function findPending(
   return row === undefined ? undefined : toPendingDelivery(row, null);
 }
 
-const selectOneManualAttempt = prepared(
+const selectOneManualAttempt = prepareQuery(
   (queries, { hookId, after }: Pick<PageAfter, 'hookId' | 'after'>) =>
     queries
       .selectFrom('manual_attempts')

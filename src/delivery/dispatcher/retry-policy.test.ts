@@ -7,8 +7,8 @@ import {
   decide,
   excuseIfPaused,
   explainDecision,
+  formatOutcome,
   maxRetryDelayMs,
-  outcomeWord,
   remainingMs,
 } from './retry-policy.ts';
 
@@ -62,8 +62,8 @@ function decision(outcome: AttemptOutcome, situation: Partial<AttemptContext> = 
     isPartOfFailure: false,
     isManual: false,
     localErrors: 0,
-    waitsMs: [MINUTE_MS, 2 * HOUR_MS],
-    fraction: 0,
+    retryDelaysMs: [MINUTE_MS, 2 * HOUR_MS],
+    jitterFraction: 0,
     ...situation,
   });
 }
@@ -127,7 +127,7 @@ const stateTable: readonly {
 
 for (const { row, outcomes, failures, decision: wanted } of stateTable) {
   test(`C17 C18 state table: ${row}`, () => {
-    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeWord(outcome));
+    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, formatOutcome(outcome));
   });
 }
 
@@ -146,7 +146,7 @@ test('C18 jitter lengthens a retry delay by up to 10 % and never shortens it', (
     [1, 2 * HOUR_MS],
   ] as const) {
     const at = (fraction: number) => {
-      const judged = decision(answered(500), { failures, fraction });
+      const judged = decision(answered(500), { failures, jitterFraction: fraction });
       assert.equal(judged.is, 'wait');
       return 'waitMs' in judged ? judged.waitMs : Number.NaN;
     };
@@ -162,7 +162,7 @@ test('C18 a hook that is down for an hour survives it with the default retry del
   for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
     let waitedMs = 0;
     for (const failures of [0, 1]) {
-      const judged = decision(failed('refused'), { failures, fraction });
+      const judged = decision(failed('refused'), { failures, jitterFraction: fraction });
       assert.ok(judged.is === 'wait');
       waitedMs += judged.waitMs;
     }
@@ -172,7 +172,7 @@ test('C18 a hook that is down for an hour survives it with the default retry del
 
 test('C18 Retry-After lengthens a retry delay up to a day and never shortens it', () => {
   const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
-    const judged = decision(answered(503, retryAfterMs), { failures, fraction });
+    const judged = decision(answered(503, retryAfterMs), { failures, jitterFraction: fraction });
     assert.equal(judged.is, 'wait');
     return 'waitMs' in judged ? judged.waitMs : Number.NaN;
   };
@@ -194,7 +194,7 @@ test('C18 Retry-After lengthens a retry delay up to a day and never shortens it'
 });
 
 test('C18 a configured retry delay of more than a day is kept: the limit is for Retry-After', () => {
-  const judged = decision(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
+  const judged = decision(answered(503, HOUR_MS), { retryDelaysMs: [3 * DAY_MS, 3 * DAY_MS] });
   assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
 });
 
@@ -207,7 +207,11 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
     assert.ok(longestMs >= DAY_MS);
     for (const failures of [0, 1]) {
       for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
-        const waited = decision(answered(503, retryAfterMs), { failures, waitsMs, fraction: 1 - 2 ** -53 });
+        const waited = decision(answered(503, retryAfterMs), {
+          failures,
+          retryDelaysMs: waitsMs,
+          jitterFraction: 1 - 2 ** -53,
+        });
         assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
       }
     }
@@ -221,7 +225,7 @@ test('C18 attempts in flight at a failure are part of it: failures are not count
   for (const failures of [1, 2]) {
     const burst = { failures, isPartOfFailure: true };
     for (const outcome of otherOutcomes) {
-      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeWord(outcome));
+      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, formatOutcome(outcome));
     }
     assert.deepEqual(decision(answered(200), burst), { is: 'delivered_during_backoff' });
     assert.deepEqual(decision(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
@@ -281,7 +285,11 @@ test('C19 the backoff after local errors doubles from a second to a minute', () 
 test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
     for (const outcome of otherOutcomes) {
-      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
+      assert.deepEqual(
+        decision(outcome, { failures, isManual: true }),
+        { is: 'manual_failed' },
+        formatOutcome(outcome),
+      );
     }
     for (const isPartOfFailure of [false, true]) {
       const asked = { failures, isManual: true, isPartOfFailure };
@@ -292,9 +300,10 @@ test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 en
 });
 
 test('C6 X3 an outcome is a status or one word of a closed set, and contains no address', () => {
-  assert.equal(outcomeWord(answered(204)), '204');
-  for (const cause of failureCodes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
-  for (const fault of localErrorCodes) assert.equal(outcomeWord({ ...localError(fault), note: '10.0.0.1:80' }), fault);
+  assert.equal(formatOutcome(answered(204)), '204');
+  for (const cause of failureCodes) assert.equal(formatOutcome({ ...failed(cause), note: '10.0.0.1:80' }), cause);
+  for (const fault of localErrorCodes)
+    assert.equal(formatOutcome({ ...localError(fault), note: '10.0.0.1:80' }), fault);
 });
 
 test('X3 every decision has a reason, and that of a counted failure contains its number', () => {

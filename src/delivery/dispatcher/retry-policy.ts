@@ -38,9 +38,9 @@ export type AttemptContext = {
   /** Number of consecutive local errors of this hook queue. */
   readonly localErrors: number;
   /** The retry delays after the first and the second failure, milliseconds. */
-  readonly waitsMs: readonly [number, number];
+  readonly retryDelaysMs: readonly [number, number];
   /** Random number from 0 to 1 for the jitter, which lengthens a retry delay by up to 10 % (C18). */
-  readonly fraction: number;
+  readonly jitterFraction: number;
 };
 
 /**
@@ -51,7 +51,7 @@ export type AttemptContext = {
  * - `wait`: a counted failure; the same delivery is retried after `waitMs`.
  * - `part_of_counted_failure`: in flight when a failure was counted; not counted again, retried after the backoff.
  * - `ended`: the hook ends; nothing is sent to it any more.
- * - `retry_local_error`: an error on our side; not counted, retried after `waitMs`.
+ * - `retry_local_error`: a local error; not counted, retried after `waitMs`.
  * - `manual_failed`: a manual attempt failed; recorded, not counted, not retried.
  */
 export type Decision =
@@ -67,7 +67,7 @@ export function decide(context: AttemptContext): Decision {
     // An attempt that was aborted before it was sent is retried without delay.
     return {
       is: 'retry_local_error',
-      waitMs: outcome.code === 'stopped' ? 0 : localErrorWaitMs(context.localErrors),
+      waitMs: outcome.code === 'stopped' ? 0 : computeLocalErrorWaitMs(context.localErrors),
     };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
@@ -76,15 +76,15 @@ export function decide(context: AttemptContext): Decision {
   if (outcome.kind === 'answered' && outcome.status === 401) return { is: 'ended', reason: 'answered_401', failures };
   if (isManual) return { is: 'manual_failed' };
   if (isPartOfFailure) return { is: 'part_of_counted_failure' };
-  const counted = failures + 1;
-  if (counted >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: counted };
-  return { is: 'wait', failures: counted, waitMs: waitMs(context, counted) };
+  const newFailures = failures + 1;
+  if (newFailures >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: newFailures };
+  return { is: 'wait', failures: newFailures, waitMs: computeRetryDelayMs(context, newFailures) };
 }
 
 /**
  * Turns a timeout or reset into the local error `process_paused` if this process was paused during the attempt
  * (C19): the deadline passed, or the target stopped waiting, while nothing could be sent or read. A response
- * counts whenever it is read.
+ * always counts, even if it is read late.
  */
 export function excuseIfPaused(result: AttemptResult, pausedMs: number, deadlineMs: number): AttemptResult {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
@@ -94,8 +94,8 @@ export function excuseIfPaused(result: AttemptResult, pausedMs: number, deadline
 }
 
 /** Returns the longest retry delay that a failure can cause, with jitter (C18). */
-export function maxRetryDelayMs(waitsMs: readonly number[]): number {
-  return Math.max(MAX_RETRY_AFTER_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
+export function maxRetryDelayMs(retryDelaysMs: readonly number[]): number {
+  return Math.max(MAX_RETRY_AFTER_MS, ...retryDelaysMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
 /**
@@ -107,20 +107,20 @@ export function remainingMs(dueAt: number | null, now: number, longestMs: number
   return waitMs > longestMs ? 0 : waitMs;
 }
 
-function waitMs({ outcome, waitsMs, fraction }: AttemptContext, failures: number): number {
-  const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
+function computeRetryDelayMs({ outcome, retryDelaysMs, jitterFraction }: AttemptContext, failures: number): number {
+  const delayMs = (failures === 1 ? retryDelaysMs[0] : retryDelaysMs[1]) * (1 + 0.1 * jitterFraction);
   const retryAfterMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  return Math.round(Math.max(wait, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)));
+  return Math.round(Math.max(delayMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)));
 }
 
-function localErrorWaitMs(errorsBefore: number): number {
-  return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(errorsBefore, 10), MAX_LOCAL_ERROR_WAIT_MS);
+function computeLocalErrorWaitMs(previousErrors: number): number {
+  return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(previousErrors, 10), MAX_LOCAL_ERROR_WAIT_MS);
 }
 
 /**
  * Returns an outcome in one word, as it is stored and counted: an HTTP status, a failure code, or a local error code.
  */
-export function outcomeWord(outcome: AttemptOutcome): string {
+export function formatOutcome(outcome: AttemptOutcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.code;
 }
@@ -137,7 +137,7 @@ const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {
 };
 
 /** The outcome words of local errors (C19). They count neither as delivered nor as failed. */
-export const localErrorWords: readonly string[] = Object.keys(localErrorCodes);
+export const localErrorOutcomes: readonly string[] = Object.keys(localErrorCodes);
 
 /** The outcome word of a success (C17). */
 export const DELIVERED_OUTCOME = '200';

@@ -6,7 +6,7 @@ export type StartRatePorts = {
   readonly maxStarts: number;
   readonly everyMs: number;
   /** Called when the next interval begins, with all permits renewed. */
-  readonly onMore: () => void;
+  readonly onPermitsRenewed: () => void;
 };
 
 /** Rate limiter for starts of attempts (fixed window): a burst is spread over time, a single start is immediate. */
@@ -33,7 +33,7 @@ export class StartRateLimiter {
     this.#ports.clock.after(this.#ports.everyMs, () => {
       this.#isTimerRunning = false;
       this.#permitsLeft = this.#ports.maxStarts;
-      this.#ports.onMore();
+      this.#ports.onPermitsRenewed();
     });
   }
 

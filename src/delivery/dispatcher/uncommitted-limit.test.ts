@@ -11,7 +11,7 @@ import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
-import { singleNodeLeases } from '../cluster/leases.ts';
+import { createSingleNodeLeases } from '../cluster/leases.ts';
 import { skipHookAlerts } from '../outbox/end-hooks.ts';
 import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { requestRedelivery } from '../outbox/restore-hook.ts';
@@ -31,7 +31,7 @@ for (const { test, database } of stores) {
     };
     const engine = new Dispatcher({
       store: { ...store, write },
-      claims: singleNodeLeases(store),
+      claims: createSingleNodeLeases(store),
       clock,
       random: fixedJitterRandom(),
       attempt: async ({ deliveryId }) => {
@@ -41,7 +41,7 @@ for (const { test, database } of stores) {
       hookAlerts: skipHookAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
-      waitsMs: [60_000, 7_200_000],
+      retryDelaysMs: [60_000, 7_200_000],
       maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,

@@ -41,12 +41,12 @@ export class WorkLoop {
   }
 }
 
-/** Returns the first `max` members of a set, without copying all of it. */
-export function firstMembersOf<T>(all: ReadonlySet<T>, max: number): T[] {
-  const first: T[] = [];
-  for (const member of all) {
-    if (first.length === max) break;
-    first.push(member);
+/** Returns the first `maxCount` members of a set, without copying all of it. */
+export function firstMembersOf<T>(members: ReadonlySet<T>, maxCount: number): T[] {
+  const firstMembers: T[] = [];
+  for (const member of members) {
+    if (firstMembers.length === maxCount) break;
+    firstMembers.push(member);
   }
-  return first;
+  return firstMembers;
 }

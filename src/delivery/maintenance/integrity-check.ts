@@ -14,28 +14,28 @@ const kindsOf = (resourceType: RecordResourceType) =>
 const isDeletion = (kind: OccurrenceKind) => kind.startsWith('deleted_');
 
 /**
- * Counts the occurrences whose record neither exists nor was deleted. A change and its occurrence are written in one
- * transaction (C16, C20), so any number other than 0 means that the database is damaged.
+ * Counts the occurrences whose record is missing although no occurrence of its deletion exists. A change and its
+ * occurrence are written in one transaction (C16, C20), so any count other than 0 means that the database is damaged.
  */
 export async function countMissingRecords(queries: Queries): Promise<number> {
-  let missing = 0;
-  const occurred = await sql<{ kind: OccurrenceKind }>`select distinct kind from occurrences`.execute(queries);
-  const kindsSeen = new Set(occurred.rows.map(({ kind }) => kind));
+  let missingCount = 0;
+  const occurredKinds = await sql<{ kind: OccurrenceKind }>`select distinct kind from occurrences`.execute(queries);
+  const seenKinds = new Set(occurredKinds.rows.map(({ kind }) => kind));
   // Only resource types that occur are checked: a database of an older version lacks the tables of newer types.
-  const resourceTypesSeen = recordResourceTypes.filter((resourceType) =>
-    kindsOf(resourceType).some((kind) => kindsSeen.has(kind)),
+  const seenResourceTypes = recordResourceTypes.filter((resourceType) =>
+    kindsOf(resourceType).some((kind) => seenKinds.has(kind)),
   );
-  for (const resourceType of resourceTypesSeen) {
-    const otherKinds = kindsOf(resourceType).filter((kind) => !isDeletion(kind));
-    const deletions = kindsOf(resourceType).filter(isDeletion);
+  for (const resourceType of seenResourceTypes) {
+    const nonDeletionKinds = kindsOf(resourceType).filter((kind) => !isDeletion(kind));
+    const deletionKinds = kindsOf(resourceType).filter(isDeletion);
     const { rows } = await sql<{ count: number }>`
-      select count(*) as count from occurrences where kind in (${sql.join(otherKinds)})
+      select count(*) as count from occurrences where kind in (${sql.join(nonDeletionKinds)})
         and not exists (select 1 from ${sql.table(tableNameOf(resourceType))} as records
           where records.${sql.ref(resourceTypes[resourceType].key)} = occurrences.record_id)
-        and record_id not in (select record_id from occurrences where kind in (${sql.join(deletions)}))`.execute(
+        and record_id not in (select record_id from occurrences where kind in (${sql.join(deletionKinds)}))`.execute(
       queries,
     );
-    missing += rows[0]?.count ?? 0;
+    missingCount += rows[0]?.count ?? 0;
   }
-  return missing;
+  return missingCount;
 }

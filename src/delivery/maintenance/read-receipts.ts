@@ -12,11 +12,11 @@ const MAX_BUFFERED = 10_000;
 /** Rows per transaction: small, so that other writes do not wait long. */
 const WRITE_BATCH_SIZE = 500;
 
-type Reader = { readonly accountId: number; readonly userId: number };
+type ReadingUser = { readonly accountId: number; readonly userId: number };
 
-type ReadReceipt = Reader & { readonly resourceType: ResourceType; readonly recordId: number; at: number };
+type ReadReceipt = ReadingUser & { readonly resourceType: ResourceType; readonly recordId: number; fetchedAt: number };
 
-/** Resource types that a notification can name, by the path of their records. Others have no receipts. */
+/** Resource types that a webhook can name, by the path of their records. Other resource types have no receipts. */
 const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
   [...new Set(hookKinds.map(resourceTypeOf))].map((resourceType) => [
     `${resourceTypes[resourceType].collection}/{${resourceType}_id}`,
@@ -25,15 +25,15 @@ const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
 );
 
 /**
- * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users who never
- * read it. Write-behind: receipts are buffered in memory and flushed once a second. Best effort: no request waits for a
- * receipt or fails with it.
+ * Read receipts: the time when an API key of a user last fetched a record. With them, the console can show which users
+ * got a webhook but never read the record. Write-behind: receipts are buffered in memory and written once a second.
+ * Best effort: no request waits for a receipt or fails because of one.
  */
 export class ReadReceipts {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
-  #buffered = new Map<string, ReadReceipt>();
+  #bufferedReceipts = new Map<string, ReadReceipt>();
   #droppedCount = 0;
   #cancelFlush: (() => void) | undefined;
 
@@ -43,16 +43,16 @@ export class ReadReceipts {
     this.#log = log;
   }
 
-  /** Notes that a record was returned. `path` is the route's template (`/events/{event_id}`), `ids` its parameters. */
-  add({ accountId, userId }: Reader, path: string, ids: Readonly<Record<string, number>>): void {
+  /** Buffers a receipt of a fetched record. `path`: the route's template (`/events/{event_id}`); `ids`: its values. */
+  add({ accountId, userId }: ReadingUser, path: string, ids: Readonly<Record<string, number>>): void {
     const resourceType = resourceTypeByPath.get(path);
     const recordId = ids[`${resourceType}_id`];
     if (resourceType === undefined || recordId === undefined) return;
     const key = `${userId} ${resourceType} ${recordId}`;
-    const buffered = this.#buffered.get(key);
-    if (buffered !== undefined) buffered.at = this.#clock.now();
-    else if (this.#buffered.size >= MAX_BUFFERED) this.#droppedCount += 1;
-    else this.#buffered.set(key, { accountId, userId, resourceType, recordId, at: this.#clock.now() });
+    const bufferedReceipt = this.#bufferedReceipts.get(key);
+    if (bufferedReceipt !== undefined) bufferedReceipt.fetchedAt = this.#clock.now();
+    else if (this.#bufferedReceipts.size >= MAX_BUFFERED) this.#droppedCount += 1;
+    else this.#bufferedReceipts.set(key, { accountId, userId, resourceType, recordId, fetchedAt: this.#clock.now() });
     this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
@@ -60,14 +60,14 @@ export class ReadReceipts {
   async flush(): Promise<void> {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
-    const receipts = [...this.#buffered.values()].sort(compareByKey);
-    const missed = this.#droppedCount;
-    this.#buffered = new Map();
+    const receipts = [...this.#bufferedReceipts.values()].sort(compareByKey);
+    const droppedCount = this.#droppedCount;
+    this.#bufferedReceipts = new Map();
     this.#droppedCount = 0;
-    if (missed > 0) this.#log.warn({ event: 'read_receipts.missed', count: missed });
+    if (droppedCount > 0) this.#log.warn({ event: 'read_receipts.missed', count: droppedCount });
     try {
-      for (let first = 0; first < receipts.length; first += WRITE_BATCH_SIZE) {
-        const batch = receipts.slice(first, first + WRITE_BATCH_SIZE);
+      for (let begin = 0; begin < receipts.length; begin += WRITE_BATCH_SIZE) {
+        const batch = receipts.slice(begin, begin + WRITE_BATCH_SIZE);
         await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
       }
     } catch (error) {
@@ -91,18 +91,18 @@ async function upsertReceipts(queries: Queries, receipts: readonly ReadReceipt[]
   await queries
     .insertInto('read_receipts')
     .values(
-      receipts.map(({ accountId, userId, resourceType, recordId, at }) => ({
+      receipts.map(({ accountId, userId, resourceType, recordId, fetchedAt }) => ({
         account_id: accountId,
         user_id: userId,
         resource_type: resourceType,
         record_id: recordId,
-        fetched_at: at,
+        fetched_at: fetchedAt,
       })),
     )
     .onConflict((conflict) =>
       conflict
         .columns(['account_id', 'user_id', 'resource_type', 'record_id'])
-        .doUpdateSet({ fetched_at: (set) => set.ref('excluded.fetched_at') })
+        .doUpdateSet({ fetched_at: (eb) => eb.ref('excluded.fetched_at') })
         .whereRef('excluded.fetched_at', '>', 'read_receipts.fetched_at'),
     )
     .execute();

@@ -42,49 +42,49 @@ export const INITIAL_CLOCK_STATE: ClockState = {
  *
  * @param elapsedMs monotonic time of this process since its last observation
  */
-export function observeClock(known: ClockState, now: number, elapsedMs: number): ClockState {
+export function observeClock(previousState: ClockState, now: number, elapsedMs: number): ClockState {
   // Another node may have observed the clock in between and counted that part of the time already.
-  const runningMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
-  const trustedAt = Math.min(known.trustedAt + runningMs, now);
-  const runningSinceJumpMs = known.runningSinceJumpMs + runningMs;
-  const wasSetBack = now < known.jumpSeenAt;
-  if (known.untrustedMs === 0 || wasSetBack) return withUntrustedRest(trustedAt, now);
+  const runningMs = Math.max(0, Math.min(elapsedMs, now - previousState.observedAt));
+  const trustedAt = Math.min(previousState.trustedAt + runningMs, now);
+  const runningSinceJumpMs = previousState.runningSinceJumpMs + runningMs;
+  const wasClockSetBack = now < previousState.jumpSeenAt;
+  if (previousState.untrustedMs === 0 || wasClockSetBack) return createClockState(trustedAt, now);
   if (runningSinceJumpMs >= CONFIRMED_AFTER_MS)
-    return withUntrustedRest(Math.min(trustedAt + known.untrustedMs, now), now);
-  return { ...known, trustedAt, observedAt: now, runningSinceJumpMs };
+    return createClockState(Math.min(trustedAt + previousState.untrustedMs, now), now);
+  return { ...previousState, trustedAt, observedAt: now, runningSinceJumpMs };
 }
 
-function withUntrustedRest(trustedAt: number, now: number): ClockState {
+function createClockState(trustedAt: number, now: number): ClockState {
   return { trustedAt, observedAt: now, untrustedMs: now - trustedAt, jumpSeenAt: now, runningSinceJumpMs: 0 };
 }
 
 /**
- * The trusted time for retention: a clock that is set far ahead, or is wrong at a start, must not drop rows too
- * early. Trusted time advances with the monotonic running time of services; a jump of the clock is accepted
+ * The trusted time for retention. It prevents that rows are dropped too early because the clock is set far ahead or is
+ * wrong at a start. Trusted time advances with the monotonic running time of services; a jump of the clock is accepted
  * after services have run for a day since.
  */
 export class RetentionClock {
   readonly #store: Store;
   readonly #clock: Clock;
-  #observedAt: number;
+  #observedAtMonotonic: number;
 
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
-    this.#observedAt = clock.monotonic();
+    this.#observedAtMonotonic = clock.monotonic();
   }
 
   /** Observes the clock and stores the new state; resolves with the trusted time, milliseconds since the epoch. */
   async now(): Promise<number> {
-    const [monotonic, now] = [this.#clock.monotonic(), this.#clock.now()];
+    const [monotonicNow, now] = [this.#clock.monotonic(), this.#clock.now()];
     // The columns store whole milliseconds, and the monotonic clock has fractions.
-    const elapsedMs = Math.round(monotonic - this.#observedAt);
+    const elapsedMs = Math.round(monotonicNow - this.#observedAtMonotonic);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
-      const known = observeClock(await readState(queries), now, elapsedMs);
-      await writeState(queries, known);
-      return known;
+      const newState = observeClock(await readState(queries), now, elapsedMs);
+      await writeState(queries, newState);
+      return newState;
     });
-    this.#observedAt = monotonic;
+    this.#observedAtMonotonic = monotonicNow;
     return trustedAt;
   }
 }
@@ -102,13 +102,13 @@ async function readState(queries: Queries): Promise<ClockState> {
   };
 }
 
-async function writeState(queries: Queries, known: ClockState): Promise<void> {
+async function writeState(queries: Queries, state: ClockState): Promise<void> {
   const row = {
-    trusted_at: known.trustedAt,
-    observed_at: known.observedAt,
-    doubted_ms: known.untrustedMs,
-    doubted_since: known.jumpSeenAt,
-    seen_since_ms: known.runningSinceJumpMs,
+    trusted_at: state.trustedAt,
+    observed_at: state.observedAt,
+    doubted_ms: state.untrustedMs,
+    doubted_since: state.jumpSeenAt,
+    seen_since_ms: state.runningSinceJumpMs,
   };
   await queries
     .insertInto('retention_clock')

@@ -160,7 +160,7 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    await store.dropPartitions('attempts', NOW - 30 * DAY_MS, () => false);
+    await store.dropOldRows('attempts', NOW - 30 * DAY_MS, () => false);
     const left = await store.read.selectFrom('attempts').select('attempted_at').orderBy('attempt_id').execute();
     assert.deepEqual(
       left.map((row) => row.attempted_at),

@@ -12,10 +12,7 @@ export const RETENTION_MS = {
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   readReceipts: 30 * DAY_MS,
-  /**
-   * Longer than mails are retried. An alert this old was enqueued when a mail server was configured, and now there is
-   * none.
-   */
+  /** Longer than mails are retried: an alert becomes this old only if the mail server was removed meanwhile. */
   hookAlerts: 7 * DAY_MS,
 };
 
@@ -36,24 +33,24 @@ export function startRetention(
   rounds: readonly RetentionRound[] = [applyRetention],
 ): { stop(): void } {
   const retention = new RetentionClock({ store, clock });
-  let cancel: () => void = () => undefined;
-  let stopped = false;
-  async function run(): Promise<void> {
+  let cancelTimer: () => void = () => undefined;
+  let isStopped = false;
+  async function runRounds(): Promise<void> {
     try {
-      let dropped = 0;
+      let droppedCount = 0;
       const now = await retention.now();
-      for (const round of rounds) dropped += await round(store, now, () => stopped);
-      if (dropped > 0) log.info({ event: 'retention.applied', rows: dropped });
+      for (const round of rounds) droppedCount += await round(store, now, () => isStopped);
+      if (droppedCount > 0) log.info({ event: 'retention.applied', rows: droppedCount });
     } catch (error) {
       log.error({ event: 'retention.failed', err: error });
     }
-    if (!stopped) cancel = clock.after(RETENTION_INTERVAL_MS, () => void run());
+    if (!isStopped) cancelTimer = clock.after(RETENTION_INTERVAL_MS, () => void runRounds());
   }
-  cancel = clock.after(10_000, () => void run());
+  cancelTimer = clock.after(10_000, () => void runRounds());
   return {
     stop() {
-      stopped = true;
-      cancel();
+      isStopped = true;
+      cancelTimer();
     },
   };
 }
@@ -64,26 +61,26 @@ export async function applyRetention(
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  let total = 0;
+  let totalDropped = 0;
   for (const table of ['attempts', 'finalized_deliveries', 'occurrences'] as const) {
-    total += await store.dropPartitions(table, now - RETENTION_MS[table], isStopped);
+    totalDropped += await store.dropOldRows(table, now - RETENTION_MS[table], isStopped);
   }
-  for (const step of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
+  for (const deleteStep of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
     for (;;) {
-      if (isStopped()) return total;
-      const dropped = await store.write(step);
-      total += dropped;
-      if (dropped < DELETE_BATCH_SIZE) break;
+      if (isStopped()) return totalDropped;
+      const droppedCount = await store.write(deleteStep);
+      totalDropped += droppedCount;
+      if (droppedCount < DELETE_BATCH_SIZE) break;
     }
   }
-  return total;
+  return totalDropped;
 }
 
 type DeleteStep = (tx: Tx) => Promise<number>;
 
 /** Drops manual attempts whose delivery was dropped. */
 const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
-  const orphaned = queries
+  const orphanedAttempts = queries
     .selectFrom('manual_attempts')
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
@@ -93,7 +90,7 @@ const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
     .limit(DELETE_BATCH_SIZE);
   const { numDeletedRows } = await queries
     .deleteFrom('manual_attempts')
-    .where('manual_attempt_id', 'in', orphaned)
+    .where('manual_attempt_id', 'in', orphanedAttempts)
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 };
@@ -103,31 +100,31 @@ const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
  */
 function dropEndedHooks(now: number): DeleteStep {
   return async ({ queries }) => {
-    const old = await queries
+    const oldHooks = await queries
       .selectFrom('hooks')
       .select('hook_id')
       .where('date_ended', '<', now - RETENTION_MS.endedHooks)
       .limit(DELETE_BATCH_SIZE)
       .execute();
-    const hookIds = old.map((hook) => hook.hook_id);
+    const hookIds = oldHooks.map((hook) => hook.hook_id);
     if (hookIds.length === 0) return 0;
-    const pending = queries
+    const pendingDeliveries = queries
       .selectFrom('pending_deliveries')
       .select('delivery_id')
       .where('hook_id', 'in', hookIds)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('pending_deliveries')
-      .where('delivery_id', 'in', pending)
+      .where('delivery_id', 'in', pendingDeliveries)
       .executeTakeFirstOrThrow();
     if (Number(numDeletedRows) === DELETE_BATCH_SIZE) return DELETE_BATCH_SIZE;
     await queries
       .deleteFrom('hooks')
       .where('hook_id', 'in', hookIds)
-      .where((where) =>
-        where.not(
-          where.exists(
-            where
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
               .selectFrom('pending_deliveries')
               .select('pending_deliveries.delivery_id')
               .whereRef('pending_deliveries.hook_id', '=', 'hooks.hook_id'),
@@ -142,14 +139,14 @@ function dropEndedHooks(now: number): DeleteStep {
 /** Drops alerts that could not be mailed in time (X10). */
 function dropHookAlerts(now: number): DeleteStep {
   return async ({ queries }) => {
-    const old = queries
+    const oldAlerts = queries
       .selectFrom('hook_alerts')
       .select('hook_alert_id')
       .where('noted_at', '<', now - RETENTION_MS.hookAlerts)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('hook_alerts')
-      .where('hook_alert_id', 'in', old)
+      .where('hook_alert_id', 'in', oldAlerts)
       .executeTakeFirstOrThrow();
     return Number(numDeletedRows);
   };
@@ -158,16 +155,16 @@ function dropHookAlerts(now: number): DeleteStep {
 /** Drops old read receipts. They are kept as long as the deliveries that they belong to. */
 function dropReadReceipts(now: number): DeleteStep {
   return async ({ queries }) => {
-    const old = await queries
+    const oldReceipts = await queries
       .selectFrom('read_receipts')
       .select('fetched_at')
       .where('fetched_at', '<', now - RETENTION_MS.readReceipts)
       .orderBy('fetched_at')
       .limit(DELETE_BATCH_SIZE)
       .execute();
-    const last = old.at(-1);
-    if (last === undefined) return 0;
-    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', last.fetched_at).execute();
-    return old.length;
+    const lastReceipt = oldReceipts.at(-1);
+    if (lastReceipt === undefined) return 0;
+    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', lastReceipt.fetched_at).execute();
+    return oldReceipts.length;
   };
 }

@@ -18,8 +18,8 @@ export type BacklogQuotaPorts = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Maximum of pending deliveries for the live hooks of one account; undefined: no limit. */
-  readonly max: number | undefined;
+  /** Maximum number of pending deliveries for the live hooks of one account; undefined: no limit. */
+  readonly maxPending: number | undefined;
 };
 
 /**
@@ -36,21 +36,21 @@ export class BacklogQuota {
 
   /** Whether the account has reached its quota; a promise only if the result is not cached. */
   isFull(accountId: number): boolean | Promise<boolean> {
-    const { max, clock } = this.#ports;
-    if (max === undefined) return false;
+    const { maxPending, clock } = this.#ports;
+    if (maxPending === undefined) return false;
     const cached = this.#cache.get(accountId);
     if (cached !== undefined && clock.monotonic() < cached.expiresAt) return cached.isExceeded;
     // Single flight: concurrent writes wait for the same count.
-    const counting = this.#count(accountId, max);
-    this.#cacheResult(accountId, counting, Number.POSITIVE_INFINITY);
-    return counting;
+    const countPromise = this.#countPending(accountId, maxPending);
+    this.#cacheResult(accountId, countPromise, Number.POSITIVE_INFINITY);
+    return countPromise;
   }
 
-  async #count(accountId: number, max: number): Promise<boolean> {
+  async #countPending(accountId: number, maxPending: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
-    const began = clock.monotonic();
+    const beganAt = clock.monotonic();
     // A failed count rejects no write (fail open).
-    const isFull = await hasMorePendingThan(store, accountId, max).catch((err: unknown) => {
+    const isFull = await hasMorePendingThan(store, accountId, maxPending).catch((err: unknown) => {
       log.error({ event: 'backlog.count_failed', err });
       return false;
     });
@@ -58,31 +58,35 @@ export class BacklogQuota {
     this.#cacheResult(
       accountId,
       isFull,
-      now + Math.max(MIN_CACHE_TTL_MS, (now - began) * CACHE_TTL_PER_COUNT_DURATION),
+      now + Math.max(MIN_CACHE_TTL_MS, (now - beganAt) * CACHE_TTL_PER_COUNT_DURATION),
     );
     return isFull;
   }
 
   #cacheResult(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
     this.#cache.delete(accountId);
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size >= MAX_CACHED_ACCOUNTS && oldest !== undefined) this.#cache.delete(oldest);
+    const [oldestAccountId] = this.#cache.keys();
+    if (this.#cache.size >= MAX_CACHED_ACCOUNTS && oldestAccountId !== undefined) this.#cache.delete(oldestAccountId);
     this.#cache.set(accountId, { isExceeded, expiresAt });
   }
 }
 
-/** Whether more than `max` deliveries of live hooks are pending. Stops counting at `max + 1`. */
-async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, max: number): Promise<boolean> {
-  const pending = read
+/** Whether more than `maxPending` deliveries of live hooks are pending. Stops counting at `maxPending + 1`. */
+async function hasMorePendingThan(
+  { read }: Pick<Store, 'read'>,
+  accountId: number,
+  maxPending: number,
+): Promise<boolean> {
+  const pendingQuery = read
     .selectFrom('hooks')
     .innerJoin('pending_deliveries', 'pending_deliveries.hook_id', 'hooks.hook_id')
     .where('hooks.account_id', '=', accountId)
     .where('hooks.date_ended', 'is', null)
     .select('pending_deliveries.delivery_id')
-    .limit(max + 1);
+    .limit(maxPending + 1);
   const { count } = await read
-    .selectFrom(pending.as('some'))
+    .selectFrom(pendingQuery.as('some'))
     .select(sql<number>`count(*)`.as('count'))
     .executeTakeFirstOrThrow();
-  return count > max;
+  return count > maxPending;
 }

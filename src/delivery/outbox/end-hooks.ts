@@ -12,8 +12,8 @@ export async function endHooks(
   reason: EndedReason,
   hookAlerts: EnqueueHookAlerts = skipHookAlerts,
 ): Promise<number[]> {
-  const end = { reason, now: write.now, by: write.by, hookAlerts };
-  return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, end);
+  const hookEnd = { reason, now: write.now, by: write.actor, hookAlerts };
+  return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, hookEnd);
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
@@ -25,27 +25,27 @@ type HookEnd = {
 };
 
 /**
- * Ends live hooks: frees their targets, raises the fencing token, stores the feed position so that `restoreHook` can
- * enqueue what occurred since, and notifies the dispatcher at commit (C13, C17, C18, C23). Returns the ids of the hooks
- * that were live.
+ * Ends live hooks (C13, C17, C18, C23): frees their targets, raises the fencing token, stores the feed position so that
+ * `restoreHook` can enqueue what occurred since, and adds a commit event for the dispatcher. Returns the ids of the
+ * hooks that were live.
  */
-export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], end: HookEnd): Promise<number[]> {
-  const ended: number[] = [];
+export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
+  const endedHookIds: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_STATEMENT) {
-    ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), end)));
+    endedHookIds.push(...(await endHookBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), hookEnd)));
   }
-  return ended;
+  return endedHookIds;
 }
 
 /** Maximum number of hooks per statement. Well below both databases' limits of parameters. */
 const HOOKS_PER_STATEMENT = 1_000;
 
-async function endBatch(
+async function endHookBatch(
   tx: Tx,
   hookIds: readonly number[],
   { reason, now, by, hookAlerts }: HookEnd,
 ): Promise<number[]> {
-  const ended = await tx.queries
+  const endedHooks = await tx.queries
     .updateTable('hooks')
     .set({
       date_ended: now,
@@ -62,7 +62,7 @@ async function endBatch(
     .execute();
   writeAuditEntriesAcrossAccounts(
     tx,
-    ended.map(({ hook_id, account_id, user_id }) => ({
+    endedHooks.map(({ hook_id, account_id, user_id }) => ({
       action: 'hook.ended',
       subject: `hook ${hook_id}`,
       detail: { reason, user_id: String(user_id) },
@@ -71,11 +71,11 @@ async function endBatch(
     })),
     now,
   );
-  const endedIds = ended.map((row) => row.hook_id);
+  const endedIds = endedHooks.map((row) => row.hook_id);
   if (endedIds.length === 0) return [];
   // An owner who ended the hook is not alerted (X10).
-  const toAlert = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
-  if (reason !== 'user_deleted') await hookAlerts(tx, reason, toAlert, now);
+  const hookIdsToAlert = endedHooks.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
+  if (reason !== 'user_deleted') await hookAlerts(tx, reason, hookIdsToAlert, now);
   await dropManualAttempts(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
   tx.events.addEnded(endedIds, reason);
@@ -85,13 +85,13 @@ async function endBatch(
 /** Drops manual attempts and tests: they must not be sent when the hook is restored later. */
 async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
   await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
-  const tests = await queries
+  const testDeliveries = await queries
     .deleteFrom('pending_deliveries')
     .where('hook_id', 'in', hookIds)
     .where('position', 'is', null)
     .returningAll()
     .execute();
-  for (const row of tests) {
+  for (const row of testDeliveries) {
     await queries
       .insertInto('finalized_deliveries')
       .values({ ...row, finalized_at: now, state: 'failed' })
@@ -105,7 +105,7 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
  */
 export type AlertKind = 'failing' | AlertReason;
 
-/** Reasons for the end of a hook of which its owner is alerted. A deleted user gets no alert. */
+/** Reasons for the end of a hook that cause an alert to its owner. A deleted user gets no alert. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */
@@ -115,9 +115,14 @@ export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
  * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): the alerts are mailed
  * if, and only if, the transaction commits.
  */
-export type EnqueueHookAlerts = (tx: Tx, what: AlertKind, hookIds: readonly number[], now: number) => Promise<void>;
+export type EnqueueHookAlerts = (
+  tx: Tx,
+  alertKind: AlertKind,
+  hookIds: readonly number[],
+  now: number,
+) => Promise<void>;
 
-export const enqueueHookAlerts: EnqueueHookAlerts = async ({ queries }, what, hookIds, now) => {
+export const enqueueHookAlerts: EnqueueHookAlerts = async ({ queries }, alertKind, hookIds, now) => {
   if (hookIds.length === 0) return;
   await queries
     .insertInto('hook_alerts')
@@ -131,7 +136,7 @@ export const enqueueHookAlerts: EnqueueHookAlerts = async ({ queries }, what, ho
           'account_id',
           'user_id',
           'hook_id',
-          val<string>(what).as('what'),
+          val<string>(alertKind).as('what'),
           val(now).as('noted_at'),
         ]),
     )

@@ -49,7 +49,7 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
 const RETRY_AFTER_S = 10;
 
 /** Creates the problem of a write that would enqueue deliveries although the account has reached its quota. */
-export function pendingQuotaProblem(): Problem {
+export function createPendingQuotaProblem(): Problem {
   return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
 }
 
@@ -72,5 +72,5 @@ export async function requireNothingToEnqueue(
     )
     .limit(1)
     .executeTakeFirst();
-  if (hook !== undefined) throw pendingQuotaProblem();
+  if (hook !== undefined) throw createPendingQuotaProblem();
 }

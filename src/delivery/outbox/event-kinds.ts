@@ -1,8 +1,8 @@
 import type { Permission } from '../../permissions.ts';
 
 /**
- * Resource types that notifications can name, with the path of their records, the field of their id, and the permission
- * to read them.
+ * Resource types that webhooks can name, with the path of their records, the field of their id, and the permission to
+ * read them.
  */
 export const resourceTypes = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
@@ -77,6 +77,6 @@ export function permissionFor(kind: DeliveryKind): Permission {
 }
 
 /** Returns the `resource_url` of a delivery: the address of the record on the service at `baseUrl` (C10). */
-export function resourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
+export function buildResourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
   return `${baseUrl}/v2${resourceTypes[resourceTypeOf(kind)].collection}/${recordId}`;
 }

@@ -1,26 +1,25 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../../store/account-scope.ts';
-import { preparedForItems, withRowLocks } from '../../store/prepared-queries.ts';
+import { prepareQueryForItems, withRowLocks } from '../../store/prepared-queries.ts';
 import type { BeforeCommitAction, NewPendingDelivery } from '../../store/store.ts';
 import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
 import { kinds, type OccurrenceKind } from './event-kinds.ts';
 
-/** An occurrence to be recorded. `userId`: hooks of this user are notified (C14). */
+/** An occurrence to be recorded. `userId`: the user whose hooks get a delivery of it (C14). */
 export type NewOccurrence = { readonly kind: OccurrenceKind; readonly recordId: number; readonly userId: number };
 
 /** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
 type PositionAllocation = { readonly accountId: number; readonly count: number; readonly now: number };
 
 /** Casts a number parameter: the databases cannot infer its type in a `values` list. */
-const bigintParameter = (value: number) => sql`cast(${value} as bigint)`;
+const castToBigint = (value: number) => sql`cast(${value} as bigint)`;
 /** Casts a text parameter: the databases cannot infer its type in a `values` list. */
-const textParameter = (value: string) => sql`cast(${value} as text)`;
+const castToText = (value: string) => sql`cast(${value} as text)`;
 
-const allocationsCte = (allocations: readonly PositionAllocation[]) =>
+const buildAllocationsCte = (allocations: readonly PositionAllocation[]) =>
   sql`allocations (account_id, taken, now) as (values ${sql.join(
     allocations.map(
-      ({ accountId, count, now }) =>
-        sql`(${bigintParameter(accountId)}, ${bigintParameter(count)}, ${bigintParameter(now)})`,
+      ({ accountId, count, now }) => sql`(${castToBigint(accountId)}, ${castToBigint(count)}, ${castToBigint(now)})`,
     ),
   )})`;
 
@@ -28,8 +27,8 @@ const allocationsCte = (allocations: readonly PositionAllocation[]) =>
  * Allocates feed positions. It locks the rows of the accounts until the commit, so it runs last in a transaction. The
  * rows are locked in a fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
  */
-const allocatePositions = preparedForItems((queries, allocations: readonly PositionAllocation[]) => {
-  const held = queries
+const allocatePositions = prepareQueryForItems((queries, allocations: readonly PositionAllocation[]) => {
+  const lockedPositions = queries
     .selectFrom('positions')
     .select('account_id')
     .where(
@@ -39,7 +38,7 @@ const allocatePositions = preparedForItems((queries, allocations: readonly Posit
     )
     .orderBy('account_id');
   return sql<{ account_id: number }>`
-    with ${allocationsCte(allocations)}, held as ${withRowLocks(queries, held)}
+    with ${buildAllocationsCte(allocations)}, held as ${withRowLocks(queries, lockedPositions)}
     update positions set position = position + allocations.taken,
       occurred_at = case when occurred_at > allocations.now then occurred_at else allocations.now end
     from held join allocations on allocations.account_id = held.account_id
@@ -50,17 +49,17 @@ const allocatePositions = preparedForItems((queries, allocations: readonly Posit
 /** An occurrence with its feed position: `back` is the distance from the last allocated position of the account. */
 type PlacedOccurrence = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
-const occurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
+const buildOccurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
     occurrences.map(
       ({ accountId, back, kind, userId, recordId, now }) =>
-        sql`(${bigintParameter(accountId)}, ${bigintParameter(back)}, ${textParameter(kind)}, ${bigintParameter(userId)}, ${bigintParameter(recordId)}, ${bigintParameter(now)})`,
+        sql`(${castToBigint(accountId)}, ${castToBigint(back)}, ${castToText(kind)}, ${castToBigint(userId)}, ${castToBigint(recordId)}, ${castToBigint(now)})`,
     ),
   )})`;
 
-const insertOccurrences = preparedForItems((_queries, facts: readonly PlacedOccurrence[]) => {
+const insertOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
   return sql`
-    with ${occurrencesCte(facts)}
+    with ${buildOccurrencesCte(occurrences)}
     insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
     select facts.account_id, positions.position - facts.back, facts.kind, facts.user_id, facts.record_id,
       positions.occurred_at
@@ -68,9 +67,9 @@ const insertOccurrences = preparedForItems((_queries, facts: readonly PlacedOccu
 });
 
 /** Enqueues deliveries like `enqueueDeliveries`, but for the positions that this transaction has allocated. */
-const enqueuePlaced = preparedForItems((_queries, facts: readonly PlacedOccurrence[]) => {
+const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
   return sql<NewPendingDelivery>`
-    with ${occurrencesCte(facts)}
+    with ${buildOccurrencesCte(occurrences)}
     insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
       facts.now
@@ -93,31 +92,38 @@ type AccountOccurrences = {
  * per commit, for all writes of the commit group, right before the commit: the account's row is locked only for
  * the duration of the commit.
  */
-export function recordOccurrences(write: AccountWrite, facts: readonly NewOccurrence[]): void {
-  if (facts.length === 0) return;
+export function recordOccurrences(write: AccountWrite, occurrences: readonly NewOccurrence[]): void {
+  if (occurrences.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, facts));
-  tx.beforeCommit(recordBeforeCommit, { accountId, now, facts });
+  if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, occurrences));
+  tx.beforeCommit(recordBeforeCommit, { accountId, now, facts: occurrences });
   tx.events.addAccountsWithOccurrences([accountId]);
 }
 
-const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ queries, events }, all) => {
-  const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
-  const accounts = byAccount.map(([accountId, recorded]) => {
-    const facts = recorded.flatMap((one) => one.facts);
-    return { accountId, facts, count: facts.length, now: Math.max(...recorded.map(({ now }) => now)) };
+const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ queries, events }, recordedBatches) => {
+  const batchesByAccount = [...Map.groupBy(recordedBatches, ({ accountId }) => accountId)].sort(
+    ([one], [other]) => one - other,
+  );
+  const accounts = batchesByAccount.map(([accountId, accountBatches]) => {
+    const occurrences = accountBatches.flatMap((batch) => batch.facts);
+    return {
+      accountId,
+      facts: occurrences,
+      count: occurrences.length,
+      now: Math.max(...accountBatches.map(({ now }) => now)),
+    };
   });
-  const placed = accounts.flatMap(({ accountId, facts, count, now }) =>
-    facts.map((fact, index) => ({ ...fact, accountId, back: count - 1 - index, now })),
+  const placedOccurrences = accounts.flatMap(({ accountId, facts, count, now }) =>
+    facts.map((occurrence, index) => ({ ...occurrence, accountId, back: count - 1 - index, now })),
   );
   // Kinds that no hook can subscribe to are not enqueued.
-  const subscribable = placed.filter(({ kind }) => kinds[kind].hooks);
-  const [taken, , pending] = await Promise.all([
+  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kinds[kind].hooks);
+  const [allocatedAccounts, , newPending] = await Promise.all([
     allocatePositions(queries, accounts, {}),
-    insertOccurrences(queries, placed, {}),
-    enqueuePlaced(queries, subscribable, {}),
+    insertOccurrences(queries, placedOccurrences, {}),
+    enqueuePlacedOccurrences(queries, subscribableOccurrences, {}),
   ]);
-  if (taken.length !== accounts.length) throw new Error('an account has no position');
-  events.addNewPending(pending);
+  if (allocatedAccounts.length !== accounts.length) throw new Error('an account has no position');
+  events.addNewPending(newPending);
 };

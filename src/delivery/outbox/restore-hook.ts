@@ -3,7 +3,7 @@ import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
-import { enqueueDeliveries, pendingQuotaProblem } from './enqueue-deliveries.ts';
+import { createPendingQuotaProblem, enqueueDeliveries } from './enqueue-deliveries.ts';
 
 /**
  * Restores an ended hook (X1): resets its failures and enqueues what occurred since it ended, in addition to what was
@@ -12,7 +12,7 @@ import { enqueueDeliveries, pendingQuotaProblem } from './enqueue-deliveries.ts'
  * @param endedPosition the feed position of the account when the hook ended
  */
 export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
-  if (!write.mayEnqueue) throw pendingQuotaProblem();
+  if (!write.mayEnqueue) throw createPendingQuotaProblem();
   await write
     .updateTable('hooks')
     .set({
@@ -41,7 +41,7 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
  * still have one pending test per hook, to check whether the target works again.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
-  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaProblem();
+  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw createPendingQuotaProblem();
   const { delivery_id } = await write
     .insertInto('pending_deliveries', {
       user_id: hook.userId,
@@ -58,13 +58,13 @@ export async function requestTest(write: AccountWrite, hook: { hookId: number; u
 }
 
 async function hasPendingTest(write: AccountWrite, hookId: number): Promise<boolean> {
-  const test = write
+  const testQuery = write
     .selectFrom('pending_deliveries')
     .select('pending_deliveries.delivery_id')
     .where('pending_deliveries.hook_id', '=', hookId)
     .where('pending_deliveries.position', 'is', null)
     .limit(1);
-  return (await test.executeTakeFirst()) !== undefined;
+  return (await testQuery.executeTakeFirst()) !== undefined;
 }
 
 /** Enqueues one immediate attempt of a delivery, regardless of its state, under the same `Webhook-Id` (X3). */
@@ -75,22 +75,22 @@ export async function requestRedelivery(
   const tx = AccountWrite.transactionOf(write);
   // Lock the hook, so that it stays live until the commit. On an ended hook, the attempt would only be made after the
   // hook is restored.
-  const live = tx.queries
+  const liveHookQuery = tx.queries
     .selectFrom('hooks')
     .select('hook_id')
     .where('hook_id', '=', delivery.hookId)
     .where('date_ended', 'is', null);
-  if ((await withRowLocks(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
+  if ((await withRowLocks(tx.queries, liveHookQuery).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
   tx.events.addManualAttempts([delivery.hookId]);
 }
 
 /** Whether a live hook of any account has the target with this hash (C12). */
 export async function isTargetTaken(read: Queries, targetHash: string): Promise<boolean> {
-  const found = await read
+  const targetRow = await read
     .selectFrom('targets')
     .select('hook_id')
     .where('target_hash', '=', targetHash)
     .executeTakeFirst();
-  return found !== undefined;
+  return targetRow !== undefined;
 }

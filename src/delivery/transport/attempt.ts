@@ -19,18 +19,18 @@ export type AttemptRequest = {
   /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` unless it was known before. */
   signal: AbortSignal;
   /**
-   * Called right before the first byte is sent. From then on, the target may receive the notification even if the
-   * attempt is aborted.
+   * Called right before the first byte is sent. From then on, the target may receive the webhook even if the attempt is
+   * aborted.
    */
   onDialled?: () => void;
-  /** Called when the reused connection was dead, before a new one is dialled. Nothing has been sent. */
+  /** Called when the reused connection was closed, before a new one is dialled. Nothing has been sent. */
   onUndialled?: () => void;
   /** Keep-alive connections to the target. If absent, a new connection is dialled, and closed afterwards. */
   kept?: ConnectionPool | undefined;
 };
 
 /** Makes one POST and resolves with its outcome. Rejects only on a bug of this service. */
-export type Attempt = (order: AttemptRequest) => Promise<AttemptOutcome>;
+export type SendAttempt = (order: AttemptRequest) => Promise<AttemptOutcome>;
 
 const MAX_BODY_BYTES = 16 * 1_024;
 const BODY_TIMEOUT_MS = 1_000;
@@ -41,7 +41,7 @@ const DNS_TIMEOUT_MS = 5_000;
 const STOPPED = { kind: 'local_error', code: 'stopped' } as const;
 const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 
-/** Result of `sendNotification` if the reused connection was dead: nothing was sent, and nothing is counted. */
+/** Result of `sendWebhook` if the reused connection was closed: nothing was sent, and nothing is counted. */
 const STALE = 'stale';
 
 type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
@@ -51,43 +51,43 @@ type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: st
  * an address that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure.
  * `ca` replaces the trusted certificate authorities.
  */
-export function createAttempt(ports: AttemptPorts): Attempt {
+export function createAttempt(ports: AttemptPorts): SendAttempt {
   return withDuration(ports.clock, (order, leftMs) => sendOnce(ports, { order, leftMs }));
 }
 
-/** Wraps `make`: measures the duration, and turns failures during a pause of this process into local errors (C19). */
+/** Wraps `makeAttempt`: measures its duration, and turns failures during a process pause into local errors (C19). */
 export function withDuration(
   clock: Clock,
-  make: (order: AttemptRequest, leftMs: () => number) => Promise<AttemptResult>,
-): Attempt {
-  const pauses = new PauseMonitor(clock);
+  makeAttempt: (order: AttemptRequest, leftMs: () => number) => Promise<AttemptResult>,
+): SendAttempt {
+  const pauseMonitor = new PauseMonitor(clock);
   return async (order) => {
     if (order.signal.aborted) return { ...STOPPED, ms: 0 };
     const startedAt = clock.monotonic();
     const elapsedMs = () => clock.monotonic() - startedAt;
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
-    const pause = pauses.watch();
+    const pauseWatch = pauseMonitor.watch();
     try {
-      const result = excuseIfPaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
+      const result = excuseIfPaused(await makeAttempt(order, leftMs), pauseWatch.longestMs(), order.deadlineMs);
       return { ...result, ms: Math.round(elapsedMs()) };
     } finally {
-      pause.end();
+      pauseWatch.end();
     }
   };
 }
 
 /** Sends over a keep-alive connection; if it is dead or there is none, over a new connection. */
-async function sendOnce(ports: AttemptPorts, trying: TimedAttempt): Promise<AttemptResult> {
-  const { order } = trying;
-  const kept = order.kept?.take();
-  if (kept !== undefined) {
-    const result = await sendNotification(ports, trying, kept, true);
+async function sendOnce(ports: AttemptPorts, timedAttempt: TimedAttempt): Promise<AttemptResult> {
+  const { order } = timedAttempt;
+  const keptConnection = order.kept?.take();
+  if (keptConnection !== undefined) {
+    const result = await sendWebhook(ports, timedAttempt, keptConnection, true);
     if (result !== STALE) return result;
     order.onUndialled?.();
   }
-  const opened = await openConnection(ports, trying);
-  if (!(opened instanceof Connection)) return opened;
-  const result = await sendNotification(ports, trying, opened, false);
+  const connectionOrError = await openConnection(ports, timedAttempt);
+  if (!(connectionOrError instanceof Connection)) return connectionOrError;
+  const result = await sendWebhook(ports, timedAttempt, connectionOrError, false);
   if (result === STALE) throw new Error('a new connection is not stale');
   return result;
 }
@@ -101,8 +101,8 @@ async function openConnection(
 ): Promise<Connection | TargetFailure | LocalError> {
   if (signal.aborted) return STOPPED;
   const url = new URL(target);
-  const ended = new AbortController();
-  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<TargetFailure | LocalError>();
+  const dialController = new AbortController();
+  const { promise: interruption, resolve: interrupt } = Promise.withResolvers<TargetFailure | LocalError>();
   let isResolved = false;
   const onAbort = () => interrupt(STOPPED);
   signal.addEventListener('abort', onAbort);
@@ -111,19 +111,19 @@ async function openConnection(
   );
   const connect = async () => {
     const addresses = await resolveAndCheckTarget(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
-    ended.signal.throwIfAborted();
+    dialController.signal.throwIfAborted();
     isResolved = true;
-    const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
+    const socket = await dial(url, addresses, { clock, leftMs, abortSignal: dialController.signal, ca });
     return new Connection(url, socket, clock.monotonic());
   };
-  const connecting = connect();
+  const connectPromise = connect();
   try {
-    const first = await Promise.race([interrupted, connecting]);
-    if (first instanceof Connection) return first;
+    const firstResult = await Promise.race([interruption, connectPromise]);
+    if (firstResult instanceof Connection) return firstResult;
     // Destroys a connection that is still being dialled.
-    ended.abort();
-    connecting.catch(() => undefined);
-    return first;
+    dialController.abort();
+    connectPromise.catch(() => undefined);
+    return firstResult;
   } catch (error) {
     if (error instanceof DialError) return error.result;
     throw error;
@@ -133,8 +133,8 @@ async function openConnection(
   }
 }
 
-/** Sends the notification over a connection. Resolves as soon as the outcome is known, before the body is read. */
-function sendNotification(
+/** Sends the webhook over a connection. Resolves as soon as the outcome is known, before the response body is read. */
+function sendWebhook(
   { userAgent, clock }: AttemptPorts,
   { order, leftMs }: TimedAttempt,
   connection: Connection,
@@ -146,17 +146,17 @@ function sendNotification(
     return Promise.resolve(TIMED_OUT);
   }
   const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();
-  let completed = false;
+  let isCompleted = false;
   let isDelivered = false;
   let bodyBytes = 0;
 
   const complete = (result: AttemptResult | typeof STALE) => {
-    completed = true;
+    isCompleted = true;
     cancelTimer();
     resolve(result);
   };
   const release = () => {
-    completed = true;
+    isCompleted = true;
     cancelTimer();
     order.signal.removeEventListener('abort', onAbort);
   };
@@ -165,10 +165,10 @@ function sendNotification(
     connection.end();
   };
   const fail = (result: TargetFailure | LocalError | typeof STALE) => {
-    if (!completed) complete(result);
+    if (!isCompleted) complete(result);
     end();
   };
-  const throwError = (error: unknown) => {
+  const rejectAttempt = (error: unknown) => {
     reject(error);
     end();
   };
@@ -197,12 +197,12 @@ function sendNotification(
         try {
           order.onDialled?.();
         } catch (error) {
-          throwError(error);
+          rejectAttempt(error);
         }
       },
       onResponseStart(_controller, status, headers) {
         // The status decides as soon as the head of the final response has arrived; 1xx is ignored (C17).
-        if (status < 200 || completed) return;
+        if (status < 200 || isCompleted) return;
         const retryAfterMs = parseRetryAfter(headers['retry-after'], clock.now());
         isDelivered = status === 200;
         complete({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
@@ -224,11 +224,11 @@ function sendNotification(
       },
       onResponseError(_controller, error) {
         // A request that undici rejects is a bug of this service, not a failure of the target.
-        if (error instanceof errors.InvalidArgumentError && !completed) throwError(error);
+        if (error instanceof errors.InvalidArgumentError && !isCompleted) rejectAttempt(error);
         else {
           const result = error instanceof DialError ? error.result : classifyConnectionError(error, 'protocol');
           const isStale =
-            isReused && connection.responseLimiter.bytes === 0 && 'cause' in result && result.cause === 'reset';
+            isReused && connection.responseLimiter.byteCount === 0 && 'cause' in result && result.cause === 'reset';
           fail(isStale ? STALE : result);
         }
       },

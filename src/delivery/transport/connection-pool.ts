@@ -37,9 +37,9 @@ export class Connection {
         // instead.
         const isBroken = isTaken || socket.destroyed;
         isTaken = true;
-        const broken = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
+        const brokenResult = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
         // undici does not expect the callback to be called synchronously.
-        queueMicrotask(() => (isBroken ? callback(new DialError(broken), null) : callback(null, socket)));
+        queueMicrotask(() => (isBroken ? callback(new DialError(brokenResult), null) : callback(null, socket)));
       },
       allowH2: false,
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -66,28 +66,32 @@ export class Connection {
 /** The shared limit of idle connections over all pools. */
 export class PoolCapacity {
   readonly clock: Clock;
-  readonly #max: number;
-  #idle = 0;
+  readonly #maxIdle: number;
+  #idleCount = 0;
 
-  constructor(clock: Clock, max = MAX_IDLE_CONNECTIONS) {
+  constructor(clock: Clock, maxIdle = MAX_IDLE_CONNECTIONS) {
     this.clock = clock;
-    this.#max = max;
+    this.#maxIdle = maxIdle;
   }
 
   get hasRoom(): boolean {
-    return this.#idle < this.#max;
+    return this.#idleCount < this.#maxIdle;
   }
 
-  add(by: 1 | -1): void {
-    this.#idle += by;
+  addIdle(delta: 1 | -1): void {
+    this.#idleCount += delta;
   }
 }
 
 /** Keep-alive connections of one hook queue. Connections are never shared between hooks. */
 export class ConnectionPool {
   readonly #capacity: PoolCapacity;
-  readonly #idle: { readonly connection: Connection; readonly idleSince: number; readonly cancel: () => void }[] = [];
-  #ended = false;
+  readonly #idleConnections: {
+    readonly connection: Connection;
+    readonly idleSince: number;
+    readonly cancel: () => void;
+  }[] = [];
+  #hasEnded = false;
 
   constructor(capacity: PoolCapacity) {
     this.#capacity = capacity;
@@ -96,41 +100,42 @@ export class ConnectionPool {
   /** Removes and returns the most recently used connection that is still open. */
   take(): Connection | undefined {
     for (;;) {
-      const last = this.#idle.pop();
-      if (last === undefined) return undefined;
-      last.cancel();
-      this.#capacity.add(-1);
+      const lastIdle = this.#idleConnections.pop();
+      if (lastIdle === undefined) return undefined;
+      lastIdle.cancel();
+      this.#capacity.addIdle(-1);
       const now = this.#capacity.clock.monotonic();
-      // After a process pause the timers are late, and a close by the target may not have been read yet.
-      const isYoung = now - last.connection.openedAt < MAX_LIFETIME_MS && now - last.idleSince < IDLE_TIMEOUT_MS;
-      if (last.connection.isOpen && isYoung) return last.connection;
-      last.connection.end();
+      // Check the age here too: after a process pause, timers are late, and a close by the target may be unread.
+      const isYoung =
+        now - lastIdle.connection.openedAt < MAX_LIFETIME_MS && now - lastIdle.idleSince < IDLE_TIMEOUT_MS;
+      if (lastIdle.connection.isOpen && isYoung) return lastIdle.connection;
+      lastIdle.connection.end();
     }
   }
 
   /** Keeps a connection for the next attempt; closes it after IDLE_TIMEOUT_MS. */
   put(connection: Connection): void {
-    if (this.#ended || !connection.isOpen || !this.#capacity.hasRoom) {
+    if (this.#hasEnded || !connection.isOpen || !this.#capacity.hasRoom) {
       connection.end();
       return;
     }
-    this.#capacity.add(1);
+    this.#capacity.addIdle(1);
     const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
-    this.#idle.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancel });
+    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancel });
   }
 
   /** Closes all idle connections, and every connection that is put back later. */
   end(): void {
-    this.#ended = true;
-    for (const { connection } of [...this.#idle]) this.#expire(connection);
+    this.#hasEnded = true;
+    for (const { connection } of [...this.#idleConnections]) this.#expire(connection);
   }
 
   #expire(connection: Connection): void {
-    const index = this.#idle.findIndex((kept) => kept.connection === connection);
-    const [found] = index < 0 ? [] : this.#idle.splice(index, 1);
-    if (found === undefined) return;
-    found.cancel();
-    this.#capacity.add(-1);
+    const index = this.#idleConnections.findIndex((entry) => entry.connection === connection);
+    const [idleEntry] = index < 0 ? [] : this.#idleConnections.splice(index, 1);
+    if (idleEntry === undefined) return;
+    idleEntry.cancel();
+    this.#capacity.addIdle(-1);
     connection.end();
   }
 }

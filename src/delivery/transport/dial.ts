@@ -52,29 +52,30 @@ export async function resolveAndCheckTarget(
   url: URL,
   dnsTimeoutMs: number,
 ): Promise<readonly CheckedAddress[]> {
-  const check = await guard.check(url, dnsTimeoutMs);
-  if ('failure' in check) {
-    if (check.failure === 'resolver_silent') throw new DialError({ kind: 'local_error', code: 'no_resolver' });
+  const targetCheck = await guard.check(url, dnsTimeoutMs);
+  if ('failure' in targetCheck) {
+    if (targetCheck.failure === 'resolver_silent') throw new DialError({ kind: 'local_error', code: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
-  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explainForbiddenTarget(check) });
-  return check.addresses;
+  if (!targetCheck.allowed)
+    throw new DialError({ kind: 'failed', cause: 'forbidden', note: explainForbiddenTarget(targetCheck) });
+  return targetCheck.addresses;
 }
 
-type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
+type DialOptions = { clock: Clock; leftMs: () => number; abortSignal: AbortSignal; ca: string | undefined };
 
 /** Connects to the first address that accepts a connection. The time left is divided among the remaining addresses. */
 export async function dial(url: URL, addresses: readonly CheckedAddress[], options: DialOptions): Promise<Socket> {
   const candidates = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
   const results: (TargetFailure | LocalError)[] = [];
   for (const [index, { address }] of candidates.entries()) {
-    const limitMs = options.leftMs() / (candidates.length - index);
+    const timeoutMs = options.leftMs() / (candidates.length - index);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const socket = connectTcp({ host: address, port, noDelay: true, autoSelectFamily: false });
     try {
-      await waitUntilOpen(socket, 'connect', limitMs, options);
+      await waitUntilOpen(socket, 'connect', timeoutMs, options);
     } catch (error) {
-      options.ended.throwIfAborted();
+      options.abortSignal.throwIfAborted();
       const result = classifyConnectionError(error, 'refused');
       results.push(result);
       // Without file handles or memory, the next address would fail as well.
@@ -83,35 +84,35 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], optio
     }
     return url.protocol === 'https:' ? await startTls(socket, url, options) : socket;
   }
-  throw new DialError(mostSignificantResult(results));
+  throw new DialError(pickMostSignificant(results));
 }
 
 /**
  * Returns the most significant result if all addresses failed: a local shortage first, then a failure of the target,
  * then a missing route (C19).
  */
-function mostSignificantResult(results: readonly (TargetFailure | LocalError)[]): TargetFailure | LocalError {
-  const unreachable = (result: TargetFailure | LocalError) =>
+function pickMostSignificant(results: readonly (TargetFailure | LocalError)[]): TargetFailure | LocalError {
+  const isUnreachable = (result: TargetFailure | LocalError) =>
     result.kind === 'local_error' && (result.code === 'no_route' || result.code === 'no_local_port');
-  const significant =
-    results.find((result) => result.kind === 'local_error' && !unreachable(result)) ??
+  const significantResult =
+    results.find((result) => result.kind === 'local_error' && !isUnreachable(result)) ??
     results.find((result) => result.kind === 'failed') ??
     results[0];
-  return significant ?? { kind: 'failed', cause: 'timeout' };
+  return significantResult ?? { kind: 'failed', cause: 'timeout' };
 }
 
 /** Alternates IPv4 and IPv6, so that a machine with only one family does not use all tries for the other family. */
 function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress[] {
-  const first = addresses.filter(({ family }) => family === addresses[0]?.family);
-  const others = addresses.filter(({ family }) => family !== addresses[0]?.family);
-  const rounds = Array.from({ length: Math.max(first.length, others.length) }, (_, round) => round);
-  return rounds.flatMap((round) => [...first.slice(round, round + 1), ...others.slice(round, round + 1)]);
+  const firstFamily = addresses.filter(({ family }) => family === addresses[0]?.family);
+  const otherFamily = addresses.filter(({ family }) => family !== addresses[0]?.family);
+  const rounds = Array.from({ length: Math.max(firstFamily.length, otherFamily.length) }, (_, round) => round);
+  return rounds.flatMap((round) => [...firstFamily.slice(round, round + 1), ...otherFamily.slice(round, round + 1)]);
 }
 
 /** Starts TLS on the connected socket. The certificate must match the host of the URL, not the address. */
 async function startTls(socket: Socket, url: URL, options: DialOptions): Promise<Socket> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
-  const secure = connectTls({
+  const tlsSocket = connectTls({
     socket,
     host,
     // RFC 6066, 3: SNI must not contain an IP address.
@@ -121,43 +122,43 @@ async function startTls(socket: Socket, url: URL, options: DialOptions): Promise
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
   try {
-    await waitUntilOpen(secure, 'secureConnect', options.leftMs(), options);
+    await waitUntilOpen(tlsSocket, 'secureConnect', options.leftMs(), options);
   } catch (error) {
     throw new DialError(classifyConnectionError(error, 'tls'));
   }
-  return secure;
+  return tlsSocket;
 }
 
 /** Resolves when the socket is open; destroys it at the deadline or when the attempt is aborted. */
 function waitUntilOpen(
   socket: Socket,
-  event: 'connect' | 'secureConnect',
-  limitMs: number,
-  { clock, ended }: DialOptions,
+  openEvent: 'connect' | 'secureConnect',
+  timeoutMs: number,
+  { clock, abortSignal }: DialOptions,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${event} ${code}`), { code }));
-  const cancelTimer = startDeadline(clock, limitMs, () => giveUp('ETIMEDOUT'));
-  socket.once(event, resolve);
+  const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${openEvent} ${code}`), { code }));
+  const cancelTimer = startDeadline(clock, timeoutMs, () => giveUp('ETIMEDOUT'));
+  socket.once(openEvent, resolve);
   // This listener stays registered: a later error without a listener would crash the process.
   socket.on('error', reject);
-  socket.once('close', () => reject(Object.assign(new Error(`${event} closed`), { code: 'ECONNRESET' })));
-  ended.addEventListener('abort', () => socket.destroy(), { once: true });
+  socket.once('close', () => reject(Object.assign(new Error(`${openEvent} closed`), { code: 'ECONNRESET' })));
+  abortSignal.addEventListener('abort', () => socket.destroy(), { once: true });
   return promise.finally(cancelTimer);
 }
 
-/** Maps a connection error to a local error or a failure of the target; `otherwise` is used for unknown codes. */
-export function classifyConnectionError(error: unknown, otherwise: FailureCode): TargetFailure | LocalError {
+/** Maps a connection error to a local error or a failure of the target; `defaultCode` is used for unknown codes. */
+export function classifyConnectionError(error: unknown, defaultCode: FailureCode): TargetFailure | LocalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const note = error instanceof Error ? error.message : String(error);
   const localError = LOCAL_ERRORS_BY_ERRNO[code];
   if (localError !== undefined) return { kind: 'local_error', code: localError, note };
-  return { kind: 'failed', cause: FAILURES_BY_ERRNO[code] ?? failureCodeOf(error, code) ?? otherwise, note };
+  return { kind: 'failed', cause: FAILURES_BY_ERRNO[code] ?? failureCodeOf(error, code) ?? defaultCode, note };
 }
 
 function failureCodeOf(error: unknown, code: string): FailureCode | undefined {
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls';
-  // The message of undici shows a closed connection. Its other socket errors concern the content of the response.
-  const closed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);
-  return closed ? 'reset' : undefined;
+  // undici reports a closed connection only in the message. Its other socket errors are about the response.
+  const isClosed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);
+  return isClosed ? 'reset' : undefined;
 }

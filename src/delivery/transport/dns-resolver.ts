@@ -13,7 +13,7 @@ export type ResolveResult = { addresses: readonly string[] } | { failure: 'no_su
 /** Resolves a name to all its addresses, IPv4 first, within `timeoutMs`. Never throws. */
 export type ResolveName = (hostname: string, timeoutMs: number) => Promise<ResolveResult>;
 
-type HostsTable = ReadonlyMap<string, readonly string[]>;
+type AddressesByName = ReadonlyMap<string, readonly string[]>;
 
 /** The loopback addresses. IPv4 is first: services under development listen on it more often. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
@@ -49,8 +49,8 @@ export function createResolver({
     // RFC 6761, 6.3: localhost is never sent to a name server.
     if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK };
 
-    const listed = (await readHosts()).get(name);
-    if (listed !== undefined) return { addresses: listed };
+    const hostsFileAddresses = (await readHosts()).get(name);
+    if (hostsFileAddresses !== undefined) return { addresses: hostsFileAddresses };
 
     return queryServers(name, timeoutMs, clock, servers);
   };
@@ -74,18 +74,18 @@ async function queryServers(
   // Addresses of one family are enough: only addresses returned here are dialled.
   const addresses = results.flatMap((result) => result.addresses);
   if (addresses.length > 0) return { addresses };
-  return { failure: results.some((result) => result.silent) ? 'resolver_silent' : 'no_such_name' };
+  return { failure: results.some((result) => result.isSilent) ? 'resolver_silent' : 'no_such_name' };
 }
 
-async function settleQuery(query: Promise<string[]>): Promise<{ addresses: string[]; silent: boolean }> {
+async function settleQuery(query: Promise<string[]>): Promise<{ addresses: string[]; isSilent: boolean }> {
   try {
-    return { addresses: await query, silent: false };
+    return { addresses: await query, isSilent: false };
   } catch (error) {
-    return { addresses: [], silent: !NO_SUCH_NAME_CODES.has(codeOf(error)) };
+    return { addresses: [], isSilent: !NO_SUCH_NAME_CODES.has(errorCodeOf(error)) };
   }
 }
 
-function codeOf(error: unknown): string {
+function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
@@ -93,26 +93,26 @@ function codeOf(error: unknown): string {
  * Creates a reader of the hosts file, which reads the file again only when it has changed. A missing file counts as
  * empty.
  */
-function createHostsReader(path: string): () => Promise<HostsTable> {
-  let hosts: HostsTable = new Map();
-  let version = '';
+function createHostsReader(path: string): () => Promise<AddressesByName> {
+  let hosts: AddressesByName = new Map();
+  let cachedVersion = '';
 
   return async () => {
-    const stats = await stat(path).catch(() => undefined);
-    if (stats === undefined) return new Map();
+    const fileStats = await stat(path).catch(() => undefined);
+    if (fileStats === undefined) return new Map();
 
-    const current = `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
-    if (current === version) return hosts;
+    const currentVersion = `${fileStats.mtimeMs} ${fileStats.size} ${fileStats.ino}`;
+    if (currentVersion === cachedVersion) return hosts;
     const text = await readFile(path, 'utf8').catch(() => undefined);
     // If the file cannot be read, for example without file handles, use the last content. The next lookup tries again.
     if (text === undefined) return hosts;
     hosts = parseHosts(text);
-    version = current;
+    cachedVersion = currentVersion;
     return hosts;
   };
 }
 
-function parseHosts(text: string): HostsTable {
+function parseHosts(text: string): AddressesByName {
   const hosts = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);

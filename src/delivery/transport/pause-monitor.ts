@@ -26,7 +26,7 @@ export class PauseMonitor {
   }
 
   watch(): PauseWatch {
-    if (this.#watches.size === 0) this.#begin();
+    if (this.#watches.size === 0) this.#startTicks();
     // Assign a pause before this moment to the older watches only.
     else this.#observe();
     const watch = { longestMs: 0 };
@@ -44,7 +44,7 @@ export class PauseMonitor {
     };
   }
 
-  #begin(): void {
+  #startTicks(): void {
     this.#lastMonotonicMs = this.#clock.monotonic();
     this.#lastWallMs = this.#clock.now();
     this.#scheduleTick();
@@ -58,10 +58,10 @@ export class PauseMonitor {
   }
 
   #observe(): void {
-    const [monotonic, wall] = [this.#clock.monotonic(), this.#clock.now()];
+    const [monotonicNow, wallNow] = [this.#clock.monotonic(), this.#clock.now()];
     // The monotonic clock does not advance while the machine is suspended; the wall clock does.
-    const gapMs = Math.max(monotonic - this.#lastMonotonicMs, wall - this.#lastWallMs);
-    [this.#lastMonotonicMs, this.#lastWallMs] = [monotonic, wall];
+    const gapMs = Math.max(monotonicNow - this.#lastMonotonicMs, wallNow - this.#lastWallMs);
+    [this.#lastMonotonicMs, this.#lastWallMs] = [monotonicNow, wallNow];
     const pausedMs = gapMs - TICK_INTERVAL_MS;
     if (pausedMs <= 0) return;
     for (const watch of this.#watches) watch.longestMs = Math.max(watch.longestMs, pausedMs);

@@ -5,14 +5,14 @@ const MAX_RESPONSE_BYTES = 64 * 1_024;
 /** Maximum size of a response head. */
 export const MAX_HEAD_BYTES = 16 * 1_024;
 /**
- * Size of the chunks that undici gets. It parses a chunk to its end, slowly, even after it has found the head too
- * large.
+ * Size of the chunks that undici gets. The chunks are small, because undici parses a chunk to its end, slowly, even
+ * after it has detected that the head is too large.
  */
 const CHUNK_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
 /** Matches the start of an interim response (1xx except 101). */
 const INTERIM_PATTERN = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
-/** Text that completes the start of a response that has only arrived in part, before it is matched. */
+/** Fills up the start of a response that has only arrived in part, so that INTERIM_PATTERN can match it. */
 const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
 
 /**
@@ -23,28 +23,28 @@ const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
  */
 export class ResponseLimiter {
   readonly #socket: Socket;
-  readonly #read: Socket['read'];
+  readonly #readSocket: Socket['read'];
   #onLimit: () => void = () => undefined;
   #buffer: Buffer = Buffer.alloc(0);
-  #bytes = 0;
-  #isFinal = false;
+  #byteCount = 0;
+  #hasFinalResponse = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    this.#read = socket.read;
+    this.#readSocket = socket.read;
     socket.read = () => this.#readNext();
   }
 
   /** Starts the next response. `onLimit` is called when it exceeds MAX_RESPONSE_BYTES. */
   beginResponse(onLimit: () => void): void {
     this.#onLimit = onLimit;
-    this.#bytes = 0;
-    this.#isFinal = false;
+    this.#byteCount = 0;
+    this.#hasFinalResponse = false;
   }
 
   /** Bytes read of the current response. */
-  get bytes(): number {
-    return this.#bytes;
+  get byteCount(): number {
+    return this.#byteCount;
   }
 
   /** Whether no unread bytes are buffered. */
@@ -53,36 +53,36 @@ export class ResponseLimiter {
   }
 
   #readNext(): Buffer | null {
-    while (!this.#isFinal) {
+    while (!this.#hasFinalResponse) {
       if (!this.#readMore()) return null;
-      this.#dropInterim();
+      this.#dropInterimResponses();
     }
     if (this.#buffer.length === 0 && !this.#readMore()) return null;
-    const part = this.#buffer.subarray(0, CHUNK_BYTES);
+    const nextChunk = this.#buffer.subarray(0, CHUNK_BYTES);
     this.#buffer = this.#buffer.subarray(CHUNK_BYTES);
-    return this.#socket.destroyed ? null : part;
+    return this.#socket.destroyed ? null : nextChunk;
   }
 
   #readMore(): boolean {
-    if (this.#bytes >= MAX_RESPONSE_BYTES) this.#onLimit();
-    const chunk: Buffer | null = this.#socket.destroyed ? null : this.#read.call(this.#socket);
+    if (this.#byteCount >= MAX_RESPONSE_BYTES) this.#onLimit();
+    const chunk: Buffer | null = this.#socket.destroyed ? null : this.#readSocket.call(this.#socket);
     if (chunk === null) return false;
-    this.#bytes += chunk.length;
+    this.#byteCount += chunk.length;
     this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
     return true;
   }
 
-  #dropInterim(): void {
-    let end = this.#buffer.indexOf(HEAD_END);
-    while (this.#isInterim() && end >= 0 && end < MAX_HEAD_BYTES) {
-      this.#buffer = this.#buffer.subarray(end + HEAD_END.length);
-      end = this.#buffer.indexOf(HEAD_END);
+  #dropInterimResponses(): void {
+    let headEnd = this.#buffer.indexOf(HEAD_END);
+    while (this.#startsWithInterim() && headEnd >= 0 && headEnd < MAX_HEAD_BYTES) {
+      this.#buffer = this.#buffer.subarray(headEnd + HEAD_END.length);
+      headEnd = this.#buffer.indexOf(HEAD_END);
     }
-    this.#isFinal = !this.#isInterim() || this.#buffer.length >= MAX_HEAD_BYTES;
+    this.#hasFinalResponse = !this.#startsWithInterim() || this.#buffer.length >= MAX_HEAD_BYTES;
   }
 
-  #isInterim(): boolean {
-    const start = this.#buffer.toString('latin1', 0, SAMPLE_INTERIM_START.length);
-    return INTERIM_PATTERN.test(start + SAMPLE_INTERIM_START.slice(start.length));
+  #startsWithInterim(): boolean {
+    const responseStart = this.#buffer.toString('latin1', 0, SAMPLE_INTERIM_START.length);
+    return INTERIM_PATTERN.test(responseStart + SAMPLE_INTERIM_START.slice(responseStart.length));
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addSecret, overlapEndsAt, parseSecrets, type SigningSecret, signatureHeaders } from './signature.ts';
+import { addSecret, createSignatureHeaders, findOverlapEnd, parseSecrets, type SigningSecret } from './signature.ts';
 
 const NOW = 1_000_000;
 const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
@@ -9,7 +9,7 @@ const add = (present: readonly SigningSecret[], letter: string, now: number, ove
 
 test('X8 the example of Standard Webhooks has the signature of its specification', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-  const [, timestamp, , signature] = signatureHeaders([{ secret, since: 0, until: null }], {
+  const [, timestamp, , signature] = createSignatureHeaders([{ secret, since: 0, until: null }], {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     body: '{"test": 2432232314}',
     now: 1_614_265_330_999,
@@ -32,6 +32,6 @@ test('X8 a rotation does not extend older secrets, and the oldest are dropped be
     many.map(({ secret }) => secret),
     [...'hgfed'].map(secretOf),
   );
-  assert.equal(overlapEndsAt(many, NOW + 999), NOW + 1_000);
-  assert.equal(overlapEndsAt(many, NOW + 1_000), null);
+  assert.equal(findOverlapEnd(many, NOW + 999), NOW + 1_000);
+  assert.equal(findOverlapEnd(many, NOW + 1_000), null);
 });

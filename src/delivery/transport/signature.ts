@@ -25,20 +25,23 @@ export function parseSecrets(column: string | null): readonly SigningSecret[] {
 
 /** Adds a new secret in front. The present secrets stay valid for `overlapMs`, but not longer than before. */
 export function addSecret(
-  present: readonly SigningSecret[],
+  currentSecrets: readonly SigningSecret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
 ): SigningSecret[] {
-  const overlapping = present.map((one) => ({
+  const overlappingSecrets = currentSecrets.map((one) => ({
     ...one,
     until: Math.min(one.until ?? Number.POSITIVE_INFINITY, now + overlapMs),
   }));
-  return [{ secret, since: now, until: null }, ...overlapping.filter(({ until }) => until > now)].slice(0, MAX_SECRETS);
+  return [{ secret, since: now, until: null }, ...overlappingSecrets.filter(({ until }) => until > now)].slice(
+    0,
+    MAX_SECRETS,
+  );
 }
 
-/** Returns until when older secrets still sign, milliseconds since the epoch; null if only the newest secret signs. */
-export function overlapEndsAt(secrets: readonly SigningSecret[], now: number): number | null {
-  const ends = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
-  return ends.length === 0 ? null : Math.max(...ends);
+/** Returns when the older secrets stop signing, milliseconds since the epoch; null if only the newest secret signs. */
+export function findOverlapEnd(secrets: readonly SigningSecret[], now: number): number | null {
+  const endTimes = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
+  return endTimes.length === 0 ? null : Math.max(...endTimes);
 }
 
 const NO_HEADERS: readonly string[] = [];
@@ -47,14 +50,14 @@ const NO_HEADERS: readonly string[] = [];
  * Returns the Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
  * values; empty if the hook is not signed.
  */
-export function signatureHeaders(
+export function createSignatureHeaders(
   secrets: readonly SigningSecret[],
   { id, body, now }: { readonly id: string; readonly body: string; readonly now: number },
 ): readonly string[] {
   if (secrets.length === 0) return NO_HEADERS;
   const timestamp = Math.floor(now / 1_000);
-  const signing = secrets.filter(({ until }) => until === null || until > now);
-  const signatures = signing.map(({ secret }) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);
+  const validSecrets = secrets.filter(({ until }) => until === null || until > now);
+  const signatures = validSecrets.map(({ secret }) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);
   return ['webhook-timestamp', String(timestamp), 'webhook-signature', signatures.join(' ')];
 }
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { hasNoControlCharacters, isStorable } from '../../control-characters.ts';
+import { isPlainText, isStorable } from '../../control-characters.ts';
 import type { ResolveName } from './dns-resolver.ts';
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
@@ -147,18 +147,21 @@ export function createSsrfGuard({
   loopbackAllowed: boolean;
 }): SsrfGuard {
   /**
-   * Returns the forbidden parts of an address: itself, or IPv4 addresses embedded in it. Empty if it may be dialled.
+   * Returns the forbidden parts of an address: the address itself, or IPv4 addresses embedded in it. Empty if the
+   * address may be dialled.
    */
   const forbiddenPartsOf = (address: IpAddress, host: string, port: number): IpAddress[] => {
     if (loopbackAllowed && isLoopback(address)) return [];
-    return effectiveAddresses(address).filter(
+    return findEffectiveAddresses(address).filter(
       (part) => !isPublic(part) && !allow.some((rule) => ruleAllows(rule, part, host, port)),
     );
   };
 
-  const toForbiddenTarget = (address: string, forbidden: readonly IpAddress[], port: number): ForbiddenTarget => {
-    const entries = new Set(forbidden.map((part) => allowEntryFor(part, port)));
-    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_SUGGESTED_ADDRESSES)].join(',');
+  const toForbiddenTarget = (address: string, forbiddenParts: readonly IpAddress[], port: number): ForbiddenTarget => {
+    const allowEntries = new Set(forbiddenParts.map((part) => allowEntryFor(part, port)));
+    const setting = [...allow.map((rule) => rule.text), ...[...allowEntries].slice(0, MAX_SUGGESTED_ADDRESSES)].join(
+      ',',
+    );
     return { allowed: false, word: 'forbidden', address, setting: `${SETTING_NAME}=${setting}` };
   };
 
@@ -171,31 +174,31 @@ export function createSsrfGuard({
       if (resolved.addresses.length === 0) return { failure: 'no_such_name' };
 
       const addresses: CheckedAddress[] = [];
-      const refused: { address: string; forbidden: IpAddress[] }[] = [];
+      const forbiddenEntries: { address: string; forbidden: IpAddress[] }[] = [];
       for (const text of new Set(resolved.addresses)) {
         const address = parseAddress(text);
         if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
-        const forbidden = forbiddenPartsOf(address, host, port);
-        if (forbidden.length > 0) refused.push({ address: text, forbidden });
+        const forbiddenParts = forbiddenPartsOf(address, host, port);
+        if (forbiddenParts.length > 0) forbiddenEntries.push({ address: text, forbidden: forbiddenParts });
         else addresses.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
       }
 
-      const [first] = refused;
-      if (first === undefined) return { allowed: true, addresses };
-      const forbidden = refused.flatMap((entry) => entry.forbidden);
-      return toForbiddenTarget(first.address, forbidden, port);
+      const [firstForbidden] = forbiddenEntries;
+      if (firstForbidden === undefined) return { allowed: true, addresses };
+      const forbiddenParts = forbiddenEntries.flatMap((entry) => entry.forbidden);
+      return toForbiddenTarget(firstForbidden.address, forbiddenParts, port);
     },
   };
 }
 
 /**
- * Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API
- * responses.
+ * Explains to the operator why a target is forbidden, in the log and in `carillon doctor target`. The text contains
+ * addresses, so it must not appear in API responses.
  */
-export function explainForbiddenTarget(refused: ForbiddenTarget): string {
-  const finding = `${refused.address} is not a public address`;
-  if (refused.setting === undefined) return `${finding}, and no setting can allow it`;
-  return `${finding}; to allow it, start the service with ${refused.setting}`;
+export function explainForbiddenTarget(forbiddenTarget: ForbiddenTarget): string {
+  const finding = `${forbiddenTarget.address} is not a public address`;
+  if (forbiddenTarget.setting === undefined) return `${finding}, and no setting can allow it`;
+  return `${finding}; to allow it, start the service with ${forbiddenTarget.setting}`;
 }
 
 /**
@@ -206,8 +209,7 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
   if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
   // URL parsers drop some of these characters silently: `ht\ttp://…` would be accepted.
-  if (/\s/.test(text) || !hasNoControlCharacters(text))
-    return { fault: 'must not contain spaces or control characters' };
+  if (/\s/.test(text) || !isPlainText(text)) return { fault: 'must not contain spaces or control characters' };
 
   // A URL parser replaces lone surrogates, so two different texts would be the same target.
   if (!isStorable(text)) return { fault: 'must not contain lone surrogates' };
@@ -227,9 +229,9 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
 
 /** Returns the form in which targets are compared (C12): without the fragment, which is never sent. */
 export function normalizeTarget(url: URL): string {
-  const normalised = new URL(url);
-  normalised.hash = '';
-  return normalised.href;
+  const normalizedUrl = new URL(url);
+  normalizedUrl.hash = '';
+  return normalizedUrl.href;
 }
 
 /**
@@ -238,14 +240,14 @@ export function normalizeTarget(url: URL): string {
  */
 export function parseAllowRules(text: string): { rules: AllowRule[] } | { fault: string } {
   const rules: AllowRule[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
     const rule = parseAllowRule(entry);
-    if ('fault' in rule) faults.push(`"${entry}" ${rule.fault}`);
+    if ('fault' in rule) errors.push(`"${entry}" ${rule.fault}`);
     else rules.push(rule);
   }
-  return faults.length > 0 ? { fault: faults.join('; ') } : { rules };
+  return errors.length > 0 ? { fault: errors.join('; ') } : { rules };
 }
 
 function parseAllowRule(text: string): AllowRule | { fault: string } {
@@ -254,31 +256,32 @@ function parseAllowRule(text: string): AllowRule | { fault: string } {
   if (portText !== undefined && !/^[1-9]\d{0,4}$/.test(portText)) return { fault: 'has a malformed port' };
   if (port !== undefined && port > 65_535) return { fault: 'has a malformed port' };
 
-  const matched = parseRange(subject) ?? parseName(subject);
-  if ('fault' in matched) return matched;
-  return { ...matched, text, ...(port === undefined ? {} : { port }) };
+  const subjectRule = parseRange(subject) ?? parseName(subject);
+  if ('fault' in subjectRule) return subjectRule;
+  return { ...subjectRule, text, ...(port === undefined ? {} : { port }) };
 }
 
 function splitPort(text: string): { subject: string; portText?: string } {
-  const bracketed = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
-  const plain = /^([^:]*):([^:]*)$/.exec(text);
-  const [, subject = text, portText] = bracketed ?? plain ?? [];
+  const bracketedMatch = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
+  const plainMatch = /^([^:]*):([^:]*)$/.exec(text);
+  const [, subject = text, portText] = bracketedMatch ?? plainMatch ?? [];
   return portText === undefined ? { subject } : { subject, portText };
 }
 
 function parseRange(subject: string): { kind: 'range'; base: IpAddress; bits: number } | { fault: string } | undefined {
-  const [addressText = '', bitsText, ...rest] = subject.split('/');
+  const [addressText = '', bitsText, ...extraParts] = subject.split('/');
   const base = parseAddress(addressText);
   if (base === undefined) return subject.includes('/') ? { fault: 'is not a CIDR' } : undefined;
 
-  const width = base.kind() === 'ipv4' ? 32 : 128;
-  if (rest.length > 0 || (bitsText !== undefined && !/^\d{1,3}$/.test(bitsText))) return { fault: 'is not a CIDR' };
-  const bits = bitsText === undefined ? width : Number(bitsText);
-  if (bits > width) return { fault: 'is not a CIDR' };
+  const addressBits = base.kind() === 'ipv4' ? 32 : 128;
+  if (extraParts.length > 0 || (bitsText !== undefined && !/^\d{1,3}$/.test(bitsText)))
+    return { fault: 'is not a CIDR' };
+  const bits = bitsText === undefined ? addressBits : Number(bitsText);
+  if (bits > addressBits) return { fault: 'is not a CIDR' };
   if (!isNetworkAddress(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
-  // Addresses in this range are checked by their embedded IPv4 address (see `effectiveAddresses`), so the rule would
-  // never match.
-  if (embeddingOf(base)?.within.some(([, prefix]) => bits >= prefix)) {
+  // Addresses in this range are checked by their embedded IPv4 address (see `findEffectiveAddresses`), so the rule
+  // would never match.
+  if (embeddingOf(base)?.within.some(([, prefixBits]) => bits >= prefixBits)) {
     return { fault: 'stands for IPv4 addresses: write those instead' };
   }
   return { kind: 'range', base, bits };
@@ -287,31 +290,32 @@ function parseRange(subject: string): { kind: 'range'; base: IpAddress; bits: nu
 function parseName(subject: string): { kind: 'name'; name: string } | { fault: string } {
   const name = subject.toLowerCase().replace(/\.$/, '');
   // Use the spelling of the URL parser, since rules are compared with the parsed host of the target.
-  const spelled = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
-  if (spelled === undefined || spelled.href !== `http://${spelled.hostname}/` || name.includes('*')) {
+  const parsedUrl = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
+  if (parsedUrl === undefined || parsedUrl.href !== `http://${parsedUrl.hostname}/` || name.includes('*')) {
     return { fault: 'is neither a CIDR nor an exact name' };
   }
-  if (isIP(spelled.hostname) !== 0) return { fault: `is an address: write it as ${spelled.hostname}` };
-  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which cannot be allowed by name' };
-  return { kind: 'name', name: spelled.hostname };
+  if (isIP(parsedUrl.hostname) !== 0) return { fault: `is an address: write it as ${parsedUrl.hostname}` };
+  if (METADATA_NAMES.has(parsedUrl.hostname))
+    return { fault: 'is a metadata service, which cannot be allowed by name' };
+  return { kind: 'name', name: parsedUrl.hostname };
 }
 
 /** Whether a rule allows an address, for this host and port. */
-function ruleAllows(rule: AllowRule, part: IpAddress, host: string, port: number): boolean {
+function ruleAllows(rule: AllowRule, address: IpAddress, host: string, port: number): boolean {
   if (rule.port !== undefined && rule.port !== port) return false;
-  const explicitOnly = EXPLICIT_RULE_RANGES.filter((range) => isIn(part, [range]));
-  if (rule.kind === 'name') return rule.name === host && explicitOnly.length === 0;
+  const explicitRanges = EXPLICIT_RULE_RANGES.filter((range) => isInRanges(address, [range]));
+  if (rule.kind === 'name') return rule.name === host && explicitRanges.length === 0;
   // Both ranges contain the address, so the one with more bits lies inside the other.
-  return isIn(part, [[rule.base, rule.bits]]) && explicitOnly.every(([, bits]) => rule.bits >= bits);
+  return isInRanges(address, [[rule.base, rule.bits]]) && explicitRanges.every(([, bits]) => rule.bits >= bits);
 }
 
 /** Returns the entry that allows one address and one port. */
-function allowEntryFor(part: IpAddress, port: number): string {
-  return part.kind() === 'ipv4' ? `${part}/32:${port}` : `[${part}/128]:${port}`;
+function allowEntryFor(address: IpAddress, port: number): string {
+  return address.kind() === 'ipv4' ? `${address}/32:${port}` : `[${address}/128]:${port}`;
 }
 
 /** Returns the addresses that traffic to this address reaches: itself, or IPv4 addresses embedded in it. */
-function effectiveAddresses(address: IpAddress): IpAddress[] {
+function findEffectiveAddresses(address: IpAddress): IpAddress[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
   const parts: IpAddress[] = embeddingOf(address)?.read(bytes) ?? [address];
@@ -320,8 +324,8 @@ function effectiveAddresses(address: IpAddress): IpAddress[] {
 }
 
 function embeddingOf(address: IpAddress): (typeof EMBEDDINGS)[number] | undefined {
-  if (isIn(address, UNSPECIFIED_OR_LOOPBACK_IPV6)) return undefined;
-  return EMBEDDINGS.find(({ within }) => isIn(address, within));
+  if (isInRanges(address, UNSPECIFIED_OR_LOOPBACK_IPV6)) return undefined;
+  return EMBEDDINGS.find(({ within }) => isInRanges(address, within));
 }
 
 /** Whether this is an ISATAP address: `…:0:5efe:a.b.c.d`, with the universal and group bits set or not. */
@@ -330,17 +334,17 @@ function isIsatap(bytes: number[]): boolean {
   return (first & 0xfc) === 0 && second === 0 && third === 0x5e && fourth === 0xfe;
 }
 
-function isPublic(part: IpAddress): boolean {
-  if (part.kind() === 'ipv4') return !isIn(part, SPECIAL_IPV4);
-  return isIn(part, GLOBAL_IPV6) && !isIn(part, SPECIAL_IPV6);
+function isPublic(address: IpAddress): boolean {
+  if (address.kind() === 'ipv4') return !isInRanges(address, SPECIAL_IPV4);
+  return isInRanges(address, GLOBAL_IPV6) && !isInRanges(address, SPECIAL_IPV6);
 }
 
 /**
  * Whether this is a loopback address of this machine. NAT64 addresses of 127.0.0.1 are not: they reach another machine.
  */
 function isLoopback(address: IpAddress): boolean {
-  const own = isIn(address, IPV4_MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
-  return isIn(own, LOOPBACK_RANGES);
+  const effectiveAddress = isInRanges(address, IPV4_MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
+  return isInRanges(effectiveAddress, LOOPBACK_RANGES);
 }
 
 /**
@@ -351,13 +355,13 @@ function parseAddress(text: string): IpAddress | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }
 
-function isIn(address: IpAddress, within: readonly AddressRange[]): boolean {
+function isInRanges(address: IpAddress, within: readonly AddressRange[]): boolean {
   return within.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
 function isNetworkAddress(base: IpAddress, bits: number): boolean {
-  const first = base.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
-  return first.networkAddressFromCIDR(`${base}/${bits}`).toString() === base.toString();
+  const addressClass = base.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+  return addressClass.networkAddressFromCIDR(`${base}/${bits}`).toString() === base.toString();
 }
 
 function ipv4At(bytes: number[], offset: number): ipaddr.IPv4 {

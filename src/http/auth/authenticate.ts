@@ -5,8 +5,9 @@ import type { Tx } from '../../store/store.ts';
 import { isHeaderNamed } from '../server/cors.ts';
 
 /**
- * The result of a lookup: the caller, or undefined for any invalid credentials, so that a probe cannot find out which
- * part is wrong (C1). It is synchronous if the caller is cached, which is nearly always the case.
+ * The result of a caller lookup: the caller, or undefined for invalid credentials. The result does not say which part
+ * of the credentials is wrong, so that a client cannot guess them one by one (C1). Only the lookup of a caller that is
+ * not cached returns a promise; nearly all callers are cached.
  */
 export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
 
@@ -21,38 +22,39 @@ export type AuthenticateKey = (key: string, domain: string) => CallerLookup;
  */
 export type Reauthorize = (tx: Tx, caller: Caller) => Promise<boolean>;
 
-/** Returns the authentication of the API, which requires the headers `key` and `domain`, each exactly once (C1). */
-export function findCallerByKey(authenticate: AuthenticateKey): FindCaller {
+/** Returns the lookup for callers of the API. It requires the headers `key` and `domain`, each exactly once (C1). */
+export function createFindCallerByKey(authenticate: AuthenticateKey): FindCaller {
   return (request) => {
-    const { key, domain } = credentialsIn(request);
+    const { key, domain } = readCredentials(request);
     return key === undefined || domain === undefined ? undefined : authenticate(key, domain);
   };
 }
 
-/** The headers `key` and `domain`; undefined if a header is missing or repeated. `domain` is in lower case. */
-export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
+/** Reads the headers `key` and `domain`, the latter in lower case; undefined for a missing or repeated header. */
+export function readCredentials(request: Pick<IncomingMessage, 'rawHeaders'>): {
   readonly key: string | undefined;
   readonly domain: string | undefined;
 } {
-  return { key: singleHeader(request, 'key'), domain: singleHeader(request, 'domain')?.toLowerCase() };
+  return { key: readSingleHeader(request, 'key'), domain: readSingleHeader(request, 'domain')?.toLowerCase() };
 }
 
 /**
- * The value of a header that is sent exactly once; otherwise undefined. Node's `headers` would join repeated headers.
+ * Returns the value of a header that is sent exactly once, otherwise undefined. It reads `rawHeaders`, because Node's
+ * `headers` joins the values of a repeated header.
  */
-function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
-  let value: string | undefined;
+function readSingleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
+  let headerValue: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     if (!isHeaderNamed(request.rawHeaders[index], name)) continue;
-    if (value !== undefined) return undefined;
-    value = request.rawHeaders[index + 1];
+    if (headerValue !== undefined) return undefined;
+    headerValue = request.rawHeaders[index + 1];
   }
-  return value;
+  return headerValue;
 }
 
 /** Throws `not_permitted` if the caller lacks the permission (C2). */
 export function requirePermission(caller: Caller, permission: Permission | undefined): void {
   if (permission === undefined || caller.permissions.has(permission)) return;
-  const subject = caller.keyId === 0 ? 'Your role' : 'This key';
-  throw new Problem('not_permitted', { detail: `${subject} lacks the permission ${permission}.` });
+  const sentenceSubject = caller.keyId === 0 ? 'Your role' : 'This key';
+  throw new Problem('not_permitted', { detail: `${sentenceSubject} lacks the permission ${permission}.` });
 }

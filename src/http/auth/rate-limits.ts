@@ -17,7 +17,7 @@ const limitDefinitions = [
   { name: 'account-writes', budget: 'writes', of: (caller: CountedCaller) => caller.accountId },
 ] as const;
 
-/** The budget of a route. A long poll or a stream counts as one read, regardless of its duration. */
+/** Returns the budget that a call of the route uses. A long poll or a stream is one read, whatever its duration. */
 export function budgetOf({ mode }: Pick<Route, 'mode'>): RateBudget {
   return mode === 'read' || mode === 'follow' ? 'reads' : 'writes';
 }
@@ -34,8 +34,8 @@ export type LimitName = (typeof limitDefinitions)[number]['name'];
 export type ConfiguredRates = Readonly<Partial<Record<LimitName, RequestRate | undefined>>>;
 
 /**
- * Rate limits per key and per account. Calls are counted after authentication, so that only the caller's own budget is
- * used; rejected calls are not counted.
+ * Rate limits per key and per account. Calls are counted after authentication, so that a client without valid
+ * credentials cannot use up the budget of a key or an account. Rejected calls are not counted.
  */
 export class RateLimits {
   readonly #limits;
@@ -50,8 +50,8 @@ export class RateLimits {
     this.#limits = limitDefinitions.flatMap((limit) => {
       const rate = rates[limit.name];
       if (rate === undefined) return [];
-      const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
-      return [{ ...limit, policy, buckets: new TokenBuckets<number>(rate, clock) }];
+      const quotaPolicy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
+      return [{ ...limit, policy: quotaPolicy, buckets: new TokenBuckets<number>(rate, clock) }];
     });
   }
 
@@ -67,21 +67,21 @@ export class RateLimits {
    */
   take(caller: CountedCaller, budget: RateBudget, reply: FastifyReply): void {
     if (this.#limits.length === 0) return;
-    const own = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
-    if (own.length === 0) return;
-    const waitsMs = own.map((limit) => limit.buckets.levelOf(limit.of(caller)).waitMs);
-    const longestMs = Math.max(...waitsMs);
-    for (const [index, limit] of own.entries()) {
-      if (longestMs === 0) limit.buckets.take(limit.of(caller));
+    const appliedLimits = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
+    if (appliedLimits.length === 0) return;
+    const waitsMs = appliedLimits.map((limit) => limit.buckets.levelOf(limit.of(caller)).waitMs);
+    const longestWaitMs = Math.max(...waitsMs);
+    for (const [index, limit] of appliedLimits.entries()) {
+      if (longestWaitMs === 0) limit.buckets.take(limit.of(caller));
       else if (waitsMs[index] !== 0) this.#onRefused(limit.name);
     }
-    const levels = own.map((limit) => {
+    const rateLimitItems = appliedLimits.map((limit) => {
       const { left, fullMs } = limit.buckets.levelOf(limit.of(caller));
       return `"${limit.name}";r=${left};t=${Math.ceil(fullMs / 1_000)}`;
     });
-    reply.header('ratelimit-policy', own.map(({ policy }) => policy).join(', '));
-    reply.header('ratelimit', levels.join(', '));
-    if (longestMs > 0) throw new Problem('rate_limited', { retryAfterS: Math.ceil(longestMs / 1_000) });
+    reply.header('ratelimit-policy', appliedLimits.map(({ policy }) => policy).join(', '));
+    reply.header('ratelimit', rateLimitItems.join(', '));
+    if (longestWaitMs > 0) throw new Problem('rate_limited', { retryAfterS: Math.ceil(longestWaitMs / 1_000) });
   }
 }
 
@@ -113,7 +113,7 @@ export type BucketLevel = {
  */
 export class TokenBuckets<K> {
   readonly #clock: Clock;
-  readonly #fullAt = new Map<K, number>();
+  readonly #fullAtById = new Map<K, number>();
   readonly #windowMs: number;
   readonly #msPerToken: number;
 
@@ -123,20 +123,24 @@ export class TokenBuckets<K> {
     this.#msPerToken = this.#windowMs / count;
   }
 
-  levelOf(name: K): BucketLevel {
-    const fullMs = Math.max(0, (this.#fullAt.get(name) ?? 0) - this.#clock.monotonic());
-    // Add a small amount, because sums of fractions have rounding errors.
-    const left = Math.floor((this.#windowMs - fullMs) / this.#msPerToken + 1e-6);
-    return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#msPerToken - this.#windowMs, fullMs };
+  levelOf(id: K): BucketLevel {
+    const fullMs = Math.max(0, (this.#fullAtById.get(id) ?? 0) - this.#clock.monotonic());
+    // The small addend compensates for rounding errors in sums of fractions.
+    const remainingTokens = Math.floor((this.#windowMs - fullMs) / this.#msPerToken + 1e-6);
+    return {
+      left: Math.max(0, remainingTokens),
+      waitMs: remainingTokens >= 1 ? 0 : fullMs + this.#msPerToken - this.#windowMs,
+      fullMs,
+    };
   }
 
   /** Takes a token. An empty bucket goes into debt by at most `maxDebtMs`, which delays its next token. */
-  take(name: K, maxDebtMs = 0): void {
+  take(id: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
-    const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#msPerToken;
-    this.#fullAt.delete(name);
-    const [oldest] = this.#fullAt.keys();
-    if (this.#fullAt.size >= MAX_BUCKETS && oldest !== undefined) this.#fullAt.delete(oldest);
-    this.#fullAt.set(name, Math.min(fullAt, now + this.#windowMs + maxDebtMs));
+    const fullAt = Math.max(now, this.#fullAtById.get(id) ?? 0) + this.#msPerToken;
+    this.#fullAtById.delete(id);
+    const [oldestId] = this.#fullAtById.keys();
+    if (this.#fullAtById.size >= MAX_BUCKETS && oldestId !== undefined) this.#fullAtById.delete(oldestId);
+    this.#fullAtById.set(id, Math.min(fullAt, now + this.#windowMs + maxDebtMs));
   }
 }

@@ -4,11 +4,11 @@ import type { Route, RouteInput } from '../routes/route.ts';
 import {
   type AuthenticateKey,
   type CallerLookup,
+  createFindCallerByKey,
   type FindCaller,
-  findCallerByKey,
   type Reauthorize,
 } from './authenticate.ts';
-import { type RequestHeaders, rejectCrossOrigin, type SessionCookie } from './session-cookie.ts';
+import { createCrossOriginCheck, type RequestHeaders, type SessionCookie } from './session-cookie.ts';
 
 /** Routes under one prefix with one way to authenticate. */
 export type RouteGroup = {
@@ -25,31 +25,31 @@ export type RouteGroup = {
   /** Headers that are added to every response of the group. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Called after a single record was fetched, with the path of the route and the ids in the URL. Its result is not
-   * awaited.
+   * Called after a single record was fetched, with the path of the route and the ids in the URL. The response does not
+   * wait for the call.
    */
-  readonly onFetched?: (caller: Caller, path: string, ids: RouteInput['ids']) => void;
+  readonly onRecordFetched?: (caller: Caller, path: string, ids: RouteInput['ids']) => void;
 };
 
 /** The `WWW-Authenticate` challenge of the API. */
 export const KEY_CHALLENGE = 'Key realm="carillon"';
 
-/** The route group of the API: callers are authenticated by the headers `key` and `domain`. Cookies are ignored. */
-export function apiRouteGroup(
-  rows: readonly Route[],
-  keys: { authenticate: AuthenticateKey; confirm: Reauthorize },
-  onFetched: NonNullable<RouteGroup['onFetched']>,
+/** Creates the route group of the API. The headers `key` and `domain` authenticate a caller; cookies are ignored. */
+export function createApiRouteGroup(
+  apiRoutes: readonly Route[],
+  keyAuthentication: { authenticate: AuthenticateKey; confirm: Reauthorize },
+  onFetched: NonNullable<RouteGroup['onRecordFetched']>,
 ): RouteGroup {
   return {
     prefix: '/v2',
-    routes: rows,
+    routes: apiRoutes,
     checkRequest: () => undefined,
-    findCaller: findCallerByKey(keys.authenticate),
-    reauthorize: keys.confirm,
+    findCaller: createFindCallerByKey(keyAuthentication.authenticate),
+    reauthorize: keyAuthentication.confirm,
     unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
     headers: {},
-    onFetched,
+    onRecordFetched: onFetched,
   };
 }
 
@@ -68,22 +68,23 @@ const CONSOLE_API_HEADERS = {
 };
 
 /**
- * The route group of the console's API: same-origin requests, authenticated by the session cookie. Keys are ignored.
+ * Creates the route group of the console's API. It accepts only same-origin requests, and the session cookie
+ * authenticates the caller; keys are ignored.
  */
-export function consoleRouteGroup(
-  rows: readonly Route[],
-  sessions: { authenticate: AuthenticateSession; confirm: Reauthorize },
+export function createConsoleRouteGroup(
+  consoleRoutes: readonly Route[],
+  sessionAuthentication: { authenticate: AuthenticateSession; confirm: Reauthorize },
   { cookie, baseUrl }: { cookie: SessionCookie; baseUrl: () => string },
 ): RouteGroup {
   return {
     prefix: '/console/api',
-    routes: rows,
-    checkRequest: rejectCrossOrigin(baseUrl),
+    routes: consoleRoutes,
+    checkRequest: createCrossOriginCheck(baseUrl),
     findCaller(request) {
-      const token = cookie.read(request);
-      return token === undefined ? undefined : sessions.authenticate(token);
+      const token = cookie.readToken(request);
+      return token === undefined ? undefined : sessionAuthentication.authenticate(token);
     },
-    reauthorize: sessions.confirm,
+    reauthorize: sessionAuthentication.confirm,
     unauthenticatedProblem: 'signed_out',
     challenge: 'Session realm="carillon"',
     headers: CONSOLE_API_HEADERS,
@@ -97,11 +98,13 @@ export function consoleRouteGroup(
 export function authenticateRequest(group: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
   const problem = group.checkRequest(request);
   if (problem !== undefined) throw problem;
-  const found = group.findCaller(request);
-  return found instanceof Promise ? found.then((caller) => requireCaller(group, caller)) : requireCaller(group, found);
+  const callerLookup = group.findCaller(request);
+  return callerLookup instanceof Promise
+    ? callerLookup.then((caller) => requireFoundCaller(group, caller))
+    : requireFoundCaller(group, callerLookup);
 }
 
-function requireCaller(group: RouteGroup, caller: Caller | undefined): Caller {
+function requireFoundCaller(group: RouteGroup, caller: Caller | undefined): Caller {
   if (caller === undefined) throw new Problem(group.unauthenticatedProblem);
   return caller;
 }

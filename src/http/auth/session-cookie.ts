@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../problems.ts';
-import { headerLines } from '../server/cors.ts';
+import { readHeaderLines } from '../server/cors.ts';
 
 /**
  * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser accept the
@@ -14,15 +14,15 @@ export class SessionCookie {
     this.#baseUrl = baseUrl;
   }
 
-  /** The session token in the cookie; undefined if the cookie is missing or sent more than once. */
-  read(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
+  /** Returns the session token in the cookie; undefined if the cookie is missing or sent more than once. */
+  readToken(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
     const { name } = this.#nameAndAttributes();
-    const values = headerLines(request, 'cookie')
+    const cookieValues = readHeaderLines(request, 'cookie')
       .flatMap((line) => line.split(';'))
       .map((pair) => pair.trim())
       .filter((pair) => pair.startsWith(`${name}=`))
       .map((pair) => pair.slice(name.length + 1));
-    return values.length === 1 ? values[0] : undefined;
+    return cookieValues.length === 1 ? cookieValues[0] : undefined;
   }
 
   /** The `Set-Cookie` header that stores a token. */
@@ -53,26 +53,26 @@ export class SessionCookie {
 export type RequestHeaders = Pick<IncomingMessage, 'rawHeaders' | 'method'>;
 
 /**
- * CSRF protection: rejects requests that do not come from a page of the console itself. Browsers send `Sec-Fetch-Site`,
- * which pages can neither set nor remove. Old browsers, and all browsers over plain http to another host, omit this
- * header, but send `Origin` with every request that changes something.
+ * Creates the CSRF check, which rejects requests that do not come from a page of the console itself. Browsers send
+ * `Sec-Fetch-Site`, which pages can neither set nor remove. Old browsers, and all browsers over plain http to another
+ * host, omit this header, but send `Origin` with every request that changes something.
  */
-export function rejectCrossOrigin(baseUrl: () => string): (request: RequestHeaders) => Problem | undefined {
+export function createCrossOriginCheck(baseUrl: () => string): (request: RequestHeaders) => Problem | undefined {
   return (request) => {
-    const isReading = request.method === 'GET' || request.method === 'HEAD';
-    if (isSameOrigin(request, isReading, baseUrl)) return undefined;
+    const isReadRequest = request.method === 'GET' || request.method === 'HEAD';
+    if (isSameOrigin(request, isReadRequest, baseUrl)) return undefined;
     const detail = `The console accepts calls only from its own pages. Open it at ${baseUrl()}/.`;
     return new Problem('cross_origin', { detail });
   };
 }
 
-function isSameOrigin(request: RequestHeaders, isReading: boolean, baseUrl: () => string): boolean {
-  const [site, ...moreSites] = headerLines(request, 'sec-fetch-site');
-  if (moreSites.length > 0) return false;
+function isSameOrigin(request: RequestHeaders, isReadRequest: boolean, baseUrl: () => string): boolean {
+  const [site, ...repeatedSites] = readHeaderLines(request, 'sec-fetch-site');
+  if (repeatedSites.length > 0) return false;
   // `none` means that the user entered the address. Such a request may read, but not change anything.
-  if (site !== undefined) return site === 'same-origin' || (isReading && site === 'none');
-  const [origin, ...moreOrigins] = headerLines(request, 'origin');
+  if (site !== undefined) return site === 'same-origin' || (isReadRequest && site === 'none');
+  const [origin, ...repeatedOrigins] = readHeaderLines(request, 'origin');
   // Browsers omit `Origin` for same-origin reads.
-  if (origin === undefined) return isReading;
-  return moreOrigins.length === 0 && origin === new URL(baseUrl()).origin;
+  if (origin === undefined) return isReadRequest;
+  return repeatedOrigins.length === 0 && origin === new URL(baseUrl()).origin;
 }

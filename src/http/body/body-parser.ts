@@ -9,11 +9,11 @@ declare module 'fastify' {
 }
 
 /**
- * Disables Fastify's body parsing: each route reads its body itself, so that a response that does not depend on the
- * body is sent without waiting for it. The media type is hidden from Fastify, which would check it before the route is
- * known.
+ * Disables Fastify's body parsing. Each route reads its body itself, so that a response that does not depend on the
+ * body is sent before the body has arrived. The hook also hides the `Content-Type` header from Fastify, which would
+ * check the media type before the route is known.
  */
-export function skipBodyParsing(app: FastifyInstance): void {
+export function disableBodyParsing(app: FastifyInstance): void {
   app.decorateRequest('bodyType', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw;
@@ -27,19 +27,19 @@ export function skipBodyParsing(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
 }
 
-/** Throws unless the body is declared as uncompressed JSON in UTF-8, or not declared at all (C4). */
+/** Throws unless the headers declare uncompressed JSON in UTF-8. A missing `Content-Type` is accepted (C4). */
 export function requireJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
-  const encoding = headers['content-encoding'];
-  if (!isJson(bodyType) || !isUncompressed(encoding)) throw new Problem('unsupported_media_type');
+  const contentEncoding = headers['content-encoding'];
+  if (!isJson(bodyType) || !isUncompressed(contentEncoding)) throw new Problem('unsupported_media_type');
 }
 
 function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return true;
-  const [media = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
-  if (media !== 'application/json') return false;
+  const [mediaType = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  if (mediaType !== 'application/json') return false;
   return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
 }
 
-function isUncompressed(encoding: string | undefined): boolean {
-  return encoding === undefined || ['', 'identity'].includes(encoding.trim().toLowerCase());
+function isUncompressed(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || ['', 'identity'].includes(contentEncoding.trim().toLowerCase());
 }

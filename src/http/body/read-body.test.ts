@@ -142,7 +142,7 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
   const turns: string[] = [];
   const quota = new Quota({ total: MIB });
   const bodies = new BodyReader({
-    quota,
+    memoryQuota: quota,
     fileQuota: quota,
     deadlines: defaultTimeouts,
     connections: () => ({ of: () => undefined, awaitBody: () => undefined, whenOver: () => undefined }),
@@ -155,7 +155,7 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
     ];
     const sender = { owner: { group: 1, member: 7 }, isKnown: true };
     const body = await bodies.readLong(request, reply, sender, { name: 'ics', maxBytes: MIB }, '');
-    await body?.text?.close();
+    await body?.textFile?.close();
     response.end(String(turns.length));
   });
   t.after(() => server.close().closeAllConnections());

@@ -8,7 +8,7 @@ import { Problem } from '../../problems.ts';
 import type { ConnectionTracker } from '../server/connections.ts';
 import { markAsShed } from '../server/load-shedding.ts';
 import { requireJson } from './body-parser.ts';
-import { RestTooLargeError, type StreamedField, StreamedFieldExtractor } from './streamed-field.ts';
+import { RemainderTooLargeError, type StreamedField, StreamedFieldExtractor } from './streamed-field.ts';
 import { GrowingBuffer, TemporaryTextFile } from './temporary-file.ts';
 
 /** A parsed request body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
@@ -16,10 +16,10 @@ export type ParsedBody = {
   readonly value: unknown;
   readonly hashWithPrefix: (prefix: string) => string;
   /**
-   * The file with the text of the streamed field, for which `value` has a placeholder. The caller has to close the
-   * file.
+   * The file with the text of the streamed field; `value` contains a placeholder instead of the text. The code that
+   * uses the body has to close the file.
    */
-  readonly text?: TemporaryTextFile | undefined;
+  readonly textFile?: TemporaryTextFile | undefined;
 };
 
 /**
@@ -37,21 +37,21 @@ export type BodyDeadlines = {
 };
 
 export type BodyReaderPorts = {
-  /** Quota for the bytes of bodies in memory, until their responses are sent. */
-  readonly quota: Quota;
-  /** Quota for the bytes of bodies in temporary files, until their responses are sent. */
+  /** Quota for the bytes of bodies in memory. The bytes are charged until the response is sent. */
+  readonly memoryQuota: Quota;
+  /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'awaitBody' | 'whenOver'>;
-  /** Processes the chunks of long bodies in turn with the requests of other callers. */
+  /** Schedules the chunks of long bodies, so that the requests of other callers run in between. */
   readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
 
 /** Maximum size of a body, unless the route has another limit. */
 export const MAX_BODY_BYTES = 64 * 1_024;
 
-/** Memory charged for each body in addition to its bytes. */
-const OVERHEAD_BYTES = 4_096;
+/** Memory that is charged to the quota for each body, in addition to its bytes. */
+const BODY_OVERHEAD_BYTES = 4_096;
 
 /** Receives request bodies within size limits, timeouts and memory quotas. */
 export class BodyReader {
@@ -65,13 +65,15 @@ export class BodyReader {
   read(request: FastifyRequest, reply: FastifyReply, sender: BodySender): Promise<ParsedBody | undefined> | undefined {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
-    const bytes = new GrowingBuffer();
-    const { quota } = this.#ports;
-    const options = { ...sender, maxBytes: MAX_BODY_BYTES, quota };
-    return this.receive(request, reply, options, (chunk) => bytes.add(chunk)).then(() => parseBody(bytes.bytes()));
+    const bodyBuffer = new GrowingBuffer();
+    const { memoryQuota } = this.#ports;
+    const receiveOptions = { ...sender, maxBytes: MAX_BODY_BYTES, quota: memoryQuota };
+    return this.receiveChunks(request, reply, receiveOptions, (chunk) => bodyBuffer.add(chunk)).then(() =>
+      parseBody(bodyBuffer.bytes()),
+    );
   }
 
-  /** Reads a JSON body and streams the text of one field to a temporary file. The rest is limited to MAX_BODY_BYTES. */
+  /** Reads a JSON body and streams the text of one field to a file. The other JSON is limited to MAX_BODY_BYTES. */
   async readLong(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -81,24 +83,28 @@ export class BodyReader {
   ): Promise<ParsedBody | undefined> {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
-    const long = new StreamedFieldExtractor(name, MAX_BODY_BYTES);
-    const hashing = createHash('sha256').update(prefix);
+    const extractor = new StreamedFieldExtractor(name, MAX_BODY_BYTES);
+    const bodyHash = createHash('sha256').update(prefix);
     let text: TemporaryTextFile | undefined;
     try {
       const { fileQuota, scheduler } = this.#ports;
-      const reader = `body of ${sender.owner.member ?? sender.owner.group}`;
-      await this.receive(request, reply, { ...sender, maxBytes, quota: fileQuota }, async (chunk) => {
-        await scheduler.waitForTurn(reader);
-        hashing.update(chunk);
-        const part = pushChunk(long, chunk);
-        if (part === '') return;
+      const schedulerKey = `body of ${sender.owner.member ?? sender.owner.group}`;
+      await this.receiveChunks(request, reply, { ...sender, maxBytes, quota: fileQuota }, async (chunk) => {
+        await scheduler.waitForTurn(schedulerKey);
+        bodyHash.update(chunk);
+        const textPart = pushChunk(extractor, chunk);
+        if (textPart === '') return;
         text ??= await TemporaryTextFile.create();
-        await text.write(part);
+        await text.write(textPart);
       });
-      const rest = rejectMalformed(() => long.end());
-      if (rest.length === 0) return undefined;
-      const digest = hashing.digest('base64url');
-      return { value: rejectMalformed(() => parseJson(rest)), hashWithPrefix: () => digest, text };
+      const remainderJson = withMalformedBodyError(() => extractor.finish());
+      if (remainderJson.length === 0) return undefined;
+      const bodyDigest = bodyHash.digest('base64url');
+      return {
+        value: withMalformedBodyError(() => parseJson(remainderJson)),
+        hashWithPrefix: () => bodyDigest,
+        textFile: text,
+      };
     } catch (error) {
       await text?.close();
       throw error;
@@ -106,80 +112,79 @@ export class BodyReader {
   }
 
   /**
-   * Receives a body in chunks.
+   * Receives a body in chunks. The bytes are charged to `quota` until the response is sent.
    *
-   * @param quota is charged for the bytes until the response is sent
-   * @param take is awaited before the next chunk is read
+   * @param onChunk is awaited before the next chunk is read
    */
-  receive(
+  receiveChunks(
     request: FastifyRequest,
     reply: FastifyReply,
     { owner, isKnown, maxBytes, quota }: BodySender & { readonly maxBytes: number; readonly quota: Quota },
-    take: (chunk: Buffer) => void | Promise<void>,
+    onChunk: (chunk: Buffer) => void | Promise<void>,
   ): Promise<void> {
     const { raw } = request;
-    const declared = declaredLengthOf(raw);
-    if ((declared ?? 0) > maxBytes) throw new Problem('body_too_large');
-    let charged = OVERHEAD_BYTES + (declared ?? 0);
-    if (!quota.take(owner, charged)) throw markAsShed(request, 'request_bytes');
-    this.#ports.connections().whenOver(reply.raw, () => quota.giveBack(owner, charged));
+    const declaredLength = declaredLengthOf(raw);
+    if ((declaredLength ?? 0) > maxBytes) throw new Problem('body_too_large');
+    let chargedBytes = BODY_OVERHEAD_BYTES + (declaredLength ?? 0);
+    if (!quota.tryTake(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
+    this.#ports.connections().whenOver(reply.raw, () => quota.release(owner, chargedBytes));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
-    return this.#receiveAll(raw, isKnown, (chunk, received) => {
-      if (received > maxBytes) throw new Problem('body_too_large');
-      if (declared === undefined) {
-        if (!quota.take(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
-        charged += chunk.length;
+    return this.#receiveBody(raw, isKnown, (chunk, receivedBytes) => {
+      if (receivedBytes > maxBytes) throw new Problem('body_too_large');
+      if (declaredLength === undefined) {
+        if (!quota.tryTake(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
+        chargedBytes += chunk.length;
       }
-      return take(chunk);
+      return onChunk(chunk);
     });
   }
 
-  #receiveAll(
+  #receiveBody(
     request: IncomingMessage,
     isKnown: boolean,
-    take: (chunk: Buffer, received: number) => void | Promise<void>,
+    onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
     const { deadlines } = this.#ports;
     const connections = this.#ports.connections();
     const connection = connections.of(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    let received = 0;
-    let taking: Promise<void> | undefined;
-    const stop = () => {
-      request.off('data', onData).off('end', onEnd).off('error', fail);
+    let receivedBytes = 0;
+    let chunkInProgress: Promise<void> | undefined;
+    const stopListening = () => {
+      request.off('data', onData).off('end', onEnd).off('error', failReceiving);
       if (connection !== undefined) connections.awaitBody(connection, undefined);
     };
     // Node emits `end` and `error` even while a chunk is being processed, so the promise waits for that chunk.
-    const fail = (error: unknown) => {
-      stop();
-      // Discard the rest of the body.
+    const failReceiving = (error: unknown) => {
+      stopListening();
+      // Read and discard the rest of the body.
       request.on('error', () => undefined).resume();
-      const rejectNow = () => reject(error);
-      if (taking === undefined) rejectNow();
-      else taking.then(rejectNow, rejectNow);
+      const rejectWithError = () => reject(error);
+      if (chunkInProgress === undefined) rejectWithError();
+      else chunkInProgress.then(rejectWithError, rejectWithError);
     };
     const onEnd = () => {
-      stop();
-      if (taking === undefined) resolve();
-      else taking.then(resolve, reject);
+      stopListening();
+      if (chunkInProgress === undefined) resolve();
+      else chunkInProgress.then(resolve, reject);
     };
     const onData = (chunk: Buffer) => {
-      received += chunk.length;
+      receivedBytes += chunk.length;
       try {
-        const taken = take(chunk, received);
-        if (taken === undefined) return;
-        taking = taken;
+        const chunkDone = onChunk(chunk, receivedBytes);
+        if (chunkDone === undefined) return;
+        chunkInProgress = chunkDone;
         request.pause();
-        taken.then(() => request.resume(), fail);
+        chunkDone.then(() => request.resume(), failReceiving);
       } catch (error) {
-        fail(error);
+        failReceiving(error);
       }
     };
-    request.on('data', onData).on('end', onEnd).on('error', fail);
+    request.on('data', onData).on('end', onEnd).on('error', failReceiving);
     if (connection !== undefined) {
-      const isLate = (ageMs: number) => isTooSlow({ isKnown, ageMs, received }, deadlines);
-      connections.awaitBody(connection, { isLate, rejectLate: () => fail(new Problem('request_timeout')) });
+      const isLate = (ageMs: number) => isBodyTooSlow({ isKnown, ageMs, received: receivedBytes }, deadlines);
+      connections.awaitBody(connection, { isLate, rejectLate: () => failReceiving(new Problem('request_timeout')) });
     }
     return promise;
   }
@@ -188,18 +193,18 @@ export class BodyReader {
 function parseBody(bytes: Buffer): ParsedBody | undefined {
   if (bytes.length === 0) return undefined;
   const hashWithPrefix = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
-  return { value: rejectMalformed(() => parseJson(bytes)), hashWithPrefix };
+  return { value: withMalformedBodyError(() => parseJson(bytes)), hashWithPrefix };
 }
 
-function pushChunk(long: StreamedFieldExtractor, chunk: Buffer): string {
+function pushChunk(extractor: StreamedFieldExtractor, chunk: Buffer): string {
   try {
-    return long.push(chunk);
+    return extractor.push(chunk);
   } catch (error) {
-    throw new Problem(error instanceof RestTooLargeError ? 'body_too_large' : 'malformed_body');
+    throw new Problem(error instanceof RemainderTooLargeError ? 'body_too_large' : 'malformed_body');
   }
 }
 
-function rejectMalformed<T>(read: () => T): T {
+function withMalformedBodyError<T>(read: () => T): T {
   try {
     return read();
   } catch {
@@ -208,7 +213,7 @@ function rejectMalformed<T>(read: () => T): T {
 }
 
 /** Whether an incomplete body has exceeded its timeout or falls short of the minimum rate. */
-export function isTooSlow(
+export function isBodyTooSlow(
   { isKnown, ageMs, received }: { isKnown: boolean; ageMs: number; received: number },
   { bodyGraceMs, minBodyBytesPerS, visitorBodyMs }: BodyDeadlines,
 ): boolean {
@@ -216,12 +221,12 @@ export function isTooSlow(
   return ageMs >= bodyGraceMs && received <= ((ageMs - bodyGraceMs) / 1_000) * minBodyBytesPerS;
 }
 
-/** The declared `Content-Length`; 0 if there is no body, undefined if the body is chunked. */
+/** Returns the declared `Content-Length`: 0 if there is no body, undefined if the body is chunked. */
 function declaredLengthOf({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 
-/** Whether the client waits for `100 Continue`. Node does not send it itself, because we listen to `checkContinue`. */
+/** Whether the client waits for `100 Continue`. With a `checkContinue` listener, Node does not send it by itself. */
 function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect);
 }

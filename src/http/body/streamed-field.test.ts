@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RestTooLargeError, StreamedFieldExtractor } from './streamed-field.ts';
+import { RemainderTooLargeError, StreamedFieldExtractor } from './streamed-field.ts';
 
 /** Extracts the field from JSON that arrives in chunks of `chunkBytes` bytes. */
 function extractField(json: string | Uint8Array, chunkBytes = 1_000_000, maxRestBytes = 1_000) {
@@ -8,7 +8,7 @@ function extractField(json: string | Uint8Array, chunkBytes = 1_000_000, maxRest
   const bytes = Buffer.from(json as string);
   let text = '';
   for (let at = 0; at < bytes.length; at += chunkBytes) text += long.push(bytes.subarray(at, at + chunkBytes));
-  const rest = long.end().toString();
+  const rest = long.finish().toString();
   return { text, rest, value: JSON.parse(rest) };
 }
 
@@ -76,6 +76,6 @@ test('invalid JSON stays invalid', () => {
 test('the text has no limit, and the rest does', () => {
   const long = 'x'.repeat(1_000_000);
   assert.equal(extractField(`{"ics":"${long}"}`, 10_000).text, long);
-  assert.throws(() => extractField(`{"a":"${long}","ics":"x"}`, 10_000), RestTooLargeError);
-  assert.throws(() => extractField(`[${'[],'.repeat(1_000)}[]]`, 10_000), RestTooLargeError);
+  assert.throws(() => extractField(`{"a":"${long}","ics":"x"}`, 10_000), RemainderTooLargeError);
+  assert.throws(() => extractField(`[${'[],'.repeat(1_000)}[]]`, 10_000), RemainderTooLargeError);
 });

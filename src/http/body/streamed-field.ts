@@ -20,20 +20,20 @@ export type StreamedField = {
   readonly maxBytes: number;
 };
 
-/** Thrown if the JSON without the streamed text is larger than allowed. */
-export class RestTooLargeError extends Error {}
+/** Thrown if the remainder, which is the JSON without the streamed text, is larger than allowed. */
+export class RemainderTooLargeError extends Error {}
 
 /**
  * Extracts the text of one top-level field from JSON while the body arrives, so that the whole text is never in memory.
- * The rest of the JSON contains a placeholder: the first characters of the text without leading whitespace, or an empty
- * string if the text is not well-formed Unicode.
+ * The remainder is the JSON with a placeholder instead of the text: the first characters of the text without leading
+ * whitespace, or an empty string if the text is not well-formed Unicode.
  */
 export class StreamedFieldExtractor {
-  readonly #field: string;
-  readonly #maxRestBytes: number;
-  readonly #rest = new GrowingBuffer();
+  readonly #fieldName: string;
+  readonly #maxRemainderBytes: number;
+  readonly #remainder = new GrowingBuffer();
   #depth = 0;
-  #isObject = false;
+  #isTopLevelObject = false;
   /** Whether the next string at depth 1 is a field name. */
   #isNameNext = false;
   /** Whether the next value at depth 1 belongs to the streamed field. */
@@ -43,60 +43,60 @@ export class StreamedFieldExtractor {
   #isEscaped = false;
   #nameBytes: number[] = [];
   /** An incomplete escape sequence at the end of the previous chunk. */
-  #carry = Buffer.of();
+  #carriedBytes = Buffer.of();
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-  #surrogate = '';
-  #isWellFormed = true;
+  #pendingSurrogate = '';
+  #isTextWellFormed = true;
   #placeholder = '';
-  /** Position of the placeholder in the rest; undefined until the field was found. */
-  #placeholderAt: number | undefined;
+  /** Offset of the placeholder in the remainder; undefined until the field is found. */
+  #placeholderOffset: number | undefined;
 
-  constructor(field: string, maxRestBytes: number) {
-    this.#field = field;
-    this.#maxRestBytes = maxRestBytes;
+  constructor(fieldName: string, maxRemainderBytes: number) {
+    this.#fieldName = fieldName;
+    this.#maxRemainderBytes = maxRemainderBytes;
   }
 
   /**
    * Processes the next chunk and returns the decoded part of the text in it.
    *
-   * @throws SyntaxError, TypeError or RestTooLarge
+   * @throws SyntaxError or TypeError if the input is malformed; RemainderTooLargeError if the remainder is too large
    */
   push(chunk: Buffer): string {
-    const bytes = this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk]);
-    this.#carry = Buffer.of();
+    const bytes = this.#carriedBytes.length === 0 ? chunk : Buffer.concat([this.#carriedBytes, chunk]);
+    this.#carriedBytes = Buffer.of();
     let text = '';
-    let [at, from] = [0, 0];
-    while (at < bytes.length) {
+    let [position, segmentStart] = [0, 0];
+    while (position < bytes.length) {
       if (!this.#isInText) {
-        at = this.#scan(bytes, at);
+        position = this.#scanToText(bytes, position);
         if (!this.#isInText) break;
-        this.#addToRest(bytes.subarray(from, at));
-        from = at;
-        this.#placeholderAt = this.#rest.length;
+        this.#addToRemainder(bytes.subarray(segmentStart, position));
+        segmentStart = position;
+        this.#placeholderOffset = this.#remainder.length;
         continue;
       }
-      const { end, isLast } = findTextEnd(bytes, at);
-      text += this.#decode(bytes.subarray(at, end), isLast);
-      from = end;
+      const { end, isLast } = findTextEnd(bytes, position);
+      text += this.#decodeText(bytes.subarray(position, end), isLast);
+      segmentStart = end;
       if (!isLast) break;
       this.#stringKind = 'none';
-      at = end + 1;
+      position = end + 1;
     }
-    if (this.#isInText) this.#carry = Buffer.from(bytes.subarray(from));
-    else this.#addToRest(bytes.subarray(from));
+    if (this.#isInText) this.#carriedBytes = Buffer.from(bytes.subarray(segmentStart));
+    else this.#addToRemainder(bytes.subarray(segmentStart));
     return text;
   }
 
-  /** Returns the rest of the JSON with the placeholder. Throws SyntaxError if the text is not terminated. */
-  end(): Buffer {
+  /** Returns the remainder with the placeholder. Throws SyntaxError if the text is not terminated. */
+  finish(): Buffer {
     if (this.#isInText) throw new SyntaxError('The text is not terminated.');
-    const rest = this.#rest.bytes();
-    if (this.#placeholderAt === undefined) return rest;
-    const placeholder = JSON.stringify(this.#isWellFormed ? this.#placeholder : '').slice(1, -1);
+    const remainder = this.#remainder.bytes();
+    if (this.#placeholderOffset === undefined) return remainder;
+    const placeholder = JSON.stringify(this.#isTextWellFormed ? this.#placeholder : '').slice(1, -1);
     return Buffer.concat([
-      rest.subarray(0, this.#placeholderAt),
+      remainder.subarray(0, this.#placeholderOffset),
       Buffer.from(placeholder),
-      rest.subarray(this.#placeholderAt),
+      remainder.subarray(this.#placeholderOffset),
     ]);
   }
 
@@ -104,21 +104,21 @@ export class StreamedFieldExtractor {
     return this.#stringKind === 'text';
   }
 
-  #addToRest(bytes: Buffer): void {
-    if (this.#rest.length + bytes.length > this.#maxRestBytes) throw new RestTooLargeError();
-    this.#rest.add(bytes);
+  #addToRemainder(bytes: Buffer): void {
+    if (this.#remainder.length + bytes.length > this.#maxRemainderBytes) throw new RemainderTooLargeError();
+    this.#remainder.add(bytes);
   }
 
   /**
-   * Scans the bytes up to the streamed text and returns where the text begins. If there is no text, the scan ends one
-   * byte after the limit of the rest.
+   * Scans the bytes up to the streamed text, and returns the position at which the text begins. If no text begins, the
+   * scan ends at the end of the bytes, or one byte after the size limit of the remainder.
    */
-  #scan(bytes: Buffer, begin: number): number {
-    const end = Math.min(bytes.length, begin + this.#maxRestBytes - this.#rest.length + 1);
-    for (let at = begin; at < end; at += 1) {
-      const byte = bytes[at] ?? 0;
+  #scanToText(bytes: Buffer, begin: number): number {
+    const end = Math.min(bytes.length, begin + this.#maxRemainderBytes - this.#remainder.length + 1);
+    for (let position = begin; position < end; position += 1) {
+      const byte = bytes[position] ?? 0;
       if (this.#stringKind === 'none') {
-        if (this.#beginsText(byte)) return at + 1;
+        if (this.#processStructuralByte(byte)) return position + 1;
         continue;
       }
       if (this.#isEscaped) this.#isEscaped = false;
@@ -132,12 +132,12 @@ export class StreamedFieldExtractor {
     return end;
   }
 
-  /** Processes a byte outside of strings. Returns whether the text begins after it. */
-  #beginsText(byte: number): boolean {
+  /** Processes a byte outside of strings. Returns whether the streamed text begins after this byte. */
+  #processStructuralByte(byte: number): boolean {
     if (byte === QUOTE) return this.#beginString();
     if (byte === BEGIN_OBJECT || byte === BEGIN_LIST) {
       this.#depth += 1;
-      if (this.#depth === 1) [this.#isObject, this.#isNameNext] = [byte === BEGIN_OBJECT, true];
+      if (this.#depth === 1) [this.#isTopLevelObject, this.#isNameNext] = [byte === BEGIN_OBJECT, true];
     } else if (byte === END_OBJECT || byte === END_LIST) this.#depth -= 1;
     else if (this.#depth !== 1) return false;
     else if (byte === COMMA) [this.#isNameNext, this.#isFieldNext] = [true, false];
@@ -146,27 +146,27 @@ export class StreamedFieldExtractor {
   }
 
   #beginString(): boolean {
-    const isTop = this.#depth === 1 && this.#isObject;
-    const isText = isTop && !this.#isNameNext && this.#isFieldNext;
-    if (isText && this.#placeholderAt !== undefined) throw new SyntaxError('The field is repeated.');
-    this.#stringKind = isText ? 'text' : isTop && this.#isNameNext ? 'name' : 'other';
+    const isTopLevel = this.#depth === 1 && this.#isTopLevelObject;
+    const isStreamedText = isTopLevel && !this.#isNameNext && this.#isFieldNext;
+    if (isStreamedText && this.#placeholderOffset !== undefined) throw new SyntaxError('The field is repeated.');
+    this.#stringKind = isStreamedText ? 'text' : isTopLevel && this.#isNameNext ? 'name' : 'other';
     this.#nameBytes = [];
-    return isText;
+    return isStreamedText;
   }
 
   #endString(): void {
-    if (this.#stringKind === 'name') this.#isFieldNext = decodeName(this.#nameBytes) === this.#field;
+    if (this.#stringKind === 'name') this.#isFieldNext = decodeFieldName(this.#nameBytes) === this.#fieldName;
     this.#stringKind = 'none';
   }
 
-  #decode(bytes: Buffer, isLast: boolean): string {
-    const escaped = this.#decoder.decode(bytes, { stream: !isLast });
-    const decoded: string = this.#surrogate + JSON.parse(`"${escaped}"`);
+  #decodeText(bytes: Buffer, isLast: boolean): string {
+    const escapedText = this.#decoder.decode(bytes, { stream: !isLast });
+    const decodedText: string = this.#pendingSurrogate + JSON.parse(`"${escapedText}"`);
     // Keep back the first half of a surrogate pair until the second half arrives.
-    const isHalf = !isLast && /[\ud800-\udbff]$/.test(decoded);
-    this.#surrogate = isHalf ? decoded.slice(-1) : '';
-    const text = isHalf ? decoded.slice(0, -1) : decoded;
-    this.#isWellFormed &&= text.isWellFormed();
+    const endsInHighSurrogate = !isLast && /[\ud800-\udbff]$/.test(decodedText);
+    this.#pendingSurrogate = endsInHighSurrogate ? decodedText.slice(-1) : '';
+    const text = endsInHighSurrogate ? decodedText.slice(0, -1) : decodedText;
+    this.#isTextWellFormed &&= text.isWellFormed();
     if (this.#placeholder.length < MAX_PLACEHOLDER_LENGTH)
       this.#placeholder = (this.#placeholder + text).trimStart().slice(0, MAX_PLACEHOLDER_LENGTH);
     return text;
@@ -174,10 +174,10 @@ export class StreamedFieldExtractor {
 }
 
 /**
- * Decodes a field name from its bytes in JSON. Only a name with an escape needs the parser, which is slow for thousands
- * of names.
+ * Decodes a field name from its bytes in JSON. The JSON parser is used only for a name with an escape, because it is
+ * slow for thousands of names.
  */
-function decodeName(bytes: readonly number[]): unknown {
+function decodeFieldName(bytes: readonly number[]): unknown {
   const name = Buffer.from(bytes).toString();
   return bytes.includes(BACKSLASH) ? JSON.parse(`"${name}"`) : name;
 }
@@ -187,13 +187,13 @@ function decodeName(bytes: readonly number[]): unknown {
  * bytes.
  */
 function findTextEnd(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
-  let quote = bytes.indexOf(QUOTE, begin);
-  let slash = bytes.indexOf(BACKSLASH, begin);
-  while (slash !== -1 && (quote === -1 || slash < quote)) {
-    const next = slash + (bytes[slash + 1] === LOWER_U ? 6 : 2);
-    if (next > bytes.length) return { end: slash, isLast: false };
-    if (quote !== -1 && quote < next) quote = bytes.indexOf(QUOTE, next);
-    slash = bytes.indexOf(BACKSLASH, next);
+  let quoteIndex = bytes.indexOf(QUOTE, begin);
+  let backslashIndex = bytes.indexOf(BACKSLASH, begin);
+  while (backslashIndex !== -1 && (quoteIndex === -1 || backslashIndex < quoteIndex)) {
+    const afterEscape = backslashIndex + (bytes[backslashIndex + 1] === LOWER_U ? 6 : 2);
+    if (afterEscape > bytes.length) return { end: backslashIndex, isLast: false };
+    if (quoteIndex !== -1 && quoteIndex < afterEscape) quoteIndex = bytes.indexOf(QUOTE, afterEscape);
+    backslashIndex = bytes.indexOf(BACKSLASH, afterEscape);
   }
-  return quote === -1 ? { end: bytes.length, isLast: false } : { end: quote, isLast: true };
+  return quoteIndex === -1 ? { end: bytes.length, isLast: false } : { end: quoteIndex, isLast: true };
 }

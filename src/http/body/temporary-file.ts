@@ -6,11 +6,11 @@ import { Problem } from '../../problems.ts';
 /** A temporary file with a text that a child process reads. */
 export class TemporaryTextFile {
   readonly #handle: FileHandle;
-  readonly #remove: () => Promise<void>;
+  readonly #removeFolder: () => Promise<void>;
 
-  private constructor(handle: FileHandle, remove: () => Promise<void>) {
+  private constructor(handle: FileHandle, removeFolder: () => Promise<void>) {
     this.#handle = handle;
-    this.#remove = remove;
+    this.#removeFolder = removeFolder;
   }
 
   /** Creates an empty file. Rejects with the problem `storage_unavailable` if that fails. */
@@ -18,13 +18,13 @@ export class TemporaryTextFile {
     try {
       const folder = await mkdtemp(join(tmpdir(), 'carillon-text-'));
       const handle = await open(join(folder, 'text'), 'wx+', 0o600);
-      const remove = () => rm(folder, { recursive: true, force: true });
+      const removeFolder = () => rm(folder, { recursive: true, force: true });
       // Unlink the open file where the system allows it, so that nothing is left behind even after a crash.
-      const isRemoved = await remove().then(
+      const isUnlinked = await removeFolder().then(
         () => true,
         () => false,
       );
-      return new TemporaryTextFile(handle, isRemoved ? async () => undefined : remove);
+      return new TemporaryTextFile(handle, isUnlinked ? async () => undefined : removeFolder);
     } catch (cause) {
       throw new Problem('storage_unavailable', { cause });
     }
@@ -45,7 +45,7 @@ export class TemporaryTextFile {
 
   async close(): Promise<void> {
     await this.#handle.close();
-    await this.#remove();
+    await this.#removeFolder();
   }
 }
 
@@ -60,14 +60,14 @@ export class GrowingBuffer {
 
   /** Appends a copy: the chunk may be a view of a buffer that the socket reuses. */
   add(chunk: Uint8Array): void {
-    const needed = this.#length + chunk.length;
-    if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#buffer.length));
-      this.#buffer.copy(larger, 0, 0, this.#length);
-      this.#buffer = larger;
+    const requiredLength = this.#length + chunk.length;
+    if (requiredLength > this.#buffer.length) {
+      const largerBuffer = Buffer.allocUnsafeSlow(Math.max(requiredLength, 2 * this.#buffer.length));
+      this.#buffer.copy(largerBuffer, 0, 0, this.#length);
+      this.#buffer = largerBuffer;
     }
     this.#buffer.set(chunk, this.#length);
-    this.#length = needed;
+    this.#length = requiredLength;
   }
 
   /** A view of all bytes so far; valid until the next `add`. */

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { RequestRate } from '../../durations.ts';
 import type { Log } from '../../log.ts';
 import { notFound, Problem, type ProblemCode } from '../../problems.ts';
-import { credentialsIn } from '../auth/authenticate.ts';
+import { readCredentials } from '../auth/authenticate.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
 import { clientNetworkOf } from '../server/client-network.ts';
@@ -16,8 +16,8 @@ import { Tarpit } from './tarpit.ts';
 const MAX_WRONG_KEY_DELAY_MS = 10_000;
 
 /**
- * Rate of `rate_limited` responses per account up to which they are sent without delay. Beyond it, each response is
- * delayed by up to a second.
+ * Rate of `rate_limited` responses per account. Up to this rate, they are sent without delay; above it, each response
+ * is delayed by up to a second.
  */
 const UNDELAYED_RATE: RequestRate = { count: 20, windowS: 1 };
 
@@ -26,14 +26,14 @@ export type ErrorHandlerPorts = {
   readonly log: Log;
   readonly routeGroups: readonly RouteGroup[];
   readonly limits: RateLimits;
-  /** Rate of wrong keys per client network up to which responses are not delayed; undefined never delays. */
+  /** Rate of wrong keys per client network above which responses are delayed; undefined disables delays. */
   readonly wrongKeys: RequestRate | undefined;
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
   /** Called when a response is delayed, because a delayed request must not hold a request slot. */
   readonly onDelay: (reply: FastifyReply) => void;
-  /** Makes the connection of a delayed response reject further requests. */
+  /** Pauses the connection of a delayed response: a client that sends another request is disconnected. */
   readonly pauseConnection: (response: ServerResponse) => void;
 };
 
@@ -47,20 +47,20 @@ declare module 'fastify' {
 /** Turns errors into problem responses: delays repeated wrong keys, reports denials, logs internal errors. */
 export class ErrorHandler {
   readonly #ports: ErrorHandlerPorts;
-  readonly #unknownKeys: Tarpit<string>;
-  readonly #rateLimited: Tarpit<number>;
+  readonly #wrongKeyTarpit: Tarpit<string>;
+  readonly #rateLimitTarpit: Tarpit<number>;
 
   constructor(ports: ErrorHandlerPorts) {
     const { clock, wrongKeys } = ports;
     this.#ports = ports;
-    this.#unknownKeys = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
-    this.#rateLimited = new Tarpit({ clock, rate: UNDELAYED_RATE, maxDelayMs: 1_000 });
+    this.#wrongKeyTarpit = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
+    this.#rateLimitTarpit = new Tarpit({ clock, rate: UNDELAYED_RATE, maxDelayMs: 1_000 });
   }
 
-  /** Sends all delayed responses. */
+  /** Ends all delays, so that the delayed responses are sent now. */
   stop(): void {
-    this.#unknownKeys.stop();
-    this.#rateLimited.stop();
+    this.#wrongKeyTarpit.stop();
+    this.#rateLimitTarpit.stop();
   }
 
   /** Responds to an error. An error that is not a problem is logged and sent as `internal` without details (C4). */
@@ -81,16 +81,16 @@ export class ErrorHandler {
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const group = this.#ports.routeGroups.find(({ prefix }) => path.startsWith(prefix));
     request.routeGroup = group;
-    let cause: unknown = problemOf(error) ?? notFound();
+    let errorToSend: unknown = problemOf(error) ?? notFound();
     try {
       if (group !== undefined) {
         request.caller = await authenticateRequest(group, request.raw);
         this.#ports.limits.take(request.caller, 'reads', reply);
       }
     } catch (rejection) {
-      cause = rejection;
+      errorToSend = rejection;
     }
-    await this.reject(cause, request, reply);
+    await this.reject(errorToSend, request, reply);
   }
 
   /** Sends a problem without delay. */
@@ -106,16 +106,16 @@ export class ErrorHandler {
   /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
   async #delay(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
     const { onDelay, pauseConnection } = this.#ports;
-    const onWait = (end: () => void) => {
+    const onWait = (endDelay: () => void) => {
       onDelay(reply);
-      reply.raw.once('close', end);
+      reply.raw.once('close', endDelay);
     };
     if (problem?.code === 'rate_limited')
-      await this.#rateLimited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
-    if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
-      const delayed = this.#unknownKeys.delay(clientNetworkOf(request.ip), onWait);
-      if (delayed !== undefined) pauseConnection(reply.raw);
-      await delayed;
+      await this.#rateLimitTarpit.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
+    if (problem?.code === 'unauthorized' && readCredentials(request.raw).key !== undefined) {
+      const delayPromise = this.#wrongKeyTarpit.delay(clientNetworkOf(request.ip), onWait);
+      if (delayPromise !== undefined) pauseConnection(reply.raw);
+      await delayPromise;
     }
   }
 
@@ -125,6 +125,6 @@ export class ErrorHandler {
     // If `unauthorized` has a caller, its key was revoked while the request was processed. The denial is not attributed
     // to that key.
     const caller = problem.code === 'not_permitted' ? request.caller : undefined;
-    this.#ports.onDenied({ route, source: request.ip, caller, credentials: credentialsIn(request.raw) });
+    this.#ports.onDenied({ route, source: request.ip, caller, credentials: readCredentials(request.raw) });
   }
 }

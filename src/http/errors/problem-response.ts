@@ -5,8 +5,8 @@ import { KEY_CHALLENGE } from '../auth/route-groups.ts';
 /** Default `Retry-After` of responses with status 503, in seconds. */
 export const DEFAULT_RETRY_AFTER_S = 1;
 
-/** The body of a problem response: `application/problem+json` as in RFC 9457 (C6). */
-export function problemBody(problem: Problem, baseUrl: string): Record<string, unknown> {
+/** Creates the body of a problem response: `application/problem+json` as in RFC 9457 (C6). */
+export function createProblemBody(problem: Problem, baseUrl: string): Record<string, unknown> {
   const { status, title } = problems[problem.code];
   const body = { type: `${baseUrl}/problems/${problem.code}`, title, status, detail: problem.message };
   const fieldErrors = problem.errors.length > 0 ? { errors: problem.errors } : {};
@@ -24,11 +24,11 @@ export function sendProblem(reply: FastifyReply, problem: Problem, baseUrl: stri
   return reply
     .code(problem.status)
     .type('application/problem+json')
-    .send(JSON.stringify(problemBody(problem, baseUrl)));
+    .send(JSON.stringify(createProblemBody(problem, baseUrl)));
 }
 
 /** Problem codes for errors of Node and Fastify, by error code. */
-const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
+const problemByErrorCode: Readonly<Record<string, ProblemCode>> = {
   // The client disconnected while it sent the body.
   ECONNRESET: 'malformed_request',
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
@@ -42,10 +42,10 @@ const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: 'not_found',
 };
 
-/** The problem for a thrown error; undefined for an internal error, which is logged and sent as `internal`. */
+/** Returns the problem for a thrown error; undefined for an internal error, which is logged and sent as `internal`. */
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (!(error instanceof Error)) return undefined;
-  const code = 'code' in error ? frameworkProblems[String(error.code)] : undefined;
-  return code === undefined ? undefined : new Problem(code);
+  const problemCode = 'code' in error ? problemByErrorCode[String(error.code)] : undefined;
+  return problemCode === undefined ? undefined : new Problem(problemCode);
 }

@@ -6,13 +6,13 @@ import { TokenBuckets } from '../auth/rate-limits.ts';
  * Maximum number of concurrently delayed responses. Further responses are sent without delay, because each delayed one
  * occupies memory.
  */
-const MAX_DELAYED = 1_000;
+const MAX_DELAYED_RESPONSES = 1_000;
 
 export type TarpitPorts = {
   readonly clock: Clock;
-  /** Rate of rejections per id up to which they are sent without delay; undefined disables delays. */
+  /** Rate of rejections per id above which they are delayed; undefined disables delays. */
   readonly rate: RequestRate | undefined;
-  /** Maximum delay; shorter than the request timeout of clients. */
+  /** Maximum delay. It has to be shorter than the request timeout of clients. */
   readonly maxDelayMs: number;
 };
 
@@ -23,7 +23,7 @@ export type TarpitPorts = {
 export class Tarpit<K> {
   readonly #ports: TarpitPorts;
   readonly #buckets: TokenBuckets<K> | undefined;
-  readonly #delayed = new Set<() => void>();
+  readonly #activeDelays = new Set<() => void>();
   #isStopped = false;
 
   constructor(ports: TarpitPorts) {
@@ -32,31 +32,31 @@ export class Tarpit<K> {
   }
 
   /**
-   * Delays a rejection. Resolves when the rejection may be sent; undefined if it may be sent immediately.
+   * Delays a rejection. Resolves when the rejection may be sent; returns undefined if it may be sent immediately.
    *
    * @param onWait receives a function that ends the delay, to be called when the client disconnects
    */
-  delay(id: K, onWait: (end: () => void) => void): Promise<void> | undefined {
+  delay(id: K, onWait: (endDelay: () => void) => void): Promise<void> | undefined {
     const { clock, maxDelayMs } = this.#ports;
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.levelOf(id);
     this.#buckets.take(id, maxDelayMs);
-    if (this.#isStopped || waitMs === 0 || this.#delayed.size >= MAX_DELAYED) return undefined;
+    if (this.#isStopped || waitMs === 0 || this.#activeDelays.size >= MAX_DELAYED_RESPONSES) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = clock.after(Math.min(waitMs, maxDelayMs), () => end());
-    const end = () => {
-      cancel();
-      this.#delayed.delete(end);
+    const cancelTimer = clock.after(Math.min(waitMs, maxDelayMs), () => endDelay());
+    const endDelay = () => {
+      cancelTimer();
+      this.#activeDelays.delete(endDelay);
       resolve();
     };
-    this.#delayed.add(end);
-    onWait(end);
+    this.#activeDelays.add(endDelay);
+    onWait(endDelay);
     return promise;
   }
 
   /** Ends all delays. Later rejections are not delayed. */
   stop(): void {
     this.#isStopped = true;
-    for (const end of this.#delayed) end();
+    for (const endDelay of this.#activeDelays) endDelay();
   }
 }

@@ -3,7 +3,7 @@ import { Problem } from '../../problems.ts';
 import type { FeedSlice } from '../routes/route.ts';
 import type { FeedWaiter } from './waiters.ts';
 
-/** Interval of the comments in a stream that keep the connection alive for client and proxies. */
+/** Interval of the comments that a stream sends, so that clients and proxies keep the connection open. */
 const HEARTBEAT_INTERVAL_MS = 15_000;
 
 /** Interval at which a stream checks its caller again, in case the commit event of a revoked key was lost. */
@@ -37,36 +37,38 @@ export async function* streamEvents(
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = ports;
   let page = firstPage;
-  let sentUpTo = 0;
+  let lastSentCursor = 0;
   let heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
   yield `retry: ${RECONNECT_DELAY_MS}\n\n`;
   // Send the cursor first, so that a client that disconnects before the first entry resumes from here.
   if (page.entries.length === 0) {
     yield formatCursorEvent(page);
-    sentUpTo = page.next;
+    lastSentCursor = page.nextCursor;
   }
-  while (!waiter.isOver) {
+  while (!waiter.isEnded) {
     if (page.entries.length > 0) {
       yield page.entries.map(formatServerSentEvent).join('');
-      sentUpTo = page.entries.at(-1)?.cursor ?? sentUpTo;
+      lastSentCursor = page.entries.at(-1)?.cursor ?? lastSentCursor;
       heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
     }
-    waiter.position = page.next;
+    waiter.position = page.nextCursor;
     const isWoken = !page.isEnd || (await waiter.sleep(clock, computeSleepMs(heartbeatAt - clock.monotonic())));
-    if (waiter.isOver) return;
+    if (waiter.isEnded) return;
     if (clock.monotonic() >= heartbeatAt) {
-      // Advance the client's cursor over entries that are not visible to it, so that they are not read again.
-      yield page.next > sentUpTo ? `:\n${formatCursorEvent(page)}` : ':\n\n';
-      sentUpTo = page.next;
+      // Advance the client's cursor past entries that the client may not see, so that they are not read again.
+      yield page.nextCursor > lastSentCursor ? `:\n${formatCursorEvent(page)}` : ':\n\n';
+      lastSentCursor = page.nextCursor;
       heartbeatAt = clock.monotonic() + HEARTBEAT_INTERVAL_MS;
     }
-    const next = await undefinedOnProblem(() => (isWoken ? ports.read(page.next) : recheckAccess(page, ports)));
-    if (next === undefined) return;
-    page = next;
+    const nextPage = await undefinedOnProblem(() =>
+      isWoken ? ports.read(page.nextCursor) : recheckAccess(page, ports),
+    );
+    if (nextPage === undefined) return;
+    page = nextPage;
   }
 }
 
-/** Checks that the caller may still read, and returns the page without entries: there is nothing new to send. */
+/** Checks that the caller may still read. Returns the page without entries, because there are no new ones to send. */
 async function recheckAccess(page: FeedSlice, { check }: StreamPorts): Promise<FeedSlice> {
   await check();
   return { ...page, entries: [] };
@@ -76,7 +78,7 @@ function computeSleepMs(heartbeatInMs: number): number {
   return Math.min(ACCESS_CHECK_INTERVAL_MS, Math.max(heartbeatInMs, 0));
 }
 
-const formatCursorEvent = ({ next }: FeedSlice) => `id: ${next}\n\n`;
+const formatCursorEvent = ({ nextCursor }: FeedSlice) => `id: ${nextCursor}\n\n`;
 
 function formatServerSentEvent({ cursor, kind, shown }: FeedSlice['entries'][number]): string {
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;
@@ -96,14 +98,15 @@ async function undefinedOnProblem<T>(work: () => Promise<T>): Promise<T | undefi
 }
 
 /** Whether an Accept header prefers an event stream to JSON. */
-export function wantsStream(accept: string | undefined): boolean {
-  const ranges = (accept ?? '').split(',').map((range, index) => {
+export function prefersEventStream(accept: string | undefined): boolean {
+  const mediaRanges = (accept ?? '').split(',').map((range, index) => {
     const [media = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-    const [, quality = '1'] = /^q=([\d.]+)$/.exec(parameters.find((one) => one.startsWith('q=')) ?? '') ?? [];
+    const [, quality = '1'] =
+      /^q=([\d.]+)$/.exec(parameters.find((parameter) => parameter.startsWith('q=')) ?? '') ?? [];
     return { media, quality: Number(quality), index };
   });
-  const best = ranges
+  const rangesByPreference = mediaRanges
     .filter(({ media, quality }) => [EVENT_STREAM, 'application/json'].includes(media) && quality > 0)
     .sort((one, other) => other.quality - one.quality || one.index - other.index);
-  return best[0]?.media === EVENT_STREAM;
+  return rangesByPreference[0]?.media === EVENT_STREAM;
 }

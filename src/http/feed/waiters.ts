@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
 
-/** Interval of the poll for commits whose notification was lost. */
+/** Interval of the poll that finds new entries if a commit event was lost. */
 const POLL_INTERVAL_MS = 1_000;
 const ACCOUNTS_PER_QUERY = 500;
 
@@ -18,48 +18,49 @@ export class FeedWaiter {
   /** Feed position up to which the waiter has read. */
   position = 0;
   isWaiting = false;
-  #isOver = false;
+  #isEnded = false;
   #isWoken = false;
-  #wake: (() => void) | undefined;
+  #resolveSleep: (() => void) | undefined;
 
   constructor(accountId: number) {
     this.accountId = accountId;
   }
 
   /** Whether the client has disconnected or the service is stopping. */
-  get isOver(): boolean {
-    return this.#isOver;
+  get isEnded(): boolean {
+    return this.#isEnded;
   }
 
   end(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     this.wake();
   }
 
   /** Called when new entries may exist. */
   wake(): void {
     this.#isWoken = true;
-    this.#wake?.();
+    this.#resolveSleep?.();
   }
 
-  /** Called before a read: a wake-up from now on causes another read. */
+  /** Called before a read. A wake-up after this call means that the read may have missed new entries. */
   beginReading(): void {
     this.#isWoken = false;
   }
 
   /**
-   * Waits up to `waitMs` for a wake-up; one since the last `beginReading` counts. Returns whether there was a wake-up.
+   * Waits up to `waitMs` for a wake-up, but not at all if there was one since the last `beginReading`. Returns whether
+   * there was a wake-up.
    */
   async sleep(clock: Clock, waitMs: number): Promise<boolean> {
-    if (this.#isWoken || this.#isOver) return true;
+    if (this.#isWoken || this.#isEnded) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
+    this.#resolveSleep = resolve;
     this.isWaiting = true;
-    const cancel = clock.after(waitMs, resolve);
+    const cancelTimeout = clock.after(waitMs, resolve);
     await promise;
-    cancel();
+    cancelTimeout();
     this.isWaiting = false;
-    this.#wake = undefined;
+    this.#resolveSleep = undefined;
     return this.#isWoken;
   }
 }
@@ -76,7 +77,7 @@ export class FeedWaiters {
   readonly #maxWaiters: number;
   readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
   readonly #queuedReads: (() => void)[] = [];
-  #count = 0;
+  #waiterCount = 0;
   #activeReads = 0;
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
@@ -88,32 +89,32 @@ export class FeedWaiters {
     store.onCommitted((commitEvents) => this.#onCommit(commitEvents));
   }
 
-  get count(): number {
-    return this.#count;
+  get waiterCount(): number {
+    return this.#waiterCount;
   }
 
   /**
-   * Adds a waiter, which the caller has to remove with `leave`. Throws `overloaded` beyond the limit of waiters in
-   * total, or a quarter of it per account.
+   * Adds a waiter, which has to be removed with `leave`. Throws `overloaded` if there are `maxWaiters` waiters already,
+   * or a quarter of this number for the account.
    */
   join(accountId: number): FeedWaiter {
-    const others = this.#waitersByAccount.get(accountId) ?? new Set();
-    if (this.#count >= this.#maxWaiters || others.size >= Math.ceil(this.#maxWaiters / 4))
+    const accountWaiters = this.#waitersByAccount.get(accountId) ?? new Set();
+    if (this.#waiterCount >= this.#maxWaiters || accountWaiters.size >= Math.ceil(this.#maxWaiters / 4))
       throw new Problem('overloaded');
     const waiter = new FeedWaiter(accountId);
     if (this.#isStopped) waiter.end();
-    this.#waitersByAccount.set(accountId, others.add(waiter));
-    this.#count += 1;
+    this.#waitersByAccount.set(accountId, accountWaiters.add(waiter));
+    this.#waiterCount += 1;
     this.#cancelPoll ??= this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll());
     return waiter;
   }
 
   leave(waiter: FeedWaiter): void {
-    const others = this.#waitersByAccount.get(waiter.accountId);
-    if (others?.delete(waiter) !== true) return;
-    this.#count -= 1;
-    if (others.size === 0) this.#waitersByAccount.delete(waiter.accountId);
-    if (this.#count > 0) return;
+    const accountWaiters = this.#waitersByAccount.get(waiter.accountId);
+    if (accountWaiters?.delete(waiter) !== true) return;
+    this.#waiterCount -= 1;
+    if (accountWaiters.size === 0) this.#waitersByAccount.delete(waiter.accountId);
+    if (this.#waiterCount > 0) return;
     this.#cancelPoll?.();
     this.#cancelPoll = undefined;
   }
@@ -139,49 +140,49 @@ export class FeedWaiters {
   }
 
   #releaseReadPermit(): void {
-    const next = this.#queuedReads.shift();
-    if (next === undefined) this.#activeReads -= 1;
-    else next();
+    const startNextRead = this.#queuedReads.shift();
+    if (startNextRead === undefined) this.#activeReads -= 1;
+    else startNextRead();
   }
 
   /** Ends all current and future waiters. */
   stop(): void {
     this.#isStopped = true;
-    for (const waiter of this.#all()) waiter.end();
+    for (const waiter of this.#allWaiters()) waiter.end();
   }
 
-  *#all(): Generator<FeedWaiter> {
+  *#allWaiters(): Generator<FeedWaiter> {
     for (const waiters of this.#waitersByAccount.values()) yield* waiters;
   }
 
-  #onCommit({ accountsWithOccurrences, accessChanged }: CommitEvents): void {
-    if (this.#count === 0) return;
-    // Access has changed, so the permissions of any waiter may have changed.
-    if (accessChanged) for (const waiter of this.#all()) waiter.wake();
+  #onCommit({ accountsWithOccurrences, hasAccessChanged }: CommitEvents): void {
+    if (this.#waiterCount === 0) return;
+    // Wake all waiters, because the permissions of any of them may have changed.
+    if (hasAccessChanged) for (const waiter of this.#allWaiters()) waiter.wake();
     else
       for (const accountId of accountsWithOccurrences)
-        for (const one of this.#waitersByAccount.get(accountId) ?? []) one.wake();
+        for (const waiter of this.#waitersByAccount.get(accountId) ?? []) waiter.wake();
   }
 
   async #poll(): Promise<void> {
-    const accounts = [...this.#waitersByAccount]
-      .filter(([, waiters]) => [...waiters].some((one) => one.isWaiting))
+    const accountIds = [...this.#waitersByAccount]
+      .filter(([, waiters]) => [...waiters].some((waiter) => waiter.isWaiting))
       .map(([accountId]) => accountId);
     try {
-      for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_QUERY) {
-        await this.#pollAccounts(accounts.slice(first, first + ACCOUNTS_PER_QUERY));
+      for (let offset = 0; offset < accountIds.length; offset += ACCOUNTS_PER_QUERY) {
+        await this.#pollAccounts(accountIds.slice(offset, offset + ACCOUNTS_PER_QUERY));
       }
     } catch {
       // The database is unavailable; the next poll retries.
     }
-    this.#cancelPoll = this.#count > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
+    this.#cancelPoll = this.#waiterCount > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
   }
 
-  async #pollAccounts(accounts: readonly number[]): Promise<void> {
+  async #pollAccounts(accountIds: readonly number[]): Promise<void> {
     const rows = await this.#store.read
       .selectFrom('positions')
       .select(['account_id', 'position'])
-      .where('account_id', 'in', accounts)
+      .where('account_id', 'in', accountIds)
       .execute();
     for (const { account_id, position } of rows) {
       for (const waiter of this.#waitersByAccount.get(account_id) ?? []) if (position > waiter.position) waiter.wake();

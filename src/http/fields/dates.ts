@@ -7,7 +7,7 @@ const CALENDAR_TIME_PATTERN = /^(\d{4})-(\d{2})-(\d{2}) ([01]\d|2[0-3]):[0-5]\d:
 /** Parses `yyyymmdd` to `YYYY-MM-DD`; undefined if it is not an existing calendar day. */
 export function parseDay(text: string): string | undefined {
   const [, year = '', month = '', day = ''] = DAY_PATTERN.exec(text) ?? [];
-  return isDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
+  return isCalendarDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
 }
 
 /** Parses a day, `yyyymmdd` or the output form `YYYY-MM-DD`, to `YYYY-MM-DD 00:00:00`; undefined if it is neither. */
@@ -24,16 +24,16 @@ export function parseCalendarTime(text: string): string | undefined {
   const day = parseDay(text);
   if (day !== undefined) return `${day} 00:00:00`;
   const [, year = '', month = '', dayOfMonth = ''] = CALENDAR_TIME_PATTERN.exec(text) ?? [];
-  return isDay(year, month, dayOfMonth) ? text : undefined;
+  return isCalendarDay(year, month, dayOfMonth) ? text : undefined;
 }
 
-function isDay(year: string, month: string, day: string): boolean {
-  const date = Number(day);
-  return Number(year) >= 1 && date >= 1 && date <= daysIn(Number(year), Number(month));
+function isCalendarDay(year: string, month: string, day: string): boolean {
+  const dayNumber = Number(day);
+  return Number(year) >= 1 && dayNumber >= 1 && dayNumber <= daysInMonth(Number(year), Number(month));
 }
 
-/** Days of a month (1 to 12); 0 for any other month. */
-export function daysIn(year: number, month: number): number {
+/** Returns the number of days of a month (1 to 12); 0 for any other month number. */
+export function daysInMonth(year: number, month: number): number {
   if (month < 1 || month > 12) return 0;
   if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
@@ -41,29 +41,29 @@ export function daysIn(year: number, month: number): number {
 
 const DAY_MS = 86_400_000;
 
-/** Cache of formatted days, keyed by days since the epoch. The records of a list share few days. */
-const formattedDays = new Map<number, string>();
+/** Cache of formatted days, by days since the epoch. It is effective, because the records of a list share few days. */
+const formattedDayCache = new Map<number, string>();
 const MAX_CACHED_DAYS = 1_000;
 
-function formatDay(day: number): string {
-  let text = formattedDays.get(day);
-  if (text === undefined) {
-    text = new Date(day * DAY_MS).toISOString().slice(0, 10);
-    if (formattedDays.size >= MAX_CACHED_DAYS) formattedDays.clear();
-    formattedDays.set(day, text);
+function formatDay(epochDay: number): string {
+  let formattedDay = formattedDayCache.get(epochDay);
+  if (formattedDay === undefined) {
+    formattedDay = new Date(epochDay * DAY_MS).toISOString().slice(0, 10);
+    if (formattedDayCache.size >= MAX_CACHED_DAYS) formattedDayCache.clear();
+    formattedDayCache.set(epochDay, formattedDay);
   }
-  return text;
+  return formattedDay;
 }
 
-const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+const twoDigitNumbers = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
 /** Formats milliseconds since the epoch as `YYYY-MM-DD HH:MM:SS` in UTC; null as NO_DATE. */
 export function formatTimestamp(atMs: number | null): string {
   if (atMs === null) return NO_DATE;
-  const day = Math.floor(atMs / DAY_MS);
-  const second = Math.floor((atMs - day * DAY_MS) / 1_000);
-  const minute = Math.floor(second / 60);
-  return `${formatDay(day)} ${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:${twoDigits[second % 60]}`;
+  const epochDay = Math.floor(atMs / DAY_MS);
+  const secondOfDay = Math.floor((atMs - epochDay * DAY_MS) / 1_000);
+  const minuteOfDay = Math.floor(secondOfDay / 60);
+  return `${formatDay(epochDay)} ${twoDigitNumbers[Math.floor(minuteOfDay / 60)]}:${twoDigitNumbers[minuteOfDay % 60]}:${twoDigitNumbers[secondOfDay % 60]}`;
 }
 
 /** The first millisecond of a day (`YYYY-MM-DD`) in UTC. */

@@ -2,16 +2,16 @@ import { CONTROL_CHARACTERS, PLAIN_TEXT_PATTERN } from '../../control-characters
 import { isRole, type Role } from '../../permissions.ts';
 import { formatTimestamp, NO_DATE, parseCalendarDay, parseCalendarTime } from './dates.ts';
 import {
+  createRecordSchema,
   type Field,
   type Fields,
   type JsonSchema,
   type OutputOf,
   parseId,
-  readOnly,
-  responseSchema,
+  readOnlyField,
   serializeRecord,
   unreachable,
-  writable,
+  writableField,
 } from './field.ts';
 
 const STRING: JsonSchema = { type: 'string' };
@@ -20,7 +20,7 @@ const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
 const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** A field with the id of the record itself. */
-export const ownId = (description: string) => readOnly<number>(description, String, DIGITS);
+export const ownRecordId = (description: string) => readOnlyField<number>(description, String, DIGITS);
 
 /** A field with a constant value. */
 export const constant = (description: string, value: string | null): Field<undefined, 'constant'> => ({
@@ -33,18 +33,19 @@ export const constant = (description: string, value: string | null): Field<undef
   serialize: () => value,
 });
 
-/** A text that the service writes or joins from another record. */
-export const readOnlyText = (description: string) => readOnly<string | null>(description, (text) => text ?? '', STRING);
+/** A text that the service writes, or that comes from another record. */
+export const readOnlyText = (description: string) =>
+  readOnlyField<string | null>(description, (text) => text ?? '', STRING);
 
 /** An enumeration that the service writes. */
-export const readOnlyEnum = (description: string, words: readonly string[], title?: string) =>
-  readOnly<string | null>(description, (word) => word ?? '', enumSchema(words, title));
+export const readOnlyEnum = (description: string, values: readonly string[], title?: string) =>
+  readOnlyField<string | null>(description, (value) => value ?? '', enumSchema(values, title));
 
 /** The schema of an enumeration. With a title, it becomes a named schema of the OpenAPI document. */
-export const enumSchema = (words: readonly string[], title?: string): JsonSchema => ({
+export const enumSchema = (values: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
-  enum: words,
+  enum: values,
 });
 
 /**
@@ -52,46 +53,48 @@ export const enumSchema = (words: readonly string[], title?: string): JsonSchema
  * idempotent replays (X4).
  */
 export const oneTimeSecret = (description: string) =>
-  readOnly<string>(description, String, { ...STRING, 'x-shown-once': true });
+  readOnlyField<string>(description, String, { ...STRING, 'x-shown-once': true });
 
 export const readOnlyId = (description: string) =>
-  readOnly<number | null>(description, (id) => String(id ?? 0), DIGITS);
+  readOnlyField<number | null>(description, (id) => String(id ?? 0), DIGITS);
 
 /** An integer that the service writes, as a string of digits. */
 export const readOnlyNumber = (description: string) =>
-  readOnly<number | null>(description, (count) => String(count ?? 0), DIGITS);
+  readOnlyField<number | null>(description, (count) => String(count ?? 0), DIGITS);
 
 /** A field that returns the seconds of another field as hours, rounded to four decimals. */
 export const hoursFromSeconds = (from: string, description: string): Field<number | null, 'derived'> => ({
-  ...readOnly<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
+  ...readOnlyField<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, {
+    type: 'number',
+  }),
   mode: 'derived',
-  from,
+  derivedFrom: from,
 });
 
 /** An integer that the service writes, as a JSON number. */
-export const readOnlyCount = (description: string) => readOnly<number>(description, Number, { type: 'integer' });
+export const readOnlyCount = (description: string) => readOnlyField<number>(description, Number, { type: 'integer' });
 
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
 export const readOnlyTimestamp = (description: string) =>
-  readOnly<number | null>(description, formatTimestamp, DATE_TIME);
+  readOnlyField<number | null>(description, formatTimestamp, DATE_TIME);
 
 export const readOnlyFlag = (description: string) =>
-  readOnly<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG);
+  readOnlyField<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG);
 
 /** A list of enumeration values that the service writes. */
-export const readOnlyList = (description: string, words: readonly string[], title?: string) =>
-  readOnly<readonly string[]>(description, (list) => list, { type: 'array', items: enumSchema(words, title) });
+export const readOnlyList = (description: string, values: readonly string[], title?: string) =>
+  readOnlyField<readonly string[]>(description, (list) => list, { type: 'array', items: enumSchema(values, title) });
 
 export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
 
 /** A text of `min` (default 0) to `max` characters after trimming. NUL and lone surrogates are invalid (C4). */
 export function text({ description, max, min = 0, initial }: TextOptions): Field<string, 'writable'> {
-  const length = min > 0 ? `${min} to ${max}` : `at most ${max}`;
-  return writable(
+  const lengthRange = min > 0 ? `${min} to ${max}` : `at most ${max}`;
+  return writableField(
     {
       description,
       inputSchema: { type: 'string', 'x-text': { min, max } },
-      requirement: `must be a text of ${length} characters`,
+      requirement: `must be a text of ${lengthRange} characters`,
       parse: (value) => String(value).trim(),
       serialize: (stored) => stored,
       outputSchema: { type: 'string', maxLength: max },
@@ -106,11 +109,11 @@ export const requiredName = (description: string) => text({ description, min: 1,
 /** A short text; empty by default. */
 export const shortText = (description: string, max = 255) => text({ description, max, initial: '' });
 
-/** A short text without control characters, because it is printed to terminals; empty by default. */
-export function label(description: string, max = 255): Field<string, 'writable'> {
+/** A short text that is printed to terminals, so it may not contain control characters; empty by default. */
+export function plainText(description: string, max = 255): Field<string, 'writable'> {
   const field = shortText(description, max);
-  const must = `must be a text of at most ${max} characters, none of them a control character`;
-  return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_TEXT_PATTERN, 'x-must': must } };
+  const errorMessage = `must be a text of at most ${max} characters, none of them a control character`;
+  return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_TEXT_PATTERN, 'x-must': errorMessage } };
 }
 
 /** A text of up to 20,000 characters; empty by default. */
@@ -131,27 +134,27 @@ export function tags(description: string): Field<string, 'writable'> {
 const EMAIL_PATTERN = `[^\\s@${CONTROL_CHARACTERS}]+@[^\\s@${CONTROL_CHARACTERS}]+`;
 
 /** An e-mail address; `''` if it is optional and absent. */
-export function email(description: string, need: 'required' | 'optional'): Field<string, 'writable'> {
-  return writable(
+export function email(description: string, presence: 'required' | 'optional'): Field<string, 'writable'> {
+  return writableField(
     {
       description,
       inputSchema: {
         type: 'string',
         maxLength: 254,
-        pattern: need === 'required' ? `^${EMAIL_PATTERN}$` : `^(${EMAIL_PATTERN})?$`,
+        pattern: presence === 'required' ? `^${EMAIL_PATTERN}$` : `^(${EMAIL_PATTERN})?$`,
         'x-text': { min: 0, max: 254 },
       },
       requirement: 'must be an e-mail address of at most 254 characters',
       parse: String,
       serialize: (stored) => stored,
     },
-    need === 'required' ? undefined : '',
+    presence === 'required' ? undefined : '',
   );
 }
 
 /** A three-letter currency code in upper case, or `''`. */
 export const currency = (description: string) =>
-  writable<string>(
+  writableField<string>(
     {
       description,
       inputSchema: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
@@ -166,7 +169,7 @@ const CALENDAR_TIME_REQUIREMENT = 'must be a real calendar day written yyyymmdd 
 
 /** A required start or due date (C9). */
 export const calendarTime = (description: string) =>
-  writable<string>(
+  writableField<string>(
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
       inputSchema: { type: 'string', format: 'calendar-time' },
@@ -180,7 +183,7 @@ export const calendarTime = (description: string) =>
 
 /** An optional start or due date; `''`, null and NO_DATE are stored as null. */
 export const calendarTimeOrNone = (description: string) =>
-  writable<string | null>(
+  writableField<string | null>(
     {
       description: `${description} Accepts yyyymmdd or the output format; empty for none.`,
       inputSchema: { type: ['string', 'null'], format: 'calendar-time-or-none' },
@@ -194,7 +197,7 @@ export const calendarTimeOrNone = (description: string) =>
 
 /** An optional calendar day, serialized without a time. */
 export const calendarDayOrNone = (description: string) =>
-  writable<string | null>(
+  writableField<string | null>(
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
       inputSchema: { type: ['string', 'null'], format: 'calendar-day-or-none' },
@@ -212,16 +215,16 @@ export function isNoDate(value: unknown): boolean {
 
 const FLAG_VALUES = ['0', '1', 0, 1, true, false];
 
-const toFlag = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
+const parseFlag = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
 
 /** A flag. Accepts 0, 1, "0", "1", true and false; returns "0" or "1". */
 export const flag = (description: string, initial: 0 | 1 = 0) =>
-  writable<number>(
+  writableField<number>(
     {
       description,
       inputSchema: { title: 'FlagInput', enum: FLAG_VALUES },
       requirement: 'must be 0 or 1',
-      parse: toFlag,
+      parse: parseFlag,
       serialize: String,
       outputSchema: FLAG,
     },
@@ -243,12 +246,12 @@ export const numberFlag = (description: string): Field<number, 'writable'> => ({
 
 /** The state of a record: 1 is active, 0 is inactive, 2 is on hold. */
 export const activeState = () =>
-  writable<number>(
+  writableField<number>(
     {
       description: '1 active, 0 inactive, 2 on hold.',
       inputSchema: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
       requirement: 'must be 0, 1 or 2',
-      parse: (value) => (value === '2' || value === 2 ? 2 : toFlag(value)),
+      parse: (value) => (value === '2' || value === 2 ? 2 : parseFlag(value)),
       serialize: String,
       outputSchema: enumSchema(['0', '1', '2'], 'ActiveState'),
     },
@@ -256,8 +259,8 @@ export const activeState = () =>
   );
 
 /** An integer from 0 to `max`; accepts a string or a number. */
-export const integer = (description: string, max: number, need: 'required' | 'optional' = 'optional') =>
-  writable<number>(
+export const integer = (description: string, max: number, presence: 'required' | 'optional' = 'optional') =>
+  writableField<number>(
     {
       description,
       inputSchema: {
@@ -272,7 +275,7 @@ export const integer = (description: string, max: number, need: 'required' | 'op
       serialize: String,
       outputSchema: DIGITS,
     },
-    need === 'required' ? undefined : 0,
+    presence === 'required' ? undefined : 0,
   );
 
 const MAX_SORT_POSITION = 9_999_999_999_999;
@@ -284,7 +287,7 @@ const MAX_SECONDS = 999_999_999;
 
 /** A required number of seconds. Fractions are rounded half up, because clients compute seconds from hours (C42). */
 export const seconds = (description: string) =>
-  writable<number>(
+  writableField<number>(
     {
       description: `${description} A fraction is rounded.`,
       inputSchema: {
@@ -304,7 +307,7 @@ export const seconds = (description: string) =>
 
 /** A non-negative amount with at most four decimals; accepts a string or a number, stored as text to avoid rounding. */
 export const decimal = (description: string) =>
-  writable<string>(
+  writableField<string>(
     {
       description,
       inputSchema: {
@@ -322,10 +325,10 @@ export const decimal = (description: string) =>
     '0',
   );
 
-const DECIMAL = /^\d{1,9}(\.\d{1,4})?$/;
+const DECIMAL_PATTERN = /^\d{1,9}(\.\d{1,4})?$/;
 
 export function isDecimal(text: string): boolean {
-  return text === '' || DECIMAL.test(text);
+  return text === '' || DECIMAL_PATTERN.test(text);
 }
 
 function stripLeadingZeros(text: string): string {
@@ -340,7 +343,7 @@ const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && N
  * in this field (C42).
  */
 export const fixedPrice = (description: string): Field<number, 'writable'> => ({
-  ...writable<number>(
+  ...writableField<number>(
     {
       description: `${description} An amount other than 0 and 1 sets the flag and becomes the price.`,
       inputSchema: {
@@ -351,7 +354,7 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
         'x-decimal': true,
       },
       requirement: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
-      parse: (value) => (isAmount(value) ? 1 : toFlag(value)),
+      parse: (value) => (isAmount(value) ? 1 : parseFlag(value)),
       serialize: String,
       outputSchema: FLAG,
     },
@@ -362,7 +365,7 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
 
 /** The required id of another record. */
 export const resourceId = (description: string) =>
-  writable<number>(
+  writableField<number>(
     {
       description,
       inputSchema: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
@@ -376,7 +379,7 @@ export const resourceId = (description: string) =>
 
 /** The id of another record; `"0"`, 0, `""` and null mean none (C26). */
 export const resourceIdOrNone = (description: string) =>
-  writable<number>(
+  writableField<number>(
     {
       description: `${description} "0" for none.`,
       inputSchema: {
@@ -398,49 +401,54 @@ function parseIdOrNone(value: unknown): number {
 }
 
 /** A reference to another record by its id and name, such as `user_id` and `user_name`. */
-type Reference<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
+type RecordReference<N extends string> = { readonly [K in `${N}_id`]: number } & {
+  readonly [K in `${N}_name`]: string;
+};
 
-export type AssignedUser = Reference<'user'>;
-export type AssignedTeam = Reference<'team'>;
+export type AssignedUser = RecordReference<'user'>;
+export type AssignedTeam = RecordReference<'team'>;
 
 /** A field with references to other records. Accepts a list of ids, or its own output: `[{ …_id, …_name }]`. */
 function referenceList<N extends 'user' | 'team'>(
   resourceType: N,
   description: string,
-): Field<readonly Reference<N>[], 'writable'> {
-  const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
-  const titlePart = resourceType === 'user' ? 'User' : 'Team';
+): Field<readonly RecordReference<N>[], 'writable'> {
+  const [idKey, nameKey] = [`${resourceType}_id`, `${resourceType}_name`];
+  const titleNoun = resourceType === 'user' ? 'User' : 'Team';
   const idSchema = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-  const idIn = (item: unknown) =>
-    parseIdOrNone(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
-  return writable<readonly Reference<N>[]>(
+  const parseItemId = (item: unknown) =>
+    parseIdOrNone(typeof item === 'object' && item !== null ? Reflect.get(item, idKey) : item);
+  return writableField<readonly RecordReference<N>[]>(
     {
       description,
       inputSchema: {
         type: 'array',
         maxItems: 1_000,
         items: {
-          title: `${titlePart}Reference`,
+          title: `${titleNoun}Reference`,
           type: ['string', 'integer', 'object'],
           ...idSchema,
-          required: [id],
-          properties: { [id]: { type: ['string', 'integer'], ...idSchema } },
+          required: [idKey],
+          properties: { [idKey]: { type: ['string', 'integer'], ...idSchema } },
         },
       },
       requirement: `must be a list of ${resourceType} ids`,
       parse: (value) => {
-        const ids = new Set((value as readonly unknown[]).map(idIn));
-        return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Reference<N>[];
+        const ids = new Set((value as readonly unknown[]).map(parseItemId));
+        return [...ids].map((recordId) => ({ [idKey]: recordId, [nameKey]: '' })) as unknown as RecordReference<N>[];
       },
-      serialize: (records) =>
-        records.map((record) => ({ [id]: String(Reflect.get(record, id)), [name]: Reflect.get(record, name) })),
+      serialize: (references) =>
+        references.map((reference) => ({
+          [idKey]: String(Reflect.get(reference, idKey)),
+          [nameKey]: Reflect.get(reference, nameKey),
+        })),
       outputSchema: {
         type: 'array',
         items: {
-          title: `Assigned${titlePart}`,
+          title: `Assigned${titleNoun}`,
           type: 'object',
-          required: [id, name],
-          properties: { [id]: DIGITS, [name]: STRING },
+          required: [idKey, nameKey],
+          properties: { [idKey]: DIGITS, [nameKey]: STRING },
         },
       },
     },
@@ -456,7 +464,7 @@ export const assignedTeams = (description: string) => referenceList('team', desc
 
 /** The role of a user in the account. */
 export const role = (description: string): Field<Role, 'writable'> =>
-  writable<Role>(
+  writableField<Role>(
     {
       description,
       inputSchema: { title: 'Role', enum: ['member', 'admin', 'owner'] },
@@ -470,7 +478,7 @@ export const role = (description: string): Field<Role, 'writable'> =>
 
 /** A list of nested records with these fields, which the service writes. */
 export const readOnlyRecords = <F extends Fields>(description: string, fields: F, title?: string) =>
-  readOnly<readonly OutputOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
+  readOnlyField<readonly OutputOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',
-    items: { ...(title === undefined ? {} : { title }), ...responseSchema(fields) },
+    items: { ...(title === undefined ? {} : { title }), ...createRecordSchema(fields) },
   });

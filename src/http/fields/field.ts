@@ -20,7 +20,7 @@ export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   validate?(value: unknown): string | undefined;
   /** Converts a valid value to the stored one. */
   parse(value: unknown): Stored;
-  /** Returns stored values of other fields that a valid value of this field also sets. */
+  /** Returns the stored values of other fields that a value of this field sets, too. The value is valid. */
   implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
   /** The value that is stored if a creation omits the field; undefined means that the field is required. */
   readonly default: Stored | undefined;
@@ -28,7 +28,7 @@ export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   readonly outputSchema: JsonSchema;
   serialize(stored: Stored): unknown;
   /** The field that a `derived` field is computed from. */
-  readonly from?: string;
+  readonly derivedFrom?: string;
 };
 
 export type Fields = { readonly [name: string]: Field };
@@ -49,7 +49,7 @@ export type OutputOf<F extends Fields> = {
 };
 
 /** A field that only the service writes. */
-export function readOnly<S>(
+export function readOnlyField<S>(
   description: string,
   serialize: (stored: S) => unknown,
   outputSchema: JsonSchema,
@@ -81,7 +81,7 @@ type WritableFieldOptions<S> = {
 };
 
 /** A field that the caller writes; required if `initial` is undefined. */
-export function writable<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
+export function writableField<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
   const { description, parse, serialize } = options;
   const inputSchema = { ...options.inputSchema, 'x-must': options.requirement };
   return {
@@ -107,19 +107,19 @@ export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): 
   for (const name in fields) {
     const field = fields[name];
     if (field === undefined || field.mode === 'writeOnly') continue;
-    record[name] = field.serialize((row as Record<string, unknown>)[field.from ?? name]);
+    record[name] = field.serialize((row as Record<string, unknown>)[field.derivedFrom ?? name]);
   }
   return record;
 }
 
-/** The schema of a serialized record. */
-export function responseSchema(fields: Fields): JsonSchema {
-  const visible = Object.entries(fields).filter(([, field]) => field.mode !== 'writeOnly');
+/** Creates the schema of a serialized record. */
+export function createRecordSchema(fields: Fields): JsonSchema {
+  const visibleFields = Object.entries(fields).filter(([, field]) => field.mode !== 'writeOnly');
   return {
     type: 'object',
-    required: visible.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),
+    required: visibleFields.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),
     properties: Object.fromEntries(
-      visible.map(([name, field]) => [name, { ...field.outputSchema, description: field.description }]),
+      visibleFields.map(([name, field]) => [name, { ...field.outputSchema, description: field.description }]),
     ),
   };
 }

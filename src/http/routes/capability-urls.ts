@@ -6,7 +6,7 @@ import { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { RequestSlots } from '../server/request-slots.ts';
-import { evaluatePreconditions, preconditionsOf } from './etag.ts';
+import { evaluatePreconditions, readPreconditions } from './etag.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,14 +23,14 @@ export type CapabilityDocument = {
   body(view: AccountView): AsyncIterable<string | Buffer>;
 };
 
-/** Documents at capability URLs: the URL itself is the secret, and there is no key or cookie. */
+/** A type of capability URL. The URL itself contains the secret, so requests need no key or cookie. */
 export type CapabilityUrl = {
   /** The path prefix, such as `/calendar` for `/calendar/{file}`. */
   readonly pathPrefix: string;
-  readonly type: string;
+  readonly mediaType: string;
   readonly fileName: string;
   /** Finds a document; undefined for any invalid URL, so that a probe cannot tell the reasons apart. */
-  find(read: Queries, file: string, now: number): Promise<CapabilityDocument | undefined>;
+  findDocument(read: Queries, file: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
 export type CapabilityUrlPorts = {
@@ -52,27 +52,27 @@ const DOCUMENT_HEADERS = {
   'x-robots-tag': 'noindex',
 };
 
-/** Mounts capability URLs. The log contains the route, never the secret file name. */
+/** Mounts a type of capability URL. The log contains the route, never the secret file name. */
 export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, ports: CapabilityUrlPorts): void {
   const { store, clock, limits, requestSlots } = ports;
   app.get(`${url.pathPrefix}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
-    const document = await url.find(store.read, file, now);
+    const document = await url.findDocument(store.read, file, now);
     if (document === undefined) throw notFound();
     request.ownerAccountId = document.accountId;
     limits.take({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(DOCUMENT_HEADERS).header('etag', document.etag);
-    const conditions = preconditionsOf(request.raw);
-    const result = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, document.etag);
-    if (result === 'differs') throw new Problem('precondition_failed');
-    if (result === 'matched') return reply.code(304).send();
+    const preconditions = readPreconditions(request.raw);
+    const evaluation = preconditions === undefined ? 'holds' : evaluatePreconditions(preconditions, document.etag);
+    if (evaluation === 'differs') throw new Problem('precondition_failed');
+    if (evaluation === 'matched') return reply.code(304).send();
     requestSlots.beginCalendar(request, reply, document.accountId);
-    reply.type(url.type).header('content-disposition', `inline; filename="${url.fileName}"`);
-    // Send no Content-Length, as in the streamed GET response: 0 would mean an empty document (RFC 9110, 8.6).
+    reply.type(url.mediaType).header('content-disposition', `inline; filename="${url.fileName}"`);
+    // Stream an empty body to omit Content-Length, because 0 would mean an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
-    const cancel = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
-    reply.raw.once('close', cancel);
+    const cancelTimeout = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
+    reply.raw.once('close', cancelTimeout);
     return reply.send(
       Readable.from(document.body(new AccountView(store.read, document.accountId, now)), { objectMode: false }),
     );

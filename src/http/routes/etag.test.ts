@@ -7,7 +7,7 @@ import { startTarget } from '../../../test/kit/network/target.ts';
 import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import type { ApiResponse, ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { parseEntityTags, representationOf } from './etag.ts';
+import { findRepresentationRoute, parseEntityTags } from './etag.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -190,9 +190,9 @@ for (const { test, testService } of stores) {
 }
 
 test('X5 every route with preconditions has a record that they apply to', () => {
-  const conditional = apiRoutes.filter((row) => row.mode === 'write' && row.conditional);
+  const conditional = apiRoutes.filter((row) => row.mode === 'write' && row.supportsPreconditions);
   assert.ok(conditional.length > 20, `${conditional.length} rows`);
-  const without = conditional.filter((row) => representationOf(row, apiRoutes) === undefined);
+  const without = conditional.filter((row) => findRepresentationRoute(row, apiRoutes) === undefined);
   assert.deepEqual(
     without.map(({ method, path }) => `${method} ${path}`),
     [],

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { invalidInput, Problem } from '../../problems.ts';
-import { headerLines } from '../server/cors.ts';
+import { readHeaderLines } from '../server/cors.ts';
 import type { Route } from './route.ts';
 
 /** The value of If-Match or If-None-Match: `*` for any representation, or a list of tags. */
@@ -10,20 +10,20 @@ type EntityTags = '*' | readonly EntityTag[];
 /** The preconditions of a request (RFC 9110, 13.1). */
 export type Preconditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
 
-/** The strong ETag of a representation: a hash of its bytes (X5). */
+/** Returns the strong ETag of a representation: a hash of its bytes (X5). */
 export function etagOf(text: string): string {
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
-/** The preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed header. */
-export function preconditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Preconditions | undefined {
+/** Reads the preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed header. */
+export function readPreconditions(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Preconditions | undefined {
   const { headers } = request;
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return undefined;
-  return { ifMatch: entityTagsIn(request, 'If-Match'), ifNoneMatch: entityTagsIn(request, 'If-None-Match') };
+  return { ifMatch: readEntityTags(request, 'If-Match'), ifNoneMatch: readEntityTags(request, 'If-None-Match') };
 }
 
-function entityTagsIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): EntityTags | undefined {
-  const lines = headerLines(request, header.toLowerCase());
+function readEntityTags(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): EntityTags | undefined {
+  const lines = readHeaderLines(request, header.toLowerCase());
   if (lines.length === 0) return undefined;
   const text = lines.join(',').trim();
   if (text === '*') return '*';
@@ -40,71 +40,80 @@ function entityTagsIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: stri
  */
 export function evaluatePreconditions(
   { ifMatch, ifNoneMatch }: Preconditions,
-  tag: string,
+  currentEtag: string,
 ): 'holds' | 'matched' | 'differs' {
-  const isStrong = ifMatch === undefined || ifMatch === '*' || ifMatch.some((one) => !one.isWeak && one.opaque === tag);
-  if (!isStrong) return 'differs';
+  const satisfiesIfMatch =
+    ifMatch === undefined ||
+    ifMatch === '*' ||
+    ifMatch.some((entityTag) => !entityTag.isWeak && entityTag.opaque === currentEtag);
+  if (!satisfiesIfMatch) return 'differs';
   if (ifNoneMatch === undefined) return 'holds';
-  return ifNoneMatch === '*' || ifNoneMatch.some((one) => one.opaque === tag) ? 'matched' : 'holds';
+  return ifNoneMatch === '*' || ifNoneMatch.some((entityTag) => entityTag.opaque === currentEtag) ? 'matched' : 'holds';
 }
 
 /** Throws `precondition_failed` unless the preconditions of a change hold. */
-export function requirePreconditions(conditions: Preconditions, tag: string): void {
-  if (evaluatePreconditions(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
+export function requirePreconditions(preconditions: Preconditions, currentEtag: string): void {
+  if (evaluatePreconditions(preconditions, currentEtag) !== 'holds') throw new Problem('precondition_failed');
 }
 
 /** The canonical path of a route. */
 const canonicalPathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
-/** The GET route at the same path. The preconditions of a change apply to the response of this GET. */
-export function representationOf(route: Route, routes: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
+/** Finds the GET route at the same path. The preconditions of a change apply to the response of this GET. */
+export function findRepresentationRoute(
+  route: Route,
+  routes: readonly Route[],
+): Extract<Route, { mode: 'read' }> | undefined {
   return routes
-    .filter((one) => one.mode === 'read')
-    .find((one) => one.conditional && one.path === canonicalPathOf(route));
+    .filter((candidate) => candidate.mode === 'read')
+    .find((candidate) => candidate.supportsPreconditions && candidate.path === canonicalPathOf(route));
 }
 
 const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
 /**
- * Whether the responses of a route have an ETag: each represents a single record, so its ETag equals that of a GET of
- * the record.
+ * Whether the responses of a route have an ETag. They do if each response represents a single record: its ETag is then
+ * the same as that of a GET of the record.
  */
 export function hasEtag(route: Route, routes: readonly Route[]): boolean {
-  if (route.mode !== 'write') return route.conditional;
-  const record = `/${canonicalPathOf(route).split('/')[1]}/{}`;
-  const getRoute = routes.find((one) => one.mode === 'read' && one.conditional && pathShapeOf(one.path) === record);
-  return getRoute !== undefined && JSON.stringify(getRoute.responseSchema) === storableSchema(route);
+  if (route.mode !== 'write') return route.supportsPreconditions;
+  const recordPathShape = `/${canonicalPathOf(route).split('/')[1]}/{}`;
+  const recordRoute = routes.find(
+    (candidate) =>
+      candidate.mode === 'read' && candidate.supportsPreconditions && pathShapeOf(candidate.path) === recordPathShape,
+  );
+  return recordRoute !== undefined && JSON.stringify(recordRoute.responseSchema) === storableSchemaOf(route);
 }
 
-/** The names of response fields that are returned only once, such as secrets. */
-export function shownOnceFields(route: Route): readonly string[] {
-  return Object.entries(recordProperties(route))
+/** Returns the names of the response fields that are returned only once, such as secrets. */
+export function shownOnceFieldNames(route: Route): readonly string[] {
+  return Object.entries(recordFieldSchemas(route))
     .filter(([, schema]) => schema['x-shown-once'] === true)
     .map(([name]) => name);
 }
 
-type SchemaProperties = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+type FieldSchemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-function recordProperties(route: Route): SchemaProperties {
-  const { data } = (route.responseSchema.properties ?? {}) as SchemaProperties;
-  return (data?.properties ?? {}) as SchemaProperties;
+function recordFieldSchemas(route: Route): FieldSchemas {
+  const { data } = (route.responseSchema.properties ?? {}) as FieldSchemas;
+  return (data?.properties ?? {}) as FieldSchemas;
 }
 
 /** The response schema as JSON, without the fields that are shown once. */
-function storableSchema({ responseSchema }: Route): string {
-  const json = JSON.stringify(responseSchema);
-  // Return early, because few schemas have such a field and a replacer is slow.
-  if (!json.includes('"x-shown-once":true')) return json;
+function storableSchemaOf({ responseSchema }: Route): string {
+  const schemaJson = JSON.stringify(responseSchema);
+  // Return early, because few schemas have such a field and `JSON.stringify` with a replacer is slow.
+  if (!schemaJson.includes('"x-shown-once":true')) return schemaJson;
   return JSON.stringify(responseSchema, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 
 /**
  * Removes fields that are shown once from a response body. The result is stored for replays, and its hash is the ETag.
  */
-export function omitFields(names: readonly string[], body: unknown): unknown {
-  if (names.length === 0) return body;
+export function omitFields(fieldNames: readonly string[], body: unknown): unknown {
+  if (fieldNames.length === 0) return body;
   const { data } = body as { data: Readonly<Record<string, unknown>> };
-  return { data: Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name))) };
+  return { data: Object.fromEntries(Object.entries(data).filter(([name]) => !fieldNames.includes(name))) };
 }
 
 /** An entity tag of a header list: the quoted opaque tag, and whether it has the prefix `W/`. */
@@ -119,22 +128,22 @@ const OPAQUE_TAG = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
 export function parseEntityTags(text: string): readonly EntityTag[] | undefined {
   const tags: EntityTag[] = [];
   let needsComma = false;
-  let at = 0;
-  while (at < text.length) {
-    const char = text[at];
+  let position = 0;
+  while (position < text.length) {
+    const char = text[position];
     if (char === ' ' || char === '\t' || char === ',') {
       if (char === ',') needsComma = false;
-      at += 1;
+      position += 1;
       continue;
     }
-    const isWeak = text.startsWith('W/', at);
-    const start = isWeak ? at + 2 : at;
-    const end = text.indexOf('"', start + 1) + 1;
-    const opaque = text.slice(start, end);
+    const isWeak = text.startsWith('W/', position);
+    const tagStart = isWeak ? position + 2 : position;
+    const tagEnd = text.indexOf('"', tagStart + 1) + 1;
+    const opaque = text.slice(tagStart, tagEnd);
     if (needsComma || !OPAQUE_TAG.test(opaque)) return undefined;
     tags.push({ opaque, isWeak });
     needsComma = true;
-    at = end;
+    position = tagEnd;
   }
   return tags.length === 0 ? undefined : tags;
 }

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { prepared } from '../../store/prepared-queries.ts';
+import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { headerLines } from '../server/cors.ts';
+import { readHeaderLines } from '../server/cors.ts';
 import type { Route, RouteInput, RouteResult } from './route.ts';
 
 /** How long the first response to a key is stored and replayed. */
@@ -15,11 +15,11 @@ const RETENTION_MS = 24 * 3_600_000;
 /** Number of expired responses that are deleted per transaction. It is small, so that no other write waits long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** A call with an Idempotency-Key, which is unique per API key. The fingerprint identifies route, ids and body. */
+/** A call with an Idempotency-Key. The key is unique per API key; the fingerprint is a hash of route, ids and body. */
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
-/** The beginning of the text that is hashed to the fingerprint: route and ids. The bytes of the body follow. */
-export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: RouteInput['ids']): string {
+/** Creates the prefix of the text whose hash is the fingerprint: route and ids. The bytes of the body follow it. */
+export function createFingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: RouteInput['ids']): string {
   return `${route.method} ${route.path} ${JSON.stringify(ids)}\n`;
 }
 
@@ -35,59 +35,62 @@ export function readIdempotencyKey(
   { ids }: Pick<RouteInput, 'ids'>,
   hashWithPrefix: (prefix: string) => string = (prefix) => hash('sha256', prefix, 'base64url'),
 ): IdempotentCall | undefined {
-  const [idempotencyKey, ...more] = headerLines(request, 'idempotency-key');
+  const [idempotencyKey, ...repeatedKeys] = readHeaderLines(request, 'idempotency-key');
   if (idempotencyKey === undefined) return undefined;
-  if (more.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
-    const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
+  if (repeatedKeys.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
+    const message = repeatedKeys.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashWithPrefix(fingerprintPrefix(route, ids)) };
+  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashWithPrefix(createFingerprintPrefix(route, ids)) };
 }
 
 const lockNameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;
 
-function requireSameRequest(once: IdempotentCall, fingerprint: string): void {
-  if (fingerprint !== once.fingerprint) throw new Problem('idempotency_mismatch');
+function requireSameRequest(idempotentCall: IdempotentCall, fingerprint: string): void {
+  if (fingerprint !== idempotentCall.fingerprint) throw new Problem('idempotency_mismatch');
 }
 
 /** Idempotent calls that are running in this process. */
 export class InProgressCalls {
-  readonly #calls = new Map<string, string>();
+  readonly #fingerprintByLock = new Map<string, string>();
 
   /** Runs the work; throws `idempotency_in_progress` if a call with the same key is running. */
-  async run<T>(once: IdempotentCall, work: () => Promise<T>): Promise<T> {
-    const name = lockNameOf(once);
-    const running = this.#calls.get(name);
-    if (running !== undefined) {
-      requireSameRequest(once, running);
+  async run<T>(idempotentCall: IdempotentCall, work: () => Promise<T>): Promise<T> {
+    const lockName = lockNameOf(idempotentCall);
+    const runningFingerprint = this.#fingerprintByLock.get(lockName);
+    if (runningFingerprint !== undefined) {
+      requireSameRequest(idempotentCall, runningFingerprint);
       throw new Problem('idempotency_in_progress');
     }
-    this.#calls.set(name, once.fingerprint);
+    this.#fingerprintByLock.set(lockName, idempotentCall.fingerprint);
     try {
       return await work();
     } finally {
-      this.#calls.delete(name);
+      this.#fingerprintByLock.delete(lockName);
     }
   }
 }
 
-/** The stored response of this call, if any. Throws `idempotency_mismatch` if the key was used for another call. */
-export async function findStoredResponse(view: AccountView, once: IdempotentCall): Promise<RouteResult | undefined> {
+/** Finds the stored response of this call. Throws `idempotency_mismatch` if the key was used for another call. */
+export async function findStoredResponse(
+  view: AccountView,
+  idempotentCall: IdempotentCall,
+): Promise<RouteResult | undefined> {
   const row = await view
     .selectFrom('idempotency')
     .select(['idempotency.fingerprint', 'idempotency.status', 'idempotency.location', 'idempotency.body'])
-    .where('idempotency.key_id', '=', once.keyId)
-    .where('idempotency.idempotency_key', '=', once.idempotencyKey)
+    .where('idempotency.key_id', '=', idempotentCall.keyId)
+    .where('idempotency.idempotency_key', '=', idempotentCall.idempotencyKey)
     .where('idempotency.answered_at', '>', view.now - RETENTION_MS)
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  requireSameRequest(once, row.fingerprint);
-  const created = row.location === '' ? {} : { created: row.location };
-  return { body: JSON.parse(row.body), ...created, repeats: row.status };
+  requireSameRequest(idempotentCall, row.fingerprint);
+  const createdProperty = row.location === '' ? {} : { created: row.location };
+  return { body: JSON.parse(row.body), ...createdProperty, repeats: row.status };
 }
 
-/** Stores a response. The query is prepared, so that it is sent synchronously, pipelined before the commit. */
-const storeResponse = prepared((queries, row: Tables['idempotency']) =>
+/** Stores a response. A prepared query is sent synchronously, so it can be pipelined before the commit. */
+const storeResponse = prepareQuery((queries, row: Tables['idempotency']) =>
   queries
     .insertInto('idempotency')
     .values({
@@ -116,62 +119,65 @@ const storeResponse = prepared((queries, row: Tables['idempotency']) =>
  * Runs a call and stores its response in the same transaction, or returns the stored response. Throws
  * `idempotency_in_progress` while another node runs the same call.
  *
- * @param storable returns the part of a response body that may be stored
+ * @param toStorableBody returns the part of a response body that may be stored
  */
 export async function runOnce(
   tx: Tx,
   write: AccountWrite,
-  once: IdempotentCall,
+  idempotentCall: IdempotentCall,
   status: number,
-  call: () => Promise<RouteResult>,
-  storable: (body: unknown) => unknown,
+  runCall: () => Promise<RouteResult>,
+  toStorableBody: (body: unknown) => unknown,
 ): Promise<RouteResult> {
   // Both queries are pipelined and run in this order: the lock first, so that the read sees the stored response of a
   // concurrent duplicate.
-  const [isLocked, stored] = await Promise.all([tx.tryLock(lockNameOf(once)), findStoredResponse(write, once)]);
+  const [isLocked, storedResponse] = await Promise.all([
+    tx.tryLock(lockNameOf(idempotentCall)),
+    findStoredResponse(write, idempotentCall),
+  ]);
   if (!isLocked) throw new Problem('idempotency_in_progress');
-  if (stored !== undefined) return stored;
-  const result = await call();
+  if (storedResponse !== undefined) return storedResponse;
+  const result = await runCall();
   const storing = storeResponse(tx.queries, {
-    key_id: once.keyId,
-    idempotency_key: once.idempotencyKey,
+    key_id: idempotentCall.keyId,
+    idempotency_key: idempotentCall.idempotencyKey,
     account_id: write.accountId,
-    fingerprint: once.fingerprint,
+    fingerprint: idempotentCall.fingerprint,
     status,
     location: result.created ?? '',
-    body: JSON.stringify(storable(result.body)),
+    body: JSON.stringify(toStorableBody(result.body)),
     answered_at: write.now,
   });
   tx.withCommit(storing);
   return result;
 }
 
-/** Deletes expired responses in batches. Returns the number of rows. */
+/** Deletes expired responses in batches. Returns the number of deleted responses. */
 export async function deleteExpiredResponses(
   store: Store,
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  let total = 0;
+  let deletedCount = 0;
   while (!isStopped()) {
-    const dropped = await store.write(async ({ queries }) => {
-      const old = await queries
+    const batchCount = await store.write(async ({ queries }) => {
+      const expiredRows = await queries
         .selectFrom('idempotency')
         .select('answered_at')
         .where('answered_at', '<=', now - RETENTION_MS)
         .orderBy('answered_at')
         .limit(DELETE_BATCH_SIZE)
         .execute();
-      const last = old.at(-1);
-      if (last === undefined) return 0;
+      const lastExpiredRow = expiredRows.at(-1);
+      if (lastExpiredRow === undefined) return 0;
       const { numDeletedRows } = await queries
         .deleteFrom('idempotency')
-        .where('answered_at', '<=', last.answered_at)
+        .where('answered_at', '<=', lastExpiredRow.answered_at)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
-    total += dropped;
-    if (dropped < DELETE_BATCH_SIZE) return total;
+    deletedCount += batchCount;
+    if (batchCount < DELETE_BATCH_SIZE) return deletedCount;
   }
-  return total;
+  return deletedCount;
 }

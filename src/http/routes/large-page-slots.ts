@@ -10,9 +10,9 @@ const MAX_LARGE_PAGES_PER_ACCOUNT = 2;
 const SLOT_TIMEOUT_MS = 10_000;
 
 type WaitingRequest = {
-  readonly since: number;
-  readonly isGone: () => boolean;
-  readonly begin: () => void;
+  readonly waitingSince: number;
+  readonly isAbandoned: () => boolean;
+  readonly resume: () => void;
   readonly reject: (problem: Problem) => void;
 };
 
@@ -22,10 +22,10 @@ type WaitingRequest = {
  */
 export class LargePageSlots {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #loadingByAccount = new Map<number, number>();
+  readonly #loadingCountByAccount = new Map<number, number>();
   /** Waiting requests by account, in round-robin order. */
   readonly #waitingByAccount = new Map<number, WaitingRequest[]>();
-  #count = 0;
+  #loadingCount = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -33,50 +33,53 @@ export class LargePageSlots {
 
   /** Waits for a slot. Resolves with a function that releases it; rejects with `overloaded` after SLOT_TIMEOUT_MS. */
   async enter(accountId: number, isGone: () => boolean): Promise<() => void> {
-    if (this.#hasRoom(accountId)) this.#take(accountId);
-    else await this.#wait(accountId, isGone);
+    if (this.#hasFreeSlot(accountId)) this.#takeSlot(accountId);
+    else await this.#waitForSlot(accountId, isGone);
     return () => {
-      this.#release(accountId);
-      this.#beginNext();
+      this.#releaseSlot(accountId);
+      this.#resumeNextRequests();
     };
   }
 
-  #hasRoom(accountId: number): boolean {
-    return this.#count < MAX_LARGE_PAGES && (this.#loadingByAccount.get(accountId) ?? 0) < MAX_LARGE_PAGES_PER_ACCOUNT;
+  #hasFreeSlot(accountId: number): boolean {
+    return (
+      this.#loadingCount < MAX_LARGE_PAGES &&
+      (this.#loadingCountByAccount.get(accountId) ?? 0) < MAX_LARGE_PAGES_PER_ACCOUNT
+    );
   }
 
-  #take(accountId: number): void {
-    this.#count += 1;
-    this.#loadingByAccount.set(accountId, (this.#loadingByAccount.get(accountId) ?? 0) + 1);
+  #takeSlot(accountId: number): void {
+    this.#loadingCount += 1;
+    this.#loadingCountByAccount.set(accountId, (this.#loadingCountByAccount.get(accountId) ?? 0) + 1);
   }
 
-  #release(accountId: number): void {
-    this.#count -= 1;
-    const left = (this.#loadingByAccount.get(accountId) ?? 0) - 1;
-    if (left > 0) this.#loadingByAccount.set(accountId, left);
-    else this.#loadingByAccount.delete(accountId);
+  #releaseSlot(accountId: number): void {
+    this.#loadingCount -= 1;
+    const remainingCount = (this.#loadingCountByAccount.get(accountId) ?? 0) - 1;
+    if (remainingCount > 0) this.#loadingCountByAccount.set(accountId, remainingCount);
+    else this.#loadingCountByAccount.delete(accountId);
   }
 
-  #wait(accountId: number, isGone: () => boolean): Promise<void> {
+  #waitForSlot(accountId: number, isGone: () => boolean): Promise<void> {
     const since = this.#clock.monotonic();
     return new Promise((begin, reject) => {
-      const own = this.#waitingByAccount.get(accountId) ?? [];
-      this.#waitingByAccount.set(accountId, own);
-      own.push({ since, isGone, begin, reject });
+      const accountQueue = this.#waitingByAccount.get(accountId) ?? [];
+      this.#waitingByAccount.set(accountId, accountQueue);
+      accountQueue.push({ waitingSince: since, isAbandoned: isGone, resume: begin, reject });
     });
   }
 
-  #beginNext(): void {
-    for (const [accountId, own] of [...this.#waitingByAccount]) {
-      const next = this.#hasRoom(accountId) ? this.#takeNext(own) : undefined;
-      if (next !== undefined) {
-        this.#take(accountId);
-        next.begin();
+  #resumeNextRequests(): void {
+    for (const [accountId, accountQueue] of [...this.#waitingByAccount]) {
+      const nextRequest = this.#hasFreeSlot(accountId) ? this.#takeNextWaiting(accountQueue) : undefined;
+      if (nextRequest !== undefined) {
+        this.#takeSlot(accountId);
+        nextRequest.resume();
         // Move the account to the end of the round-robin order.
         this.#waitingByAccount.delete(accountId);
-        this.#waitingByAccount.set(accountId, own);
+        this.#waitingByAccount.set(accountId, accountQueue);
       }
-      if (own.length === 0) this.#waitingByAccount.delete(accountId);
+      if (accountQueue.length === 0) this.#waitingByAccount.delete(accountId);
     }
   }
 
@@ -84,11 +87,11 @@ export class LargePageSlots {
    * Takes the first waiting request that has not timed out and whose client is still connected. Rejects the requests
    * before it.
    */
-  #takeNext(own: WaitingRequest[]): WaitingRequest | undefined {
-    const lastSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
-    for (let next = own.shift(); next !== undefined; next = own.shift()) {
-      if (!next.isGone() && next.since >= lastSince) return next;
-      next.reject(new Problem('overloaded'));
+  #takeNextWaiting(accountQueue: WaitingRequest[]): WaitingRequest | undefined {
+    const earliestSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
+    for (let nextRequest = accountQueue.shift(); nextRequest !== undefined; nextRequest = accountQueue.shift()) {
+      if (!nextRequest.isAbandoned() && nextRequest.waitingSince >= earliestSince) return nextRequest;
+      nextRequest.reject(new Problem('overloaded'));
     }
     return undefined;
   }

@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { connectionBurst } from '../server/connection-burst.ts';
 import { LargePageSlots } from './large-page-slots.ts';
 import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePagePorts, serializePage } from './list-response.ts';
-import { nextIteration, waitForNextSlice } from './page-slices.ts';
+import { waitForNextIteration, waitForNextSlice } from './page-slices.ts';
 import type { Page, PageSlice } from './pagination.ts';
 
 type Row = { readonly id: number; readonly text: string };
@@ -39,16 +39,16 @@ const paging = { offset: 10, limit: 100 };
 async function serialize(page: Page<Row>, ports: Partial<SerializePagePorts> = {}) {
   const listing = await loadFirstSlice(page, paging, (row: Row) => row);
   const free = { enter: async () => () => undefined };
-  const { body, next } = await serializePage(listing, {
+  const { body, nextPageRequest } = await serializePage(listing, {
     accountId: 1,
     largePages: free,
-    isGone: () => false,
+    isRequestOver: () => false,
     hasRoom: () => true,
     mustHaveRoom: () => undefined,
     ...ports,
   });
   const text = body.toString();
-  return { text, json: JSON.parse(text), next };
+  return { text, json: JSON.parse(text), next: nextPageRequest };
 }
 
 /** Counts the iterations of the event loop until it is stopped. */
@@ -158,7 +158,7 @@ test('the slot is released when a slice cannot be loaded', async () => {
 
 test('a page whose client has disconnected is not loaded further', async () => {
   const { page, seen } = lazyPage([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
-  await serialize(page, { isGone: () => true });
+  await serialize(page, { isRequestOver: () => true });
   assert.deepEqual(seen, { loaded: 1, isClosed: true });
 });
 
@@ -190,7 +190,7 @@ test('an event-loop iteration runs one slice, in order of request', async () => 
   const responses = Promise.all(['a', 'b'].map(respond));
   const counts: number[] = [];
   while (made.length < 6) {
-    await nextIteration();
+    await waitForNextIteration();
     counts.push(made.length);
   }
   await responses;
@@ -209,7 +209,7 @@ test('several iterations pass between two slices, because each accepts only one 
   let isOver = false;
   const count = async () => {
     while (!isOver) {
-      await nextIteration();
+      await waitForNextIteration();
       iterations += 1;
     }
   };
@@ -229,7 +229,7 @@ test('a slice waits while connections are being accepted, and one that waited to
   const counts: number[] = [];
   while (made.length < 3) {
     connectionBurst.onAccepted();
-    await nextIteration();
+    await waitForNextIteration();
     if (performance.now() - startedAt < 20) assert.deepEqual(made, []);
     counts.push(made.length);
   }

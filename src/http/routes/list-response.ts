@@ -18,19 +18,19 @@ const LARGE_PAGE_BYTES = 1024 * 1024;
 /** Maximum number of records that are serialized in the same event-loop iteration in which their slice was loaded. */
 const MAX_IMMEDIATE_ROWS = 100;
 
-/** A page of which only the first slice is loaded, or nothing if the page is large. */
+/** A page whose first slice is loaded. If the page is large, no slice is loaded yet. */
 export type PendingPage = {
   readonly page: Page<object>;
   readonly paging: PageRequest;
-  readonly present: (row: object) => unknown;
-  readonly first: IteratorResult<PageSlice<object>, unknown> | undefined;
-  readonly rest: AsyncGenerator<PageSlice<object>, unknown>;
+  readonly serializeRow: (row: object) => unknown;
+  readonly firstSlice: IteratorResult<PageSlice<object>, unknown> | undefined;
+  readonly remainingSlices: AsyncGenerator<PageSlice<object>, unknown>;
 };
 
 /** A serialized page, and the paging parameters of the next page, if there is one. */
-export type SerializedPage = { readonly body: string | Buffer; readonly next: PageRequest | undefined };
+export type SerializedPage = { readonly body: string | Buffer; readonly nextPageRequest: PageRequest | undefined };
 
-/** Loads the first slice of a page, unless the page is large. Most pages have no other slice. */
+/** Loads the first slice of a page, unless the page is large. Most pages have only one slice. */
 export async function loadFirstSlice<Row extends object>(
   page: Page<Row>,
   paging: PageRequest,
@@ -38,14 +38,20 @@ export async function loadFirstSlice<Row extends object>(
 ): Promise<PendingPage> {
   const rest = slicesOf(page);
   const first = page.isLarge ? undefined : await rest.next();
-  return { page, paging, present: present as PendingPage['present'], first, rest };
+  return {
+    page,
+    paging,
+    serializeRow: present as PendingPage['serializeRow'],
+    firstSlice: first,
+    remainingSlices: rest,
+  };
 }
 
 export type SerializePagePorts = {
   readonly accountId: number;
   readonly largePages: Pick<LargePageSlots, 'enter'>;
   /** Whether the client has disconnected or the request was answered. */
-  readonly isGone: () => boolean;
+  readonly isRequestOver: () => boolean;
   /** Whether the caller's unread responses leave room for another page. */
   readonly hasRoom: () => boolean;
   /** Throws `overloaded` if the caller's unread responses leave no room for another page. */
@@ -53,57 +59,67 @@ export type SerializePagePorts = {
 };
 
 /**
- * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`.
- * Its `limit` is then the number of its records, and the next page begins after the last of them.
+ * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`. In this
+ * case, `limit` in the response is the number of records in the page, and the next page begins after the last of them.
  */
 export async function serializePage(listing: PendingPage, ports: SerializePagePorts): Promise<SerializedPage> {
-  const { page, paging, present, rest } = listing;
-  const { accountId, largePages, isGone, hasRoom, mustHaveRoom } = ports;
+  const { page, paging, serializeRow, remainingSlices } = listing;
+  const { accountId, largePages, isRequestOver, hasRoom, mustHaveRoom } = ports;
   const writer = new PageWriter();
-  const enter = () => largePages.enter(accountId, () => isGone() || !hasRoom());
-  let leave: (() => void) | undefined;
+  const takeSlot = () => largePages.enter(accountId, () => isRequestOver() || !hasRoom());
+  let releaseSlot: (() => void) | undefined;
   try {
     if (page.isLarge) {
-      leave = await enter();
+      releaseSlot = await takeSlot();
       mustHaveRoom();
     }
-    for (let read = listing.first ?? (await rest.next()); read.done !== true; read = await rest.next()) {
-      if (writer.count > 0 || read.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
-      await writer.add(read.value, present);
-      if (writer.isFull || isGone()) break;
+    for (
+      let sliceResult = listing.firstSlice ?? (await remainingSlices.next());
+      sliceResult.done !== true;
+      sliceResult = await remainingSlices.next()
+    ) {
+      if (writer.count > 0 || sliceResult.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
+      await writer.addSlice(sliceResult.value, serializeRow);
+      if (writer.isFull || isRequestOver()) break;
       if (writer.bytes <= LARGE_PAGE_BYTES) continue;
-      if (!areSlicesLoaded(page.slices)) leave ??= await enter();
+      if (!areSlicesLoaded(page.slices)) releaseSlot ??= await takeSlot();
       mustHaveRoom();
     }
   } finally {
-    leave?.();
-    await rest.return(undefined);
+    releaseSlot?.();
+    await remainingSlices.return(undefined);
   }
   const { offset } = paging;
   const limit = writer.isFull ? writer.count : paging.limit;
-  const after = writer.isFull ? writer.cursor : page.next;
-  const envelope = JSON.stringify({ offset, limit, total_records: page.total });
+  const nextCursor = writer.isFull ? writer.lastCursor : page.next;
+  const pagingJson = JSON.stringify({ offset, limit, total_records: page.total });
   return {
-    body: writer.end(`{"paging":${envelope},"data":[`, ']}'),
-    next: after === undefined ? undefined : { offset: offset + limit, limit: paging.limit, after },
+    body: writer.finish(`{"paging":${pagingJson},"data":[`, ']}'),
+    nextPageRequest:
+      nextCursor === undefined ? undefined : { offset: offset + limit, limit: paging.limit, after: nextCursor },
   };
 }
 
 /** Sends a page. `listUrl` is the URL of the list without a query. */
-export function sendPage(
+export function sendListPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { body, next }: SerializedPage,
+  { body, nextPageRequest }: SerializedPage,
   listUrl: string,
 ): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  if (next !== undefined) reply.header('link', `<${nextPageUrl(request, listUrl, next)}>; rel="next"`);
+  if (nextPageRequest !== undefined)
+    reply.header('link', `<${buildNextPageUrl(request, listUrl, nextPageRequest)}>; rel="next"`);
   return reply.code(200).type('application/json; charset=utf-8').send(body);
 }
 
 /** Returns the URL of the next page (C7). The URL of a list needs no ids, because no list has an id in its path. */
-function nextPageUrl(request: FastifyRequest, listUrl: string, { offset, limit, after = '' }: PageRequest): string {
+function buildNextPageUrl(
+  request: FastifyRequest,
+  listUrl: string,
+  { offset, limit, after = '' }: PageRequest,
+): string {
   const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('offset', String(offset));
@@ -119,29 +135,29 @@ class PageWriter {
   bytes = MAX_ENVELOPE_BYTES;
   count = 0;
   /** Serialized records that are not encoded to bytes yet. */
-  #texts: string[] = [];
+  #recordTexts: string[] = [];
   #textBytes = 0;
-  readonly #written: Buffer[] = [];
+  readonly #encodedParts: Buffer[] = [];
   #lastRecord: { readonly slice: PageSlice<object>; readonly index: number } | undefined;
 
   /** The cursor of the last record, after which the next page begins. */
-  get cursor(): string | undefined {
+  get lastCursor(): string | undefined {
     return this.#lastRecord?.slice.cursorAfter(this.#lastRecord.index);
   }
 
-  async add(slice: PageSlice<object>, present: PendingPage['present']): Promise<void> {
+  async addSlice(slice: PageSlice<object>, present: PendingPage['serializeRow']): Promise<void> {
     for (const [index, row] of slice.rows.entries()) {
-      const text = JSON.stringify(present(row));
-      const bytes = Buffer.byteLength(text) + 1;
+      const recordText = JSON.stringify(present(row));
+      const bytes = Buffer.byteLength(recordText) + 1;
       this.isFull = this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES;
       if (this.isFull) return;
-      this.#texts.push(text);
+      this.#recordTexts.push(recordText);
       this.#textBytes += bytes;
       this.bytes += bytes;
       this.count += 1;
       this.#lastRecord = { slice, index };
       if (this.#textBytes < MAX_ITERATION_BYTES) continue;
-      this.#flush();
+      this.#encodeTexts();
       await waitForNextSlice();
     }
   }
@@ -150,16 +166,16 @@ class PageWriter {
    * Returns the whole page. A small page stays a string; a large page is encoded as it grows, so that its strings can
    * be garbage-collected.
    */
-  end(head: string, tail: string): string | Buffer {
-    if (this.#written.length === 0) return `${head}${this.#texts.join(',')}${tail}`;
-    this.#flush();
-    const all = this.#written.flatMap((part, index) => (index === 0 ? [part] : [COMMA, part]));
-    return Buffer.concat([Buffer.from(head), ...all, Buffer.from(tail)]);
+  finish(head: string, tail: string): string | Buffer {
+    if (this.#encodedParts.length === 0) return `${head}${this.#recordTexts.join(',')}${tail}`;
+    this.#encodeTexts();
+    const separatedParts = this.#encodedParts.flatMap((part, index) => (index === 0 ? [part] : [COMMA, part]));
+    return Buffer.concat([Buffer.from(head), ...separatedParts, Buffer.from(tail)]);
   }
 
-  #flush(): void {
-    if (this.#texts.length > 0) this.#written.push(Buffer.from(this.#texts.join(',')));
-    this.#texts = [];
+  #encodeTexts(): void {
+    if (this.#recordTexts.length > 0) this.#encodedParts.push(Buffer.from(this.#recordTexts.join(',')));
+    this.#recordTexts = [];
     this.#textBytes = 0;
   }
 }

@@ -16,26 +16,26 @@ import { MIN_LARGE_RESPONSE_BYTES } from '../server/response-sizes.ts';
 import {
   etagOf,
   evaluatePreconditions,
+  findRepresentationRoute,
   hasEtag,
   omitFields,
   type Preconditions,
-  preconditionsOf,
-  representationOf,
+  readPreconditions,
   requirePreconditions,
-  shownOnceFields,
+  shownOnceFieldNames,
 } from './etag.ts';
 import {
+  createFingerprintPrefix,
   findStoredResponse,
-  fingerprintPrefix,
   type IdempotentCall,
   InProgressCalls,
   readIdempotencyKey,
   runOnce,
 } from './idempotency.ts';
 import { LargePageSlots } from './large-page-slots.ts';
-import { sendPage, serializePage } from './list-response.ts';
+import { sendListPage, serializePage } from './list-response.ts';
 import type { RawQuery } from './query-parameters.ts';
-import { idNames, type Route, type RouteInput, type RouteResult } from './route.ts';
+import { idNamesOf, type Route, type RouteInput, type RouteResult } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,7 +57,7 @@ export type MountPorts = {
   readonly baseUrl: () => string;
   readonly feedWaiters: FeedWaiters;
   readonly limits: Pick<RateLimits, 'take'>;
-  readonly bodies: Pick<BodyReader, 'read' | 'readLong'>;
+  readonly bodyReader: Pick<BodyReader, 'read' | 'readLong'>;
   readonly requestSlots: RequestSlots;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
@@ -65,21 +65,21 @@ export type MountPorts = {
   readonly reportError: (request: FastifyRequest, error: unknown) => void;
 };
 
-/** A route, with properties that are derived once from all routes. */
+/** A route with precomputed properties, which depend on all routes of its group. */
 type CompiledRoute = {
   readonly route: Route;
   /** The GET route to whose response the preconditions of a change apply. */
-  readonly representation: ReturnType<typeof representationOf>;
-  readonly isTagged: boolean;
-  readonly shownOnce: readonly string[];
+  readonly representationRoute: ReturnType<typeof findRepresentationRoute>;
+  readonly sendsEtag: boolean;
+  readonly shownOnceNames: readonly string[];
 };
 
 /** The parsed headers of a request, and the limits that apply to its response. */
 type RequestOptions = {
-  /** The caller's address, for the audit log. */
+  /** The caller's IP address, for the audit log. */
   readonly source: string;
-  readonly conditions: Preconditions | undefined;
-  readonly once: IdempotentCall | undefined;
+  readonly preconditions: Preconditions | undefined;
+  readonly idempotentCall: IdempotentCall | undefined;
   /** Whether the caller's unread responses leave room for a response as large as the last one of this route. */
   readonly hasRoom: () => boolean;
   /** Throws `overloaded` if the caller's unread responses leave no room for such a response. */
@@ -108,10 +108,10 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
         reply.headers(group.headers);
         const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {
-          const end = ports.requestSlots.beginLookup(request, reply);
+          const endLookup = ports.requestSlots.beginLookup(request, reply);
           caller
-            .finally(end)
-            .then((found) => authorizeRequest(found, request, reply))
+            .finally(endLookup)
+            .then((authenticatedCaller) => authorizeRequest(authenticatedCaller, request, reply))
             .then(() => done(), done);
           return;
         }
@@ -121,10 +121,10 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
       scope.setNotFoundHandler(() => {
         throw notFound();
       });
-      const inProgress = new InProgressCalls();
-      const largePages = new LargePageSlots(ports.clock);
+      const inProgressCalls = new InProgressCalls();
+      const largePageSlots = new LargePageSlots(ports.clock);
       for (const route of routes) {
-        addRoute(scope, compileRoute(route, routes), group, ports, inProgress, largePages);
+        addRoute(scope, compileRoute(route, routes), group, ports, inProgressCalls, largePageSlots);
       }
     },
     { prefix: group.prefix },
@@ -134,9 +134,9 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
 function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
   return {
     route,
-    representation: representationOf(route, routes),
-    isTagged: hasEtag(route, routes),
-    shownOnce: shownOnceFields(route),
+    representationRoute: findRepresentationRoute(route, routes),
+    sendsEtag: hasEtag(route, routes),
+    shownOnceNames: shownOnceFieldNames(route),
   };
 }
 
@@ -145,11 +145,11 @@ function addRoute(
   compiled: CompiledRoute,
   group: RouteGroup,
   ports: MountPorts,
-  inProgress: InProgressCalls,
-  largePages: LargePageSlots,
+  inProgressCalls: InProgressCalls,
+  largePageSlots: LargePageSlots,
 ): void {
   const { route } = compiled;
-  const names = idNames(route.path);
+  const pathIdNames = idNamesOf(route.path);
   const respond = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -159,29 +159,34 @@ function addRoute(
     const caller = requireCaller(request, group);
     ports.requestSlots.begin(request, reply, caller);
     if (route.mode === 'follow') {
-      return respondWithFeed(request, reply, caller, input, followPorts(request, reply, route, group, ports));
+      return respondWithFeed(request, reply, caller, input, createFollowPorts(request, reply, route, group, ports));
     }
-    const options: RequestOptions = {
+    const requestOptions: RequestOptions = {
       source: request.ip,
-      conditions: route.conditional ? preconditionsOf(request.raw) : undefined,
+      preconditions: route.supportsPreconditions ? readPreconditions(request.raw) : undefined,
       // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
-      once:
+      idempotentCall:
         route.method === 'POST' && caller.keyId !== 0
           ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
           : undefined,
-      ...roomChecksFor(request, route, caller, ports.requestSlots),
+      ...createRoomChecks(request, route, caller, ports.requestSlots),
     };
     if (route.mode === 'steps') ports.requestSlots.leave(reply);
-    const result = await runRequest(compiled, caller, input, options, group, ports, inProgress);
-    if (result.listing !== undefined) {
+    const routeResult = await runRequest(compiled, caller, input, requestOptions, group, ports, inProgressCalls);
+    if (routeResult.listing !== undefined) {
       const isGone = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
-      const page = await serializePage(result.listing, { accountId, largePages, isGone, ...options });
-      options.beforeSending(page.body.length);
-      return sendPage(request, reply, page, ports.baseUrl() + group.prefix + route.path);
+      const serializedPage = await serializePage(routeResult.listing, {
+        accountId,
+        largePages: largePageSlots,
+        isRequestOver: isGone,
+        ...requestOptions,
+      });
+      requestOptions.beforeSending(serializedPage.body.length);
+      return sendListPage(request, reply, serializedPage, ports.baseUrl() + group.prefix + route.path);
     }
-    sendResult(reply, compiled, options, result, ports.baseUrl() + group.prefix);
-    if (isRecordFetched(route, request, reply)) group.onFetched?.(caller, route.path, input.ids);
+    sendResult(reply, compiled, requestOptions, routeResult, ports.baseUrl() + group.prefix);
+    if (isRecordFetched(route, request, reply)) group.onRecordFetched?.(caller, route.path, input.ids);
     return reply;
   };
   scope.route({
@@ -190,17 +195,17 @@ function addRoute(
     config: { permission: route.permission, budget: budgetOf(route) },
     // Check the ids before the body is read: a malformed id is 404 (C4).
     onRequest: (request, _reply, done) => {
-      parseIds(names, request);
+      parseIds(pathIdNames, request);
       done();
     },
     handler: async (request, reply) => {
-      const ids = parseIds(names, request);
+      const ids = parseIds(pathIdNames, request);
       const query = request.query as RawQuery;
       if (route.method === 'GET') return respond(request, reply, { ids, query, body: undefined }, undefined);
       const body = await readBody(request, reply, route, ids, requireCaller(request, group), ports);
-      const input = { ids, query, body: body?.value, text: body?.text };
-      if (body?.text === undefined) return respond(request, reply, input, body);
-      return respond(request, reply, input, body).finally(() => body.text?.close());
+      const input = { ids, query, body: body?.value, text: body?.textFile };
+      if (body?.textFile === undefined) return respond(request, reply, input, body);
+      return respond(request, reply, input, body).finally(() => body.textFile?.close());
     },
   });
 }
@@ -211,62 +216,65 @@ function readBody(
   route: Route,
   ids: RouteInput['ids'],
   caller: Caller,
-  { bodies }: MountPorts,
+  { bodyReader }: MountPorts,
 ): Promise<ParsedBody | undefined> | undefined {
   const sender = { owner: quotaOwnerOf(caller), isKnown: true };
-  if (route.longField === undefined) return bodies.read(request, reply, sender);
-  return bodies.readLong(request, reply, sender, route.longField, fingerprintPrefix(route, ids));
+  if (route.streamedField === undefined) return bodyReader.read(request, reply, sender);
+  return bodyReader.readLong(request, reply, sender, route.streamedField, createFingerprintPrefix(route, ids));
 }
 
-function roomChecksFor(
+function createRoomChecks(
   request: FastifyRequest,
   { path }: Route,
   caller: Caller,
-  work: RequestSlots,
+  requestSlots: RequestSlots,
 ): Pick<RequestOptions, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
-  const { sizes } = work;
-  const owner = quotaOwnerOf(caller);
-  const expected = () => sizes.expectedBytes(caller.userId, path);
-  const mustHaveRoom = (bytes: number) => work.mustHaveRoom(request, owner, bytes);
+  const { responseSizes } = requestSlots;
+  const quotaOwner = quotaOwnerOf(caller);
+  const expectedBytes = () => responseSizes.expectedBytes(caller.userId, path);
+  const requireRoom = (bytes: number) => requestSlots.mustHaveRoom(request, quotaOwner, bytes);
   return {
-    hasRoom: () => work.hasRoomForResponse(owner, expected()),
-    mustHaveRoom: () => mustHaveRoom(expected()),
+    hasRoom: () => requestSlots.hasRoomForResponse(quotaOwner, expectedBytes()),
+    mustHaveRoom: () => requireRoom(expectedBytes()),
     beforeSending(bytes) {
-      sizes.record(caller.userId, path, bytes);
-      if (bytes >= MIN_LARGE_RESPONSE_BYTES) mustHaveRoom(bytes);
+      responseSizes.record(caller.userId, path, bytes);
+      if (bytes >= MIN_LARGE_RESPONSE_BYTES) requireRoom(bytes);
     },
   };
 }
 
-/** Whether the response to a GET of a single record was 200 or 304. */
+/** Whether the request was a GET of a single record with the response 200 or 304. */
 function isRecordFetched(route: Route, request: FastifyRequest, reply: FastifyReply): boolean {
   return (
-    route.mode === 'read' && route.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode)
+    route.mode === 'read' &&
+    route.supportsPreconditions &&
+    request.method === 'GET' &&
+    [200, 304].includes(reply.statusCode)
   );
 }
 
-function viewOf(caller: Caller, { store, clock }: MountPorts): AccountView {
+function createAccountView(caller: Caller, { store, clock }: MountPorts): AccountView {
   return new AccountView(store.read, caller.accountId, clock.now());
 }
 
-function followPorts(
+function createFollowPorts(
   request: FastifyRequest,
   reply: FastifyReply,
-  route: FollowPorts['row'],
+  route: FollowPorts['route'],
   group: RouteGroup,
   ports: MountPorts,
 ): FollowPorts {
   return {
-    row: route,
+    route,
     feedWaiters: ports.feedWaiters,
     clock: ports.clock,
-    viewOf: (caller) => viewOf(caller, ports),
+    viewOf: (caller) => createAccountView(caller, ports),
     async reauthenticate() {
       const caller = await authenticateRequest(group, request.raw);
       requirePermission(caller, route.permission);
       return caller;
     },
-    excludeFromConcurrency: () => ports.requestSlots.leave(reply),
+    releaseRequestSlot: () => ports.requestSlots.leave(reply),
     reportError: (error) => ports.reportError(request, error),
   };
 }
@@ -275,82 +283,85 @@ async function runRequest(
   compiled: CompiledRoute,
   caller: Caller,
   input: RouteInput,
-  options: RequestOptions,
+  requestOptions: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
-  inProgress: InProgressCalls,
+  inProgressCalls: InProgressCalls,
 ): Promise<RouteResult> {
   const { route } = compiled;
   if (route.mode === 'follow') throw new Error('a feed route is handled by respondWithFeed');
   if (route.mode === 'read') {
-    const read = () => {
+    const runRead = () => {
       // Check the room again: the caller may have received other responses while this read waited.
-      options.mustHaveRoom();
-      return route.run(viewOf(caller, ports), caller, input);
+      requestOptions.mustHaveRoom();
+      return route.run(createAccountView(caller, ports), caller, input);
     };
-    return route.bypassesReadLimit === true ? read() : ports.store.limitedRead(read);
+    return route.bypassesReadLimit === true ? runRead() : ports.store.readWithLimit(runRead);
   }
-  const { once } = options;
-  const change = () =>
+  const { idempotentCall } = requestOptions;
+  const executeWrite = () =>
     route.mode === 'steps'
-      ? runInSteps(route, caller, input, options, group, ports)
-      : runInTransaction(compiled, route, caller, input, options, group, ports);
-  if (once === undefined) return change();
+      ? runInSteps(route, caller, input, requestOptions, group, ports)
+      : runInTransaction(compiled, route, caller, input, requestOptions, group, ports);
+  if (idempotentCall === undefined) return executeWrite();
   // Replay a stored response without running the route (X4).
-  return inProgress.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
+  return inProgressCalls.run(
+    idempotentCall,
+    async () => (await findStoredResponse(createAccountView(caller, ports), idempotentCall)) ?? executeWrite(),
+  );
 }
 
 async function runInTransaction(
-  { representation, shownOnce }: CompiledRoute,
+  { representationRoute, shownOnceNames }: CompiledRoute,
   route: Extract<Route, { mode: 'write' }>,
   caller: Caller,
   input: RouteInput,
-  { source, conditions, once }: RequestOptions,
+  { source, preconditions, idempotentCall }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
-  const prepared = await route.prepare?.(caller, input, viewOf(caller, ports), source);
+  const preparation = await route.prepare?.(caller, input, createAccountView(caller, ports), source);
   const { accountId } = caller;
   const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
-  const work = async (tx: Tx) => {
+  const runWrite = async (tx: Tx) => {
     const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source });
     write.mayEnqueue = mayEnqueue;
     const runRoute = async () => {
-      if (conditions !== undefined && representation !== undefined) {
-        const { body } = await representation.run(write, caller, input);
-        requirePreconditions(conditions, etagOf(JSON.stringify(body)));
+      if (preconditions !== undefined && representationRoute !== undefined) {
+        const { body } = await representationRoute.run(write, caller, input);
+        requirePreconditions(preconditions, etagOf(JSON.stringify(body)));
       }
-      return route.run(write, caller, input, prepared);
+      return route.run(write, caller, input, preparation);
     };
-    // Pipelined: the permission check is sent first, and the first query of the route follows without waiting for its
-    // result.
-    const reauthorizing = group.reauthorize(tx, caller);
-    const running =
-      once === undefined
+    // These queries are pipelined: the permission check is sent first, and the first query of the route follows without
+    // waiting for the result of the check.
+    const reauthorizationPromise = group.reauthorize(tx, caller);
+    const resultPromise =
+      idempotentCall === undefined
         ? runRoute()
-        : runOnce(tx, write, once, route.status, runRoute, (body) => omitFields(shownOnce, body));
-    const [authorized, result] = await Promise.allSettled([reauthorizing, running]);
-    if (authorized.status === 'rejected') throw authorized.reason;
-    if (!authorized.value) throw new Problem(group.unauthenticatedProblem);
-    if (result.status === 'rejected') throw result.reason;
-    return result.value;
+        : runOnce(tx, write, idempotentCall, route.status, runRoute, (body) => omitFields(shownOnceNames, body));
+    const [reauthorization, settledResult] = await Promise.allSettled([reauthorizationPromise, resultPromise]);
+    if (reauthorization.status === 'rejected') throw reauthorization.reason;
+    if (!reauthorization.value) throw new Problem(group.unauthenticatedProblem);
+    if (settledResult.status === 'rejected') throw settledResult.reason;
+    return settledResult.value;
   };
-  return store.write(work, { accountId, lockMode: route.lockMode });
+  return store.write(runWrite, { accountId, lockMode: route.lockMode });
 }
 
-/** Runs a write in several transactions. Each re-checks the permission; the response is stored in the last one. */
+/** Runs a write in several transactions. Each one checks the permission again; the last one stores the response. */
 async function runInSteps(
   route: Extract<Route, { mode: 'steps' }>,
   caller: Caller,
   input: RouteInput,
-  { source, once }: RequestOptions,
+  { source, idempotentCall }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
   const { accountId } = caller;
-  const inTransaction = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
+  const runStep = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
     const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
@@ -362,15 +373,15 @@ async function runInSteps(
       { accountId, lockMode: 'exclusive' },
     );
   };
-  const result = await route.run({ view: viewOf(caller, ports), write: inTransaction }, caller, input);
-  if (once === undefined) return result;
-  return inTransaction((write, tx) =>
+  const routeResult = await route.run({ view: createAccountView(caller, ports), write: runStep }, caller, input);
+  if (idempotentCall === undefined) return routeResult;
+  return runStep((write, tx) =>
     runOnce(
       tx,
       write,
-      once,
+      idempotentCall,
       route.status,
-      async () => result,
+      async () => routeResult,
       (body) => body,
     ),
   );
@@ -378,39 +389,41 @@ async function runInSteps(
 
 function sendResult(
   reply: FastifyReply,
-  { route, isTagged, shownOnce }: CompiledRoute,
-  { conditions, beforeSending }: RequestOptions,
-  result: RouteResult,
-  base: string,
+  { route, sendsEtag, shownOnceNames }: CompiledRoute,
+  { preconditions, beforeSending }: RequestOptions,
+  routeResult: RouteResult,
+  groupUrl: string,
 ): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  if (result.created !== undefined) reply.header('location', base + result.created);
-  if (result.repeats !== undefined) reply.header('idempotency-replayed', 'true');
-  const text = JSON.stringify(result.body);
-  if (isTagged) {
-    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(omitFields(shownOnce, result.body)));
-    reply.header('etag', tag);
+  if (routeResult.created !== undefined) reply.header('location', groupUrl + routeResult.created);
+  if (routeResult.repeats !== undefined) reply.header('idempotency-replayed', 'true');
+  const bodyText = JSON.stringify(routeResult.body);
+  if (sendsEtag) {
+    const etag = etagOf(
+      shownOnceNames.length === 0 ? bodyText : JSON.stringify(omitFields(shownOnceNames, routeResult.body)),
+    );
+    reply.header('etag', etag);
     if (route.mode === 'read') {
       // Allow only private caches, and only with revalidation.
       reply.header('cache-control', 'private, no-cache');
-      const evaluation = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, tag);
+      const evaluation = preconditions === undefined ? 'holds' : evaluatePreconditions(preconditions, etag);
       if (evaluation === 'differs') throw new Problem('precondition_failed');
       if (evaluation === 'matched') return reply.code(304).send();
     }
   }
   // Encode a long text here, so that only its bytes stay in memory until the client has read them.
-  const bytes = text.length < MIN_LARGE_RESPONSE_BYTES ? text : Buffer.from(text);
-  beforeSending(bytes.length);
+  const responseBody = bodyText.length < MIN_LARGE_RESPONSE_BYTES ? bodyText : Buffer.from(bodyText);
+  beforeSending(responseBody.length);
   return reply
-    .code(result.repeats ?? route.status)
+    .code(routeResult.repeats ?? route.status)
     .type('application/json; charset=utf-8')
-    .send(bytes);
+    .send(responseBody);
 }
 
-function parseIds(names: readonly string[], request: FastifyRequest): Record<string, number> {
+function parseIds(pathIdNames: readonly string[], request: FastifyRequest): Record<string, number> {
   const ids: Record<string, number> = {};
-  for (const name of names) {
+  for (const name of pathIdNames) {
     const id = parseId((request.params as Record<string, unknown>)[name]);
     if (id === undefined) throw notFound();
     ids[name] = id;

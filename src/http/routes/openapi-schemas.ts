@@ -15,7 +15,7 @@ const FORMAT_PATTERNS: Readonly<Record<string, string>> = {
   expiry: '^(\\s*\\d{1,9}(ms|s|m|h|d)\\s*|\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2})?$',
 };
 
-/** The internal pattern of digits. The document contains the pattern of an id instead, with at most 16 digits. */
+/** Internal pattern of a string of digits. The document contains the pattern of an id instead (at most 16 digits). */
 const DIGITS_PATTERN = '^\\d+$';
 
 /** The JSON Schema keywords that apply to each type. */
@@ -39,47 +39,55 @@ const INTERNAL_KEYWORDS = ['x-text', 'x-max', 'x-decimal'];
  * each type of a value, standard keywords only, references to named schemas.
  */
 export class SchemaCollector {
-  readonly #named = new Map<string, JsonSchema>();
-  readonly #names: ReadonlyMap<string, string>;
+  readonly #namedSchemas = new Map<string, JsonSchema>();
+  readonly #recordNames: ReadonlyMap<string, string>;
 
-  /** @param names names of record schemas, by `schemaKeyOf(schema)` */
-  constructor(names: ReadonlyMap<string, string>) {
-    this.#names = names;
+  /** @param recordNames names of record schemas, by `schemaKeyOf(schema)` */
+  constructor(recordNames: ReadonlyMap<string, string>) {
+    this.#recordNames = recordNames;
   }
 
-  /** Every named schema, by name. */
-  get all(): Readonly<Record<string, JsonSchema>> {
-    return Object.fromEntries([...this.#named].sort(([one], [other]) => (one < other ? -1 : 1)));
+  /** All named schemas, by name. */
+  get namedSchemas(): Readonly<Record<string, JsonSchema>> {
+    return Object.fromEntries(
+      [...this.#namedSchemas].sort(([leftName], [rightName]) => (leftName < rightName ? -1 : 1)),
+    );
   }
 
   /** Adds a named schema and returns a reference to it. Throws if the name is used for another schema. */
   addNamed(name: string, schema: JsonSchema): JsonSchema {
-    const converted = this.#convert(schema);
-    const existing = this.#named.get(name);
+    const converted = this.#convertSchema(schema);
+    const existing = this.#namedSchemas.get(name);
     if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(converted))
       throw new Error(`two schemas are named ${name}`);
-    this.#named.set(name, converted);
+    this.#namedSchemas.set(name, converted);
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** The portable form of a schema: a reference if it has a name. */
+  /** Returns the portable form of a schema. A schema with a name becomes a reference. */
   toPortable(schema: JsonSchema): JsonSchema {
     const { title, ...rest } = schema;
-    const name = typeof title === 'string' ? title : this.#names.get(schemaKeyOf(schema));
-    if (name === undefined) return this.#convert(schema);
-    const keywords = Object.entries(rest);
-    const own = Object.fromEntries(keywords.filter(([keyword]) => !isAnnotation(keyword)));
+    const name = typeof title === 'string' ? title : this.#recordNames.get(schemaKeyOf(schema));
+    if (name === undefined) return this.#convertSchema(schema);
+    const keywordEntries = Object.entries(rest);
+    const ownKeywords = Object.fromEntries(keywordEntries.filter(([keyword]) => !isAnnotation(keyword)));
     return {
-      ...this.addNamed(name, own),
-      ...Object.fromEntries(keywords.filter(([keyword]) => isAnnotation(keyword))),
+      ...this.addNamed(name, ownKeywords),
+      ...Object.fromEntries(keywordEntries.filter(([keyword]) => isAnnotation(keyword))),
     };
   }
 
-  #convert(schema: JsonSchema): JsonSchema {
-    const portable = standardize(schema);
-    const common = Object.fromEntries(Object.entries(portable).filter(([keyword]) => !isTypeKeyword(keyword)));
-    const [first = {}, ...others] = alternativesOf(portable).map((one) => this.#convertNested(one));
-    return others.length === 0 ? { ...first, ...common } : { anyOf: [first, ...others], ...common };
+  #convertSchema(schema: JsonSchema): JsonSchema {
+    const standardSchema = standardizeKeywords(schema);
+    const sharedKeywords = Object.fromEntries(
+      Object.entries(standardSchema).filter(([keyword]) => !isTypeKeyword(keyword)),
+    );
+    const [firstAlternative = {}, ...otherAlternatives] = alternativesOf(standardSchema).map((alternative) =>
+      this.#convertNested(alternative),
+    );
+    return otherAlternatives.length === 0
+      ? { ...firstAlternative, ...sharedKeywords }
+      : { anyOf: [firstAlternative, ...otherAlternatives], ...sharedKeywords };
   }
 
   #convertNested(schema: JsonSchema): JsonSchema {
@@ -98,42 +106,42 @@ export class SchemaCollector {
   }
 }
 
-/** A key for a schema; schemas that differ only in annotations have the same key. */
+/** Returns a key for a schema. Schemas that differ only in annotations have the same key. */
 export function schemaKeyOf(schema: JsonSchema): string {
   return JSON.stringify(Object.entries(schema).filter(([keyword]) => !isAnnotation(keyword)));
 }
 
-/** Whether a keyword describes the use of a schema and not its values. */
+/** Whether a keyword only annotates a schema, so that it does not restrict the values. */
 const isAnnotation = (keyword: string) => ['description', 'x-must'].includes(keyword);
 
 const isTypeKeyword = (keyword: string) => ['type', 'enum', 'const'].includes(keyword) || TYPE_KEYWORDS.has(keyword);
 
 /** Replaces custom keywords and formats by standard ones. */
-function standardize(schema: JsonSchema): JsonSchema {
+function standardizeKeywords(schema: JsonSchema): JsonSchema {
   const { min = 0, max } = (schema['x-text'] ?? {}) as { min?: number; max?: number };
   const pattern =
     schema.pattern === DIGITS_PATTERN ? FORMAT_PATTERNS.id : (schema.pattern ?? FORMAT_PATTERNS[String(schema.format)]);
-  const others = Object.entries(schema).filter(([keyword]) => !INTERNAL_KEYWORDS.includes(keyword));
+  const standardKeywords = Object.entries(schema).filter(([keyword]) => !INTERNAL_KEYWORDS.includes(keyword));
   return {
-    ...Object.fromEntries(others),
+    ...Object.fromEntries(standardKeywords),
     ...(min > 0 ? { minLength: min } : {}),
     ...(max === undefined ? {} : { maxLength: max }),
     ...(pattern === undefined ? {} : { pattern }),
   };
 }
 
-/** One schema for each type that a value may have. */
+/** Splits a schema into one schema for each type that a value may have. */
 function alternativesOf(schema: JsonSchema): readonly JsonSchema[] {
   if (Array.isArray(schema.enum)) return splitByType(schema.enum);
   if ('const' in schema) return [{ type: jsonTypeOf(schema.const), const: schema.const }];
   const types = schema.type === undefined ? [] : [schema.type].flat().map(String);
   if (types.length === 0) return [schema];
-  const parts = types.map((type) => ({ type, ...pickKeywords(schema, KEYWORDS_BY_TYPE[type] ?? []) }));
-  const [first, second, ...more] = parts;
+  const schemasByType = types.map((type) => ({ type, ...pickKeywords(schema, KEYWORDS_BY_TYPE[type] ?? []) }));
+  const [firstSchema, secondSchema, ...otherSchemas] = schemasByType;
   // Keep a nullable type as one schema, because all tools understand it.
-  if (first !== undefined && second?.type === 'null' && more.length === 0)
-    return [{ ...first, type: [first.type, 'null'] }];
-  return parts;
+  if (firstSchema !== undefined && secondSchema?.type === 'null' && otherSchemas.length === 0)
+    return [{ ...firstSchema, type: [firstSchema.type, 'null'] }];
+  return schemasByType;
 }
 
 function pickKeywords(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
@@ -156,37 +164,39 @@ function jsonTypeOf(value: unknown): string {
 /** Names of operations, request bodies and responses for generated clients. */
 export type SchemaNames = {
   /** Names of record schemas, by `schemaKeyOf(schema)`. */
-  readonly records: ReadonlyMap<string, string>;
+  readonly recordNames: ReadonlyMap<string, string>;
   operationId(route: Route): string;
-  body(route: Route): string;
+  requestBodyName(route: Route): string;
   /** The name of the response, including its envelope. */
-  response(route: Route): string;
+  responseName(route: Route): string;
 };
 
 /** Derives all names from the paths and methods of the routes: `Task`, `TaskCreate`, `TaskList`, `updateTask`. */
-export function schemaNames(routes: readonly Route[]): SchemaNames {
+export function deriveSchemaNames(routes: readonly Route[]): SchemaNames {
   const records = new Map<string, string>();
-  for (const [matches, name] of RECORD_NAME_RULES) {
+  for (const [matches, deriveName] of RECORD_NAME_RULES) {
     for (const route of routes.filter(matches)) {
-      const key = schemaKeyOf(recordSchemaIn(route.responseSchema));
-      const resourceType = resourceTypeOf(route);
-      const isTaken = [...records.values()].includes(resourceType);
-      if (!records.has(key)) records.set(key, isTaken || actionOf(route) !== undefined ? name(route) : resourceType);
+      const schemaKey = schemaKeyOf(recordSchemaIn(route.responseSchema));
+      const resourceType = resourceTypeNameOf(route);
+      const isNameTaken = [...records.values()].includes(resourceType);
+      if (!records.has(schemaKey))
+        records.set(schemaKey, isNameTaken || actionOf(route) !== undefined ? deriveName(route) : resourceType);
     }
   }
-  const sharesPath = (route: Route) => routes.some((one) => one.path === route.path && one.method !== route.method);
+  const sharesPath = (route: Route) =>
+    routes.some((otherRoute) => otherRoute.path === route.path && otherRoute.method !== route.method);
   return {
-    records,
-    operationId: (route) => operationId(route, sharesPath(route)),
-    body: (route) => {
+    recordNames: records,
+    operationId: (route) => operationIdOf(route, sharesPath(route)),
+    requestBodyName: (route) => {
       const action = actionOf(route);
-      if (action !== undefined) return `${resourceTypeOf(route)}${toPascalCase(action)}Request`;
-      return `${resourceTypeOf(route)}${route.method === 'POST' ? 'Create' : 'Update'}`;
+      if (action !== undefined) return `${resourceTypeNameOf(route)}${toPascalCase(action)}Request`;
+      return `${resourceTypeNameOf(route)}${route.method === 'POST' ? 'Create' : 'Update'}`;
     },
-    response: (route) => {
+    responseName: (route) => {
       if (route.responseSchema.type === 'array') return 'Deleted';
-      if (isList(route)) return `${resourceTypeOf(route)}List`;
-      const name = records.get(schemaKeyOf(recordSchemaIn(route.responseSchema))) ?? resourceTypeOf(route);
+      if (isListRoute(route)) return `${resourceTypeNameOf(route)}List`;
+      const name = records.get(schemaKeyOf(recordSchemaIn(route.responseSchema))) ?? resourceTypeNameOf(route);
       return hasEnvelope(route) ? `${name.replace(/Result$/, '')}Response` : name;
     },
   };
@@ -197,56 +207,59 @@ export function schemaNames(routes: readonly Route[]): SchemaNames {
  * name, a different schema of the same resource a longer name.
  */
 const RECORD_NAME_RULES: readonly (readonly [matches: (route: Route) => boolean, name: (route: Route) => string])[] = [
-  [(route) => isRead(route) && !isList(route) && route.path.endsWith('}'), (route) => resourceTypeOf(route)],
-  [(route) => isRead(route) && isList(route), (route) => `${resourceTypeOf(route)}ListItem`],
-  [(route) => isRead(route) && !isList(route), (route) => `${resourceTypeOf(route)}Detail`],
-  [(route) => route.status === 201 && actionOf(route) === undefined, (route) => `${resourceTypeOf(route)}Created`],
+  [
+    (route) => isReadRoute(route) && !isListRoute(route) && route.path.endsWith('}'),
+    (route) => resourceTypeNameOf(route),
+  ],
+  [(route) => isReadRoute(route) && isListRoute(route), (route) => `${resourceTypeNameOf(route)}ListItem`],
+  [(route) => isReadRoute(route) && !isListRoute(route), (route) => `${resourceTypeNameOf(route)}Detail`],
+  [(route) => route.status === 201 && actionOf(route) === undefined, (route) => `${resourceTypeNameOf(route)}Created`],
   [
     (route) => route.responseSchema.type === 'object',
     (route) =>
-      `${resourceTypeOf(route)}${toPascalCase(actionOf(route) ?? 'updated')}${actionOf(route) === undefined ? '' : 'Result'}`,
+      `${resourceTypeNameOf(route)}${toPascalCase(actionOf(route) ?? 'updated')}${actionOf(route) === undefined ? '' : 'Result'}`,
   ],
 ];
 
-const isRead = (route: Route) => route.method === 'GET' && route.responseSchema.type === 'object';
-const dataOf = ({ responseSchema }: Route) =>
+const isReadRoute = (route: Route) => route.method === 'GET' && route.responseSchema.type === 'object';
+const dataSchemaOf = ({ responseSchema }: Route) =>
   (responseSchema.properties as Readonly<Record<string, JsonSchema>> | undefined)?.data;
-const hasEnvelope = (route: Route) => dataOf(route) !== undefined;
-const isList = (route: Route) => dataOf(route)?.type === 'array';
+const hasEnvelope = (route: Route) => dataSchemaOf(route) !== undefined;
+const isListRoute = (route: Route) => dataSchemaOf(route)?.type === 'array';
 
-/** The record schema of a response: `data`, the items of `data`, or the response itself. */
+/** Returns the record schema of a response: `data`, the items of `data`, or the response itself. */
 export function recordSchemaIn(response: JsonSchema): JsonSchema {
   const { data } = (response.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   return data === undefined ? response : ((data.items ?? data) as JsonSchema);
 }
 
-function operationId(route: Route, sharesPath: boolean): string {
-  const [resourceType, action] = [resourceTypeOf(route), actionOf(route)];
-  const alias = route.aliasOf === undefined ? '' : 'Alias';
+function operationIdOf(route: Route, sharesPath: boolean): string {
+  const [resourceType, action] = [resourceTypeNameOf(route), actionOf(route)];
+  const aliasSuffix = route.aliasOf === undefined ? '' : 'Alias';
   if (action !== undefined && route.method === 'POST' && !sharesPath)
-    return `${toCamelCase(action)}${route.path.includes('{') ? resourceType : toPascalCase(pathSegmentsOf(route)[0] ?? '')}${alias}`;
-  const subject = `${resourceType}${action === undefined ? '' : toPascalCase(action)}`;
-  if (route.method !== 'GET') return `${VERBS[route.method]}${subject}${alias}`;
-  if (isList(route))
-    return `list${toPascalCase(pathSegmentsOf(route)[0] ?? '')}${action === undefined ? '' : toPascalCase(action)}${alias}`;
-  return `get${route.path.includes('{') ? '' : 'Current'}${subject}${alias}`;
+    return `${toCamelCase(action)}${route.path.includes('{') ? resourceType : toPascalCase(pathSegmentsOf(route)[0] ?? '')}${aliasSuffix}`;
+  const operationSubject = `${resourceType}${action === undefined ? '' : toPascalCase(action)}`;
+  if (route.method !== 'GET') return `${VERB_BY_METHOD[route.method]}${operationSubject}${aliasSuffix}`;
+  if (isListRoute(route))
+    return `list${toPascalCase(pathSegmentsOf(route)[0] ?? '')}${action === undefined ? '' : toPascalCase(action)}${aliasSuffix}`;
+  return `get${route.path.includes('{') ? '' : 'Current'}${operationSubject}${aliasSuffix}`;
 }
 
-const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
+const VERB_BY_METHOD = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
 
 /** The segments of the canonical path. */
 const pathSegmentsOf = ({ path, aliasOf }: Route) => (aliasOf ?? path).split('/').filter((part) => part !== '');
 
-/** The resource type of a route: `TimeEntry` for `/time_entries/{entry_id}`. */
-export function resourceTypeOf(route: Route): string {
+/** Returns the name of the resource type of a route: `TimeEntry` for `/time_entries/{entry_id}`. */
+export function resourceTypeNameOf(route: Route): string {
   const [collection = ''] = pathSegmentsOf(route);
   return toPascalCase(collection.replace(/ies$/, 'y').replace(/s$/, ''));
 }
 
 /** The action of a route: the last path segment after the resource and its id, such as `restore`. */
 function actionOf(route: Route): string | undefined {
-  const [, ...rest] = pathSegmentsOf(route);
-  return rest.filter((part) => !part.startsWith('{')).at(-1);
+  const [, ...laterSegments] = pathSegmentsOf(route);
+  return laterSegments.filter((part) => !part.startsWith('{')).at(-1);
 }
 
 const toPascalCase = (text: string) => text.replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());

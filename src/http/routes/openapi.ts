@@ -2,8 +2,8 @@ import { type ProblemCode, problems } from '../../problems.ts';
 import { EVENT_STREAM } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { hasEtag } from './etag.ts';
-import { SchemaCollector, type SchemaNames, schemaNames } from './openapi-schemas.ts';
-import { idNames, type Route } from './route.ts';
+import { deriveSchemaNames, SchemaCollector, type SchemaNames } from './openapi-schemas.ts';
+import { idNamesOf, type Route } from './route.ts';
 
 /** The problems that any authenticated route can return. */
 const problemsOfEveryRoute: readonly ProblemCode[] = [
@@ -19,16 +19,18 @@ const problemsOfEveryRoute: readonly ProblemCode[] = [
   'internal',
 ];
 
-/** The problems that a route can return. */
+/** Returns the codes of the problems that a route can return. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
-  const own: ProblemCode[] = [...problemsOfEveryRoute, ...route.problems];
-  if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps') own.push('not_permitted');
+  const problemCodes: ProblemCode[] = [...problemsOfEveryRoute, ...route.problems];
+  if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps')
+    problemCodes.push('not_permitted');
   const hasHeaders = headersOf(route).length > 0;
-  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasHeaders) own.push('invalid_input');
-  if (route.method === 'POST') own.push('idempotency_in_progress', 'idempotency_mismatch');
-  if (route.conditional) own.push('precondition_failed');
-  if (route.method !== 'GET') own.push('malformed_body', 'unsupported_media_type', 'body_too_large');
-  return [...new Set(own)];
+  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasHeaders)
+    problemCodes.push('invalid_input');
+  if (route.method === 'POST') problemCodes.push('idempotency_in_progress', 'idempotency_mismatch');
+  if (route.supportsPreconditions) problemCodes.push('precondition_failed');
+  if (route.method !== 'GET') problemCodes.push('malformed_body', 'unsupported_media_type', 'body_too_large');
+  return [...new Set(problemCodes)];
 }
 
 type HeaderParameter = {
@@ -40,33 +42,33 @@ type HeaderParameter = {
 
 const ETAG_SCHEMA: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
 
-const idempotencyKey: HeaderParameter = {
+const idempotencyKeyHeader: HeaderParameter = {
   name: 'Idempotency-Key',
   description:
     'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
-const ifMatch: HeaderParameter = {
+const ifMatchHeader: HeaderParameter = {
   name: 'If-Match',
   description: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
   schema: ETAG_SCHEMA,
 };
-const ifNoneMatch: HeaderParameter = {
+const ifNoneMatchHeader: HeaderParameter = {
   name: 'If-None-Match',
   description: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
   schema: ETAG_SCHEMA,
 };
-const lastEventId: HeaderParameter = {
+const lastEventIdHeader: HeaderParameter = {
   name: 'Last-Event-ID',
   description: 'In a stream, the cursor to continue after; takes precedence over `after`.',
   schema: { type: 'string', pattern: '^\\d{1,16}$' },
 };
 
-/** The headers that a route reads, except those that all routes read. */
+/** Returns the request headers that a route reads, except those that all routes read. */
 export function headersOf(route: Route): readonly HeaderParameter[] {
-  if (route.mode === 'follow') return [lastEventId];
-  if (route.method === 'POST') return [idempotencyKey];
-  return route.conditional ? [ifMatch, ifNoneMatch] : [];
+  if (route.mode === 'follow') return [lastEventIdHeader];
+  if (route.method === 'POST') return [idempotencyKeyHeader];
+  return route.supportsPreconditions ? [ifMatchHeader, ifNoneMatchHeader] : [];
 }
 
 /** A webhook: a request from the service to a target. */
@@ -87,25 +89,28 @@ type DocumentContext = {
   readonly schemas: SchemaCollector;
 };
 
-/** The OpenAPI 3.1 document of the API, derived from its routes (X6). */
+/** Creates the OpenAPI 3.1 document of the API from its routes (X6). */
 export function createOpenApiDocument(
   routes: readonly Route[],
   baseUrl: string,
   version: string,
   webhooks: Readonly<Record<string, Webhook>> = {},
 ): Record<string, unknown> {
-  const names = schemaNames(routes);
-  const context = { routes, names, schemas: new SchemaCollector(names.records) };
-  context.schemas.addNamed('Problem', problemSchema);
+  const names = deriveSchemaNames(routes);
+  const documentContext = { routes, names, schemas: new SchemaCollector(names.recordNames) };
+  documentContext.schemas.addNamed('Problem', problemSchema);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    const path = documentedPath(route, routes);
+    const path = documentedPathOf(route, routes);
     paths[`/v2${path}`] = {
       ...paths[`/v2${path}`],
-      [route.method.toLowerCase()]: describeOperation(route, path, context),
+      [route.method.toLowerCase()]: describeOperation(route, path, documentContext),
     };
   }
-  const sent = Object.entries(webhooks).map(([name, one]) => [name, { post: describeWebhook(one, context.schemas) }]);
+  const webhookEntries = Object.entries(webhooks).map(([name, webhook]) => [
+    name,
+    { post: describeWebhook(webhook, documentContext.schemas) },
+  ]);
   return {
     openapi: '3.1.0',
     info: {
@@ -120,13 +125,13 @@ export function createOpenApiDocument(
     security: [{ key: [], domain: [] }],
     tags: [...Map.groupBy(routes, tagOf)].map(([name, [first]]) => ({ name, description: first?.description })),
     paths,
-    webhooks: Object.fromEntries(sent),
+    webhooks: Object.fromEntries(webhookEntries),
     components: {
       securitySchemes: {
         key: { type: 'apiKey', in: 'header', name: 'key', description: 'The API key.' },
         domain: { type: 'apiKey', in: 'header', name: 'domain', description: "The account's host name." },
       },
-      schemas: context.schemas.all,
+      schemas: documentContext.schemas.namedSchemas,
     },
   };
 }
@@ -156,13 +161,16 @@ const problemSchema: JsonSchema = {
 const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
 
 /**
- * The path of a route in the document. OpenAPI treats paths that differ only in parameter names as the same path. Where
- * routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`), the id is documented as `id`.
+ * Returns the path of a route in the document. OpenAPI treats paths that differ only in parameter names as the same
+ * path. If routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`), its name is `id` in the
+ * document.
  */
-function documentedPath(route: Route, routes: readonly Route[]): string {
+function documentedPathOf(route: Route, routes: readonly Route[]): string {
   const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
-  const sameShape = routes.filter(({ path }) => pathShapeOf(path) === pathShapeOf(route.path));
-  return sameShape.every(({ path }) => path === route.path) ? route.path : route.path.replace(/\{\w+\}/g, '{id}');
+  const routesOfSameShape = routes.filter(({ path }) => pathShapeOf(path) === pathShapeOf(route.path));
+  return routesOfSameShape.every(({ path }) => path === route.path)
+    ? route.path
+    : route.path.replace(/\{\w+\}/g, '{id}');
 }
 
 function describeOperation(
@@ -170,47 +178,54 @@ function describeOperation(
   path: string,
   { routes, names, schemas }: DocumentContext,
 ): Record<string, unknown> {
-  const originalNames = idNames(route.path);
-  const ids = idNames(path).map((name, index) => ({
+  const originalIdNames = idNamesOf(route.path);
+  const idParameters = idNamesOf(path).map((name, index) => ({
     name,
     in: 'path',
     required: true,
-    description: `A ${originalNames[index]}.`,
+    description: `A ${originalIdNames[index]}.`,
     schema: schemas.toPortable({ type: 'string', pattern: '^\\d+$' }),
   }));
-  const query = Object.entries(route.parameters).map(([name, parameter]) => ({
+  const queryParameters = Object.entries(route.parameters).map(([name, parameter]) => ({
     name,
     in: 'query',
     required: false,
     description: parameter.description,
     schema: schemas.toPortable(parameter.schema),
   }));
-  const body =
-    route.body === undefined ? {} : { requestBody: requestBody(schemas.addNamed(names.body(route), route.body)) };
+  const requestBodyEntry =
+    route.body === undefined
+      ? {}
+      : { requestBody: createRequestBody(schemas.addNamed(names.requestBodyName(route), route.body)) };
   return {
     operationId: names.operationId(route),
     summary: route.description,
-    description: descriptionOf(route),
+    description: describeRoute(route),
     tags: [tagOf(route)],
-    parameters: [...ids, ...query, ...headersOf(route).map(headerParameter)],
-    ...body,
+    parameters: [...idParameters, ...queryParameters, ...headersOf(route).map(toHeaderParameter)],
+    ...requestBodyEntry,
     responses: {
-      [route.status]: successResponse(route, { routes, names, schemas }),
-      ...notModifiedResponse(route),
-      ...problemResponses(route),
+      [route.status]: describeSuccess(route, { routes, names, schemas }),
+      ...describeNotModified(route),
+      ...describeProblems(route),
     },
     ...(route.permission === undefined ? {} : { 'x-permission': route.permission }),
-    ...(route.records.length === 0 ? {} : { 'x-records': route.records }),
+    ...(route.recordedKinds.length === 0 ? {} : { 'x-records': route.recordedKinds }),
   };
 }
 
-function descriptionOf({ description, permission, records }: Route): string {
-  const needs = permission === undefined ? 'Any key may call it.' : `The key needs the permission \`${permission}\`.`;
-  const kinds = records.map((kind) => `\`${kind}\``).join(', ');
-  return [description, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
+function describeRoute({ description, permission, recordedKinds }: Route): string {
+  const permissionText =
+    permission === undefined ? 'Any key may call it.' : `The key needs the permission \`${permission}\`.`;
+  const kindList = recordedKinds.map((kind) => `\`${kind}\``).join(', ');
+  return [
+    description,
+    permissionText,
+    ...(recordedKinds.length === 0 ? [] : [`It may be notified as ${kindList}.`]),
+  ].join(' ');
 }
 
-const headerParameter = ({ name, description, schema, required = false }: HeaderParameter) => ({
+const toHeaderParameter = ({ name, description, schema, required = false }: HeaderParameter) => ({
   name,
   in: 'header',
   required,
@@ -218,7 +233,7 @@ const headerParameter = ({ name, description, schema, required = false }: Header
   schema,
 });
 
-const requestBody = (schema: JsonSchema) => ({ required: true, content: { 'application/json': { schema } } });
+const createRequestBody = (schema: JsonSchema) => ({ required: true, content: { 'application/json': { schema } } });
 
 function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<string, unknown> {
   const { operationId, summary, description, tag, headers, body, responses } = webhook;
@@ -229,15 +244,15 @@ function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<str
     tags: [tag],
     // A webhook has no API key, because the service calls the target.
     security: [],
-    parameters: headers.map(headerParameter),
-    requestBody: requestBody(schemas.toPortable(body)),
+    parameters: headers.map(toHeaderParameter),
+    requestBody: createRequestBody(schemas.toPortable(body)),
     responses: Object.fromEntries(Object.entries(responses).map(([status, description]) => [status, { description }])),
   };
 }
 
-const etag = { schema: ETAG_SCHEMA, description: 'The strong ETag of the record in the response.' };
+const etagHeader = { schema: ETAG_SCHEMA, description: 'The strong ETag of the record in the response.' };
 
-const rateLimit = {
+const rateLimitHeaders = {
   RateLimit: {
     schema: { type: 'string', examples: ['"key-reads";r=42;t=3'] },
     description:
@@ -249,11 +264,11 @@ const rateLimit = {
   },
 };
 
-function successResponse(route: Route, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
+function describeSuccess(route: Route, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
   const headers = {
     ...(route.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
-    ...(hasEtag(route, routes) ? { ETag: etag } : {}),
-    ...(route.problems.includes('rate_limited') ? rateLimit : {}),
+    ...(hasEtag(route, routes) ? { ETag: etagHeader } : {}),
+    ...(route.problems.includes('rate_limited') ? rateLimitHeaders : {}),
     ...(route.method === 'POST'
       ? {
           'Idempotency-Replayed': {
@@ -273,32 +288,32 @@ function successResponse(route: Route, { routes, names, schemas }: DocumentConte
       : {}),
   };
   const content = {
-    'application/json': { schema: schemas.addNamed(names.response(route), route.responseSchema) },
+    'application/json': { schema: schemas.addNamed(names.responseName(route), route.responseSchema) },
     ...(route.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
   };
   return { description: route.description, headers, content };
 }
 
-/** The 304 response of a conditional read. */
-function notModifiedResponse(route: Route): Record<string, unknown> {
-  if (!route.conditional || route.mode !== 'read') return {};
-  return { 304: { description: 'The record has the ETag in If-None-Match.', headers: { ETag: etag } } };
+/** Describes the 304 response of a conditional read. */
+function describeNotModified(route: Route): Record<string, unknown> {
+  if (!route.supportsPreconditions || route.mode !== 'read') return {};
+  return { 304: { description: 'The record has the ETag in If-None-Match.', headers: { ETag: etagHeader } } };
 }
 
-function problemResponses(route: Route): Record<string, unknown> {
-  const byStatus = new Map<number, ProblemCode[]>();
+function describeProblems(route: Route): Record<string, unknown> {
+  const codesByStatus = new Map<number, ProblemCode[]>();
   for (const code of problemsOf(route)) {
     const { status } = problems[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+    codesByStatus.set(status, [...(codesByStatus.get(status) ?? []), code]);
   }
-  const entries = [...byStatus].map(([status, codes]) => [
+  const responseEntries = [...codesByStatus].map(([status, codes]) => [
     String(status),
     {
       description: codes.map((code) => `${code}: ${problems[code].detail}`).join(' '),
       // A 412 response to a read contains the current ETag.
-      ...(route.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etag } } : {}),
+      ...(route.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etagHeader } } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     },
   ]);
-  return Object.fromEntries(entries);
+  return Object.fromEntries(responseEntries);
 }

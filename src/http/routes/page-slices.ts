@@ -1,17 +1,17 @@
 import { connectionBurst } from '../server/connection-burst.ts';
 import type { Page, PageSlice, PageSlices } from './pagination.ts';
 
-/** Maximum bytes of the long texts of one slice. A single record may have more bytes. */
+/** Maximum bytes of the long texts of one slice. A slice of a single record may have more bytes. */
 export const MAX_SLICE_BYTES = 512 * 1024;
 /** Maximum number of rows of one slice. */
 export const MAX_SLICE_ROWS = 500;
 
 /** Resolves in the next iteration of the event loop. */
-export function nextIteration(): Promise<void> {
+export function waitForNextIteration(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Slices that wait for an event-loop iteration, in order. While the list is not empty, an iteration is scheduled. */
+/** Callbacks of the slices that wait, in order. While the list is not empty, an event-loop iteration is scheduled. */
 const waitingSlices: (() => void)[] = [];
 
 /**
@@ -23,12 +23,12 @@ const ITERATIONS_PER_SLICE = 8;
 /** Maximum time for which a burst of new connections delays a slice. */
 const MAX_BURST_DELAY_MS = 20;
 
-let iteration = 0;
+let iterationIndex = 0;
 
 /**
- * Resolves when the next slice of a response may be produced. SQLite queries and serialization block the event
- * loop, so an iteration runs at most one slice: many long responses delay a short one no more than a single one
- * does.
+ * Resolves when the next slice of a response may be produced. SQLite queries and serialization block the event loop, so
+ * each event-loop iteration runs at most one slice. Many long responses therefore delay a short response no more than
+ * one long response does.
  */
 export function waitForNextSlice(): Promise<void> {
   return new Promise((resolve) => {
@@ -38,8 +38,8 @@ export function waitForNextSlice(): Promise<void> {
 }
 
 function runNextSlice(): void {
-  iteration = (iteration + 1) % ITERATIONS_PER_SLICE;
-  if (iteration !== 1) {
+  iterationIndex = (iterationIndex + 1) % ITERATIONS_PER_SLICE;
+  if (iterationIndex !== 1) {
     setImmediate(runNextSlice);
     return;
   }
@@ -49,7 +49,7 @@ function runNextSlice(): void {
   });
 }
 
-/** Maps the rows of a page. */
+/** Returns a page with each row converted. */
 export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Shown): Page<Shown> {
   const { slices, ...rest } = page;
   if (areSlicesLoaded(slices))
@@ -60,56 +60,56 @@ export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Show
 }
 
 /**
- * Returns a page with more data for each row, in as many slices as necessary.
+ * Returns a page whose rows have additional data. A slice may become several slices.
  *
- * @param load returns every row of a slice with more data, in the same order
+ * @param load returns the rows of a slice with their additional data, in the same order and in one or more parts
  */
 export function expandRows<Row, Shown>(
   page: Page<Row>,
   load: (rows: readonly Row[]) => AsyncIterable<readonly Shown[]>,
 ): Page<Shown> {
-  async function* expanded() {
+  async function* expandSlices() {
     for await (const slice of page.slices) yield* splitSlice(slice, load(slice.rows));
   }
-  return { ...page, slices: expanded() };
+  return { ...page, slices: expandSlices() };
 }
 
-/** Splits a slice into consecutive parts. */
+/** Replaces a slice by consecutive slices, one for each part of its rows. */
 async function* splitSlice<Shown>(
   { cursorAfter }: PageSlice<unknown>,
   parts: AsyncIterable<readonly Shown[]>,
 ): AsyncGenerator<PageSlice<Shown>, void> {
   let begin = 0;
   for await (const rows of parts) {
-    const first = begin;
-    yield { rows, cursorAfter: (index) => cursorAfter(first + index) };
+    const firstIndex = begin;
+    yield { rows, cursorAfter: (index) => cursorAfter(firstIndex + index) };
     begin += rows.length;
   }
 }
 
 /**
- * Returns a page with more data for each row. A slice that is too large is split into halves until each part fits. If
- * the first slice is too large, the page is marked as large.
+ * Returns a page whose rows have additional data. A slice that is too large is split into halves until each part fits.
+ * If the first slice is too large, the page is marked as large.
  *
- * @param load returns every row with more data, in the same order; undefined if the rows are too large together, which
- * is never the case for a single row
+ * @param load returns the rows with their additional data, in the same order; undefined if they are too large together.
+ * A single row is never too large.
  */
 export async function expandInHalves<Row, Shown>(
   page: Page<Row>,
   load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
 ): Promise<Page<Shown>> {
   if (page.isLarge) return expandRows(page, (rows) => loadInHalves(rows, load));
-  const source = slicesOf(page);
-  const first = await source.next();
-  if (first.done === true) return { ...page, slices: [] };
-  const loaded = await load(first.value.rows);
-  if (loaded !== undefined && areSlicesLoaded(page.slices))
-    return { ...page, slices: [{ ...first.value, rows: loaded }] };
-  async function* expanded(slice: PageSlice<Row>) {
-    yield* splitSlice(slice, loaded === undefined ? loadInHalves(slice.rows, load) : yieldOnce(loaded));
-    for await (const next of source) yield* splitSlice(next, loadInHalves(next.rows, load));
+  const sliceIterator = slicesOf(page);
+  const firstResult = await sliceIterator.next();
+  if (firstResult.done === true) return { ...page, slices: [] };
+  const loadedRows = await load(firstResult.value.rows);
+  if (loadedRows !== undefined && areSlicesLoaded(page.slices))
+    return { ...page, slices: [{ ...firstResult.value, rows: loadedRows }] };
+  async function* expandSlices(slice: PageSlice<Row>) {
+    yield* splitSlice(slice, loadedRows === undefined ? loadInHalves(slice.rows, load) : yieldOnce(loadedRows));
+    for await (const nextSlice of sliceIterator) yield* splitSlice(nextSlice, loadInHalves(nextSlice.rows, load));
   }
-  return { ...page, slices: expanded(first.value), isLarge: loaded === undefined };
+  return { ...page, slices: expandSlices(firstResult.value), isLarge: loadedRows === undefined };
 }
 
 async function* yieldOnce<Shown>(rows: readonly Shown[]): AsyncGenerator<readonly Shown[], void> {
@@ -124,9 +124,9 @@ async function* loadInHalves<Row, Shown>(
   rows: readonly Row[],
   load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
 ): AsyncGenerator<readonly Shown[], void> {
-  const loaded = await load(rows);
-  if (loaded !== undefined) {
-    yield loaded;
+  const loadedRows = await load(rows);
+  if (loadedRows !== undefined) {
+    yield loadedRows;
     return;
   }
   if (rows.length < 2) throw new Error('a single row must not be too large');

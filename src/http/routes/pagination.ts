@@ -21,12 +21,12 @@ export type PageSlice<Row> = {
 export type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlice<Row>>;
 
 /**
- * One page of a list, and the total number of records. Slices are loaded on demand, so that nothing is loaded that does
- * not fit in the response. `next` is the cursor for the next page, if there is one.
+ * One page of a list, and the total number of records. Slices are loaded on demand, so that loading stops when the
+ * response is full. `next` is the cursor for the next page, if there is one.
  */
 export type Page<Row> = {
   readonly slices: PageSlices<Row>;
-  /** Set if the page has more than one slice. Nothing of it is loaded before it has a slot (see `LargePageSlots`). */
+  /** Whether the page has more than one slice. Such a page gets a slot before it is loaded (see `LargePageSlots`). */
   readonly isLarge?: boolean;
   readonly total: number;
   readonly next?: string | undefined;
@@ -65,9 +65,9 @@ function parseWholeNumber(text: string): number | undefined {
   return /^\d+$/.test(text) ? Number.MAX_SAFE_INTEGER : undefined;
 }
 
-/** The schema of a list response. */
-export function listSchema(record: JsonSchema): JsonSchema {
-  const count = { type: 'integer', minimum: 0 };
+/** Creates the schema of a list response. */
+export function createListResponseSchema(record: JsonSchema): JsonSchema {
+  const countSchema = { type: 'integer', minimum: 0 };
   return {
     type: 'object',
     required: ['paging', 'data'],
@@ -77,9 +77,9 @@ export function listSchema(record: JsonSchema): JsonSchema {
         type: 'object',
         required: ['offset', 'limit', 'total_records'],
         properties: {
-          offset: count,
+          offset: countSchema,
           limit: { type: 'integer', minimum: 1, maximum: MAX_RECORDS },
-          total_records: count,
+          total_records: countSchema,
         },
       },
       data: { type: 'array', items: record },
@@ -87,7 +87,7 @@ export function listSchema(record: JsonSchema): JsonSchema {
   };
 }
 
-/** The schema of a response with one record. */
-export function recordSchema(record: JsonSchema): JsonSchema {
+/** Creates the schema of a response with one record. */
+export function createRecordResponseSchema(record: JsonSchema): JsonSchema {
   return { type: 'object', required: ['data'], properties: { data: record } };
 }

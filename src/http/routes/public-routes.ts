@@ -14,9 +14,9 @@ export type PublicRequest = {
   /** The client's IP address. */
   readonly source: string;
   /** The `User-Agent` header. */
-  readonly agent: string;
+  readonly userAgent: string;
   /** The token in the session cookie; the session may have ended. */
-  readonly token: string | undefined;
+  readonly sessionToken: string | undefined;
   readonly now: number;
   readonly read: Queries;
   /** Runs a transaction in an account on behalf of a user. */
@@ -26,7 +26,7 @@ export type PublicRequest = {
   ): Promise<T>;
 };
 
-/** The response of a public route, and the change of the session cookie: a new token, or `forgotten` to remove it. */
+/** The result of a public route. `session` changes the session cookie: a new token, or `forgotten` to remove it. */
 export type PublicResult = {
   readonly body: unknown;
   readonly session?: { readonly token: string; readonly lifeMs: number } | 'forgotten';
@@ -46,7 +46,7 @@ export type PublicRoutePorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly cookie: SessionCookie;
-  readonly bodies: Pick<BodyReader, 'read'>;
+  readonly bodyReader: Pick<BodyReader, 'read'>;
   readonly requestSlots: Pick<RequestSlots, 'beginVisit' | 'leave'>;
 };
 
@@ -57,7 +57,7 @@ export function mountPublicRoutes(
   group: RouteGroup,
   ports: PublicRoutePorts,
 ): void {
-  const { store, clock, cookie, bodies, requestSlots } = ports;
+  const { store, clock, cookie, bodyReader, requestSlots } = ports;
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
@@ -75,13 +75,13 @@ export function mountPublicRoutes(
             // Release the slot while the body arrives.
             requestSlots.leave(reply);
             const sender = { owner: visitorQuotaOwnerOf(request), isKnown: false };
-            const body = await bodies.read(request, reply, sender);
+            const body = await bodyReader.read(request, reply, sender);
             requestSlots.beginVisit(request, reply);
-            const result = await route.run({
+            const routeResult = await route.run({
               body: body?.value,
               source,
-              agent: request.headers['user-agent'] ?? '',
-              token: cookie.read(request.raw),
+              userAgent: request.headers['user-agent'] ?? '',
+              sessionToken: cookie.readToken(request.raw),
               now: clock.now(),
               read: store.read,
               runInAccount: ({ accountId, userId, lockMode }, work) =>
@@ -91,11 +91,11 @@ export function mountPublicRoutes(
             });
             // The request timeout may have sent a response already.
             if (reply.sent) return reply;
-            const { session } = result;
+            const { session } = routeResult;
             if (session === 'forgotten') reply.header('set-cookie', cookie.clearCookieHeader());
             else if (session !== undefined)
               reply.header('set-cookie', cookie.setCookieHeader(session.token, session.lifeMs));
-            return reply.type('application/json; charset=utf-8').send(JSON.stringify(result.body));
+            return reply.type('application/json; charset=utf-8').send(JSON.stringify(routeResult.body));
           },
         });
       }

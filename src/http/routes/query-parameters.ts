@@ -18,7 +18,7 @@ export type QueryParameters = { readonly [name: string]: QueryParameter<unknown>
 
 type ValueOf<P> = P extends QueryParameter<infer T> ? T : never;
 
-/** The parsed values of the given parameters. */
+/** The parsed values of the parameters that a query string contains. */
 export type ParsedParameters<P extends QueryParameters> = { [K in keyof P]?: ValueOf<P[K]> };
 
 /** The values of a query string by name; null for a value that is not valid UTF-8. */
@@ -26,16 +26,16 @@ export type RawQuery = Readonly<Record<string, readonly (string | null)[] | unde
 
 /** Parses a query string. Names that cannot be decoded are ignored, like all unknown ones. */
 export function parseQuery(query: string): RawQuery {
-  const values: Record<string, (string | null)[]> = Object.create(null);
-  if (query === '') return values;
+  const valuesByName: Record<string, (string | null)[]> = Object.create(null);
+  if (query === '') return valuesByName;
   for (const pair of query.split('&')) {
-    const equals = pair.indexOf('=');
-    const name = decodeComponent(equals < 0 ? pair : pair.slice(0, equals));
+    const equalsIndex = pair.indexOf('=');
+    const name = decodeComponent(equalsIndex < 0 ? pair : pair.slice(0, equalsIndex));
     if (name === null) continue;
-    values[name] ??= [];
-    values[name].push(equals < 0 ? '' : decodeComponent(pair.slice(equals + 1)));
+    valuesByName[name] ??= [];
+    valuesByName[name].push(equalsIndex < 0 ? '' : decodeComponent(pair.slice(equalsIndex + 1)));
   }
-  return values;
+  return valuesByName;
 }
 
 function decodeComponent(text: string): string | null {
@@ -50,21 +50,21 @@ function decodeComponent(text: string): string | null {
  * Parses the known parameters of a query string; unknown parameters are ignored. Throws `invalid_input` with all
  * invalid and all repeated parameters (C4).
  */
-export function readQuery<P extends QueryParameters>(parameters: P, raw: RawQuery): ParsedParameters<P> {
-  const given: Record<string, unknown> = {};
+export function readQuery<P extends QueryParameters>(parameters: P, rawQuery: RawQuery): ParsedParameters<P> {
+  const parsedValues: Record<string, unknown> = {};
   const errors: FieldError[] = [];
   for (const field in parameters) {
-    const [text, ...more] = raw[field] ?? [];
+    const [text, ...repeatedTexts] = rawQuery[field] ?? [];
     const parameter = parameters[field];
     if (text === undefined || parameter === undefined) continue;
-    const isParsable = text !== null && more.length === 0 && isStorable(text);
+    const isParsable = text !== null && repeatedTexts.length === 0 && isStorable(text);
     const value = isParsable ? parameter.read(text) : undefined;
-    if (value !== undefined) given[field] = value;
-    else if (more.length > 0) errors.push({ field, message: 'must be given once' });
+    if (value !== undefined) parsedValues[field] = value;
+    else if (repeatedTexts.length > 0) errors.push({ field, message: 'must be given once' });
     else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.errorMessage });
   }
   if (errors.length > 0) throw invalidInput(errors);
-  return given as ParsedParameters<P>;
+  return parsedValues as ParsedParameters<P>;
 }
 
 export const idParameter = (description: string): QueryParameter<number> => ({

@@ -7,15 +7,22 @@ import type { TemporaryTextFile } from '../body/temporary-file.ts';
 import {
   type ChangeInput,
   type CreationInput,
+  createRecordSchema,
   type Fields,
   type JsonSchema,
   type OutputOf,
-  responseSchema,
   serializeRecord,
 } from '../fields/field.ts';
-import { type BodySpec, changeBodySpec, creationBodySpec } from '../fields/validate-body.ts';
+import { type BodySpec, createChangeBodySpec, createCreationBodySpec } from '../fields/validate-body.ts';
 import { loadFirstSlice, type PendingPage } from './list-response.ts';
-import { listSchema, MAX_RECORDS, type Page, type PageRequest, pagingParameters, recordSchema } from './pagination.ts';
+import {
+  createListResponseSchema,
+  createRecordResponseSchema,
+  MAX_RECORDS,
+  type Page,
+  type PageRequest,
+  pagingParameters,
+} from './pagination.ts';
 import { type ParsedParameters, type QueryParameters, type RawQuery, readQuery } from './query-parameters.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -25,14 +32,14 @@ export type RouteInput = {
   readonly ids: Readonly<Record<string, number>>;
   readonly query: RawQuery;
   readonly body: unknown;
-  /** The file with the text of the route's `longField`. */
+  /** The file with the text of the route's `streamedField`. */
   readonly text?: TemporaryTextFile | undefined;
 };
 
 /** The result of a route. `created` is the path of a created record, without the prefix of the route group. */
 export type RouteResult = {
   readonly body: unknown;
-  /** A list, from which the response body is serialized instead of from `body`. */
+  /** The list that is serialized as the response; `body` is then ignored. */
   readonly listing?: PendingPage;
   /** The status of the stored response, if this is an idempotent replay (X4). */
   readonly repeats?: number;
@@ -48,7 +55,7 @@ export type FeedRequest = { readonly after: number | 'latest' | undefined; reado
  */
 export type FeedSlice = {
   readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
-  readonly next: number;
+  readonly nextCursor: number;
   readonly isEnd: boolean;
 };
 
@@ -68,19 +75,19 @@ export type Route = {
   readonly parameters: QueryParameters;
   readonly body: JsonSchema | undefined;
   /** A field of the body whose text is streamed to a file; `body` contains a placeholder for it. */
-  readonly longField?: StreamedField;
+  readonly streamedField?: StreamedField;
   readonly status: 200 | 201 | 202;
   readonly responseSchema: JsonSchema;
   /** The kinds of occurrence that a call may record; empty for reads and for resources without occurrences. */
-  readonly records: readonly string[];
+  readonly recordedKinds: readonly string[];
   /** Problems in addition to those of every route. */
   readonly problems: readonly ProblemCode[];
   /** Whether the path is that of a single record, so that requests may have preconditions (X5). */
-  readonly conditional: boolean;
+  readonly supportsPreconditions: boolean;
 } & (
   | {
       readonly mode: 'read';
-      /** Set if the route waits for something other than the database, so it must not hold a read permit. */
+      /** Whether the route runs without a read permit, because it waits for something other than the database. */
       readonly bypassesReadLimit?: true;
       run(view: AccountView, caller: Caller, input: RouteInput): Promise<RouteResult>;
     }
@@ -90,8 +97,8 @@ export type Route = {
       read(
         view: AccountView,
         caller: Caller,
-        given: Readonly<Record<string, unknown>>,
-        reading: FeedRequest,
+        parameterValues: Readonly<Record<string, unknown>>,
+        feedRequest: FeedRequest,
       ): Promise<FeedSlice>;
     }
   | {
@@ -103,8 +110,8 @@ export type Route = {
        * awaited.
        */
       prepare?(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<unknown>;
-      /** @param found the result of `prepare`; see `writeWithPreparation` */
-      run(write: AccountWrite, caller: Caller, input: RouteInput, found: unknown): Promise<RouteResult>;
+      /** @param preparation the result of `prepare`; see `writeWithPreparation` */
+      run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: unknown): Promise<RouteResult>;
     }
   | {
       /**
@@ -116,7 +123,7 @@ export type Route = {
     }
 );
 
-/** The access of a write in steps to its account: a view, and transactions with an exclusive account lock. */
+/** A step-wise write's access to its account: a view, and transactions with an exclusive account lock. */
 export type WriteSteps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
@@ -124,14 +131,14 @@ export type WriteSteps = {
 
 /** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
 export function writeWithPreparation<T>(handlers: {
-  /** @param source the caller's address */
+  /** @param source the caller's IP address */
   prepare(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<T>;
-  run(write: AccountWrite, caller: Caller, input: RouteInput, found: T): Promise<RouteResult>;
+  run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: T): Promise<RouteResult>;
 }): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
   return {
     mode: 'write',
     prepare: handlers.prepare,
-    run: (write, caller, input, found) => handlers.run(write, caller, input, found as T),
+    run: (write, caller, input, preparation) => handlers.run(write, caller, input, preparation as T),
   };
 }
 
@@ -149,14 +156,14 @@ export type RouteHead<Path extends string> = {
 };
 
 /** Defines a list: `{ paging, data }` in a total and stable order (C7). */
-export function list<Path extends string, P extends QueryParameters, F extends Fields>(
+export function defineListRoute<Path extends string, P extends QueryParameters, F extends Fields>(
   definition: RouteHead<Path> & {
     parameters: P;
     fields: F;
     call: (
       view: AccountView,
       caller: Caller,
-      given: ParsedParameters<P>,
+      parameterValues: ParsedParameters<P>,
       paging: PageRequest,
       ids: PathIds<Path>,
     ) => Promise<Page<OutputOf<F>>>;
@@ -169,9 +176,9 @@ export function list<Path extends string, P extends QueryParameters, F extends F
     parameters,
     body: undefined,
     status: 200,
-    responseSchema: listSchema(responseSchema(definition.fields)),
-    records: [],
-    conditional: false,
+    responseSchema: createListResponseSchema(createRecordSchema(definition.fields)),
+    recordedKinds: [],
+    supportsPreconditions: false,
     mode: 'read',
     async run(view, caller, input) {
       const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
@@ -190,7 +197,7 @@ export function list<Path extends string, P extends QueryParameters, F extends F
 }
 
 /** Defines a read of one record: `{ data }` (C8). */
-export function get<Path extends string, F extends Fields>(
+export function defineGetRoute<Path extends string, F extends Fields>(
   definition: RouteHead<Path> & {
     fields: F;
     call: (view: AccountView, caller: Caller, ids: PathIds<Path>) => Promise<OutputOf<F>>;
@@ -202,9 +209,9 @@ export function get<Path extends string, F extends Fields>(
     parameters: {},
     body: undefined,
     status: 200,
-    responseSchema: recordSchema(responseSchema(definition.fields)),
-    records: [],
-    conditional: true,
+    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
+    recordedKinds: [],
+    supportsPreconditions: true,
     mode: 'read',
     run: async (view, caller, input) => ({
       body: {
@@ -215,12 +222,17 @@ export function get<Path extends string, F extends Fields>(
 }
 
 /** Defines a creation: 201, `{ data }` and `Location` (C8). */
-export function create<Path extends string, F extends Fields, K extends keyof F & string, T extends Fields = F>(
+export function defineCreateRoute<
+  Path extends string,
+  F extends Fields,
+  K extends keyof F & string,
+  T extends Fields = F,
+>(
   definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
     inputFields?: T;
-    records: readonly string[];
+    recordedKinds: readonly string[];
     /** Account lock, by default shared. */
     lockMode?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
@@ -228,16 +240,16 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     call: (write: AccountWrite, caller: Caller, input: CreationInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = creationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
+  const spec = createCreationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
     body: spec.schema,
     status: 201,
-    responseSchema: recordSchema(responseSchema(definition.fields)),
-    records: definition.records,
-    conditional: false,
+    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
+    recordedKinds: definition.recordedKinds,
+    supportsPreconditions: false,
     mode: 'write',
     // A shared lock suffices: a creation only checks that its parent exists, and parents are deleted under an
     // exclusive lock.
@@ -253,25 +265,25 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
 }
 
 /** Defines a change of the given fields: 200 and `{ data }` (C8). */
-export function update<Path extends string, F extends Fields, T extends Fields = F>(
+export function defineUpdateRoute<Path extends string, F extends Fields, T extends Fields = F>(
   definition: RouteHead<Path> & {
     fields: F;
     /** Input fields, if they differ from the output fields. */
     inputFields?: T;
-    records: readonly string[];
+    recordedKinds: readonly string[];
     call: (write: AccountWrite, caller: Caller, input: ChangeInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = changeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
+  const spec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'PUT',
     parameters: {},
     body: spec.schema,
     status: 200,
-    responseSchema: recordSchema(responseSchema(definition.fields)),
-    records: definition.records,
-    conditional: true,
+    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
+    recordedKinds: definition.recordedKinds,
+    supportsPreconditions: true,
     mode: 'write',
     lockMode: 'exclusive',
     async run(write, caller, input) {
@@ -288,9 +300,9 @@ export function update<Path extends string, F extends Fields, T extends Fields =
 }
 
 /** Defines a deletion: 200 and `[]` (C8). */
-export function remove<Path extends string>(
+export function defineDeleteRoute<Path extends string>(
   definition: RouteHead<Path> & {
-    records: readonly string[];
+    recordedKinds: readonly string[];
     call: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<void>;
   },
 ): Route {
@@ -301,9 +313,9 @@ export function remove<Path extends string>(
     body: undefined,
     status: 200,
     responseSchema: { type: 'array', maxItems: 0, items: {} },
-    records: definition.records,
+    recordedKinds: definition.recordedKinds,
     // A sub-resource is part of its record's representation and has no ETag.
-    conditional: definition.path.endsWith('}'),
+    supportsPreconditions: definition.path.endsWith('}'),
     mode: 'write',
     lockMode: 'exclusive',
     async run(write, caller, input) {
@@ -314,7 +326,7 @@ export function remove<Path extends string>(
 }
 
 /** Defines an action: a POST without a body, which returns a record. */
-export function action<Path extends string, F extends Fields>(
+export function defineActionRoute<Path extends string, F extends Fields>(
   definition: RouteHead<Path> & {
     status: 200 | 202;
     fields: F;
@@ -327,9 +339,9 @@ export function action<Path extends string, F extends Fields>(
     parameters: {},
     body: undefined,
     status: definition.status,
-    responseSchema: recordSchema(responseSchema(definition.fields)),
-    records: [],
-    conditional: false,
+    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
+    recordedKinds: [],
+    supportsPreconditions: false,
     mode: 'write',
     lockMode: 'exclusive',
     run: async (write, caller, input) => ({
@@ -349,8 +361,8 @@ function routeHeadOf(definition: RouteHead<string>) {
   };
 }
 
-/** The names of the ids in a path, in order. */
-export function idNames(path: string): string[] {
+/** Returns the names of the ids in a path, in order. */
+export function idNamesOf(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
 }
 

@@ -16,7 +16,7 @@ function createAdmission(hasRoom: (claim: RequestClass, waiting: number) => bool
   const shed: string[] = [];
   const admission = new AdmissionControl({
     scheduler: new FairScheduler({ clock: { monotonic: () => now }, budgetMs: 2 }),
-    begin: (request) => {
+    startRequest: (request) => {
       begun.push(String(request.headers['x-name']));
       now += 10;
     },

@@ -3,8 +3,8 @@ import type { FairScheduler } from '../../async/fair-scheduler.ts';
 import { connectionBurst } from './connection-burst.ts';
 
 /**
- * The class of a request, judged only by its head: a `probe` asks for health or metrics, a `caller` has a key or a
- * cookie (valid or not), a `visitor` has neither.
+ * The class of a request, which depends only on its head: a `probe` asks for health or metrics, a `caller` has a key or
+ * a cookie (valid or not), a `visitor` has neither.
  */
 export type RequestClass = 'probe' | 'caller' | 'visitor';
 
@@ -13,8 +13,8 @@ const MAX_BURST_DELAY_MS = 500;
 
 export type AdmissionPorts = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
-  /** Starts a request and runs its synchronous part. */
-  readonly begin: RequestListener;
+  /** Starts the processing of a request. The synchronous part of the work runs before it returns. */
+  readonly startRequest: RequestListener;
   /** Whether one more request of this class fits within its limit, given how many requests of the class are queued. */
   readonly hasRoom: (requestClass: RequestClass, queued: number) => boolean;
   /** Rejects a request that does not fit. It runs synchronously, so it has to be cheap. */
@@ -40,13 +40,13 @@ export class AdmissionControl {
       return;
     }
     this.#queuedByClass[requestClass] += 1;
-    const start = () =>
+    const enqueueRequest = () =>
       this.#ports.scheduler.run(claimedIdentityOf(request), () => {
         this.#queuedByClass[requestClass] -= 1;
-        if (!response.destroyed) this.#ports.begin(request, response);
+        if (!response.destroyed) this.#ports.startRequest(request, response);
       });
-    if (requestClass === 'visitor') connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, start);
-    else start();
+    if (requestClass === 'visitor') connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, enqueueRequest);
+    else enqueueRequest();
   };
 }
 
@@ -63,7 +63,7 @@ export function isProbe(url: string | undefined): boolean {
   return url === '/healthz' || url === '/readyz' || url === '/metrics';
 }
 
-/** The claimed, unverified identity of the sender, used for fair queueing: key, cookie or address. */
+/** Returns the claimed, unverified identity of the sender for fair queueing: key, cookie or IP address. */
 export function claimedIdentityOf({ headers, socket }: IncomingMessage): string {
   return String(headers.key ?? headers.cookie ?? socket.remoteAddress);
 }

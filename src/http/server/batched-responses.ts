@@ -1,16 +1,16 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
-import { isDroppable } from './connection.ts';
+import { isBodyDroppable } from './connection.ts';
 
 // Not an ESM import: that would evaluate all exports of `node:http`, which loads a second HTTP client and adds 55 ms to
 // every start.
 const { ServerResponse } = process.getBuiltinModule('node:http');
 
-type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
+type WriteHeadHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /**
- * Maximum number of responses per batch. A full batch is flushed early, so that clients can process it while the next
- * one is prepared.
+ * Maximum number of responses per batch. A full batch is flushed early, so that clients can process its responses while
+ * the next batch is prepared.
  */
 const MAX_BATCH_SIZE = 32;
 
@@ -23,10 +23,10 @@ const MAX_BATCHED_BYTES = 64 * 1_024;
  */
 export class BatchedResponses {
   /** Corked sockets, which are flushed at the end of this event-loop iteration. */
-  #batch: Socket[] = [];
+  #corkedBatch: Socket[] = [];
   /** Sockets in the current batch. Node's own calls of `uncork` on them are ignored. */
-  readonly #corked = new WeakSet<Socket>();
-  readonly #patched = new WeakSet<Socket>();
+  readonly #corkedSockets = new WeakSet<Socket>();
+  readonly #patchedSockets = new WeakSet<Socket>();
   readonly #onUnread: (socket: Socket) => void;
   #isStopped = false;
 
@@ -38,9 +38,13 @@ export class BatchedResponses {
   /** The subclass of `ServerResponse` that batches responses; pass it to `createServer`. */
   get responseClass(): typeof ServerResponse {
     const cork = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
-    const mayKeepAlive = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
+    const mayKeepAlive = (request: IncomingMessage) => !this.#isStopped && isBodyDroppable(request);
     return class<R extends IncomingMessage> extends ServerResponse<R> {
-      override writeHead(status: number, reasonOrHeaders?: string | Headers, headers?: Headers): this {
+      override writeHead(
+        status: number,
+        reasonOrHeaders?: string | WriteHeadHeaders,
+        headers?: WriteHeadHeaders,
+      ): this {
         if (!mayKeepAlive(this.req)) this.shouldKeepAlive = false;
         cork(this.socket, contentLengthOf(reasonOrHeaders) > MAX_BATCHED_BYTES);
         return super.writeHead(status, reasonOrHeaders as string, headers);
@@ -49,8 +53,8 @@ export class BatchedResponses {
   }
 
   /**
-   * Ends batching before a shutdown: from now on each response is flushed immediately and closes its connection. Node's
-   * `closeIdleConnections` would treat a connection with a finished but corked response as idle.
+   * Ends batching before a shutdown: from now on each response is flushed immediately and closes its connection.
+   * Otherwise, Node's `closeIdleConnections` would close connections whose finished responses are not flushed yet.
    */
   stop(): void {
     this.#isStopped = true;
@@ -58,41 +62,41 @@ export class BatchedResponses {
   }
 
   #cork(socket: Socket | null, isLong: boolean): void {
-    if (socket === null || this.#corked.has(socket)) return;
-    if (!this.#patched.has(socket)) this.#patchUncork(socket);
+    if (socket === null || this.#corkedSockets.has(socket)) return;
+    if (!this.#patchedSockets.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLong) return;
-    if (this.#batch.length === MAX_BATCH_SIZE) this.#flush();
+    if (this.#corkedBatch.length === MAX_BATCH_SIZE) this.#flush();
     socket.cork();
-    this.#corked.add(socket);
-    this.#batch.push(socket);
-    if (this.#batch.length === 1) setImmediate(() => this.#flush());
+    this.#corkedSockets.add(socket);
+    this.#corkedBatch.push(socket);
+    if (this.#corkedBatch.length === 1) setImmediate(() => this.#flush());
   }
 
   /**
-   * Replaces `uncork` of a socket. Node calls `uncork` when a response ends, however often the socket was corked; these
-   * calls are ignored while the socket is in the batch.
+   * Replaces `uncork` of a socket by a method that does nothing while the socket is in the batch. Node calls `uncork`
+   * when a response ends, which would flush the response too early.
    */
   #patchUncork(socket: Socket): void {
-    const uncork = socket.uncork.bind(socket);
+    const originalUncork = socket.uncork.bind(socket);
     socket.uncork = () => {
-      if (this.#corked.has(socket)) return;
-      uncork();
+      if (this.#corkedSockets.has(socket)) return;
+      originalUncork();
       if (socket.writableLength > 0) this.#onUnread(socket);
     };
-    this.#patched.add(socket);
+    this.#patchedSockets.add(socket);
   }
 
   #flush(): void {
-    const batch = this.#batch;
-    this.#batch = [];
+    const batch = this.#corkedBatch;
+    this.#corkedBatch = [];
     for (const socket of batch) {
-      this.#corked.delete(socket);
+      this.#corkedSockets.delete(socket);
       socket.uncork();
     }
   }
 }
 
 /** The `content-length` in these headers, or 0 if there is none. */
-function contentLengthOf(headers: string | Headers | undefined): number {
+function contentLengthOf(headers: string | WriteHeadHeaders | undefined): number {
   return typeof headers === 'object' && 'content-length' in headers ? Number(headers['content-length']) : 0;
 }

@@ -10,8 +10,8 @@ type PostponedJob = { readonly job: () => void; readonly latestAt: number };
 export class ConnectionBurst {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #isBurst = false;
-  #hasAccepted = false;
-  readonly #postponed = new Set<PostponedJob>();
+  #hasAcceptedConnection = false;
+  readonly #postponedJobs = new Set<PostponedJob>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -19,7 +19,7 @@ export class ConnectionBurst {
 
   /** Records that a connection was accepted. */
   onAccepted(): void {
-    this.#hasAccepted = true;
+    this.#hasAcceptedConnection = true;
     if (this.#isBurst) return;
     this.#isBurst = true;
     setImmediate(this.#onIteration);
@@ -30,7 +30,7 @@ export class ConnectionBurst {
    * because a burst may never end.
    */
   runAfterBurst(maxDelayMs: number, job: () => void): void {
-    if (this.#isBurst) this.#postponed.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
+    if (this.#isBurst) this.#postponedJobs.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
     else job();
   }
 
@@ -38,14 +38,14 @@ export class ConnectionBurst {
    * Runs once per event-loop iteration during a burst. The burst is over when an iteration has accepted no connection.
    */
   readonly #onIteration = (): void => {
-    this.#isBurst = this.#hasAccepted;
-    this.#hasAccepted = false;
+    this.#isBurst = this.#hasAcceptedConnection;
+    this.#hasAcceptedConnection = false;
     if (this.#isBurst) setImmediate(this.#onIteration);
     const now = this.#isBurst ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
-    for (const postponed of this.#postponed) {
-      if (postponed.latestAt > now) continue;
-      this.#postponed.delete(postponed);
-      postponed.job();
+    for (const postponedJob of this.#postponedJobs) {
+      if (postponedJob.latestAt > now) continue;
+      this.#postponedJobs.delete(postponedJob);
+      postponedJob.job();
     }
   };
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { isTooSlow } from '../body/read-body.ts';
-import { nextIteration } from '../routes/page-slices.ts';
-import { Connection, isDroppable } from './connection.ts';
+import { isBodyTooSlow } from '../body/read-body.ts';
+import { waitForNextIteration } from '../routes/page-slices.ts';
+import { Connection, isBodyDroppable } from './connection.ts';
 import { ConnectionBurst } from './connection-burst.ts';
 import { defaultTimeouts } from './resource-limits.ts';
 
@@ -32,10 +32,10 @@ test('the head timeout starts with the connection and is not extended by arrivin
 
 test('an idle connection is closed after its timeout; the first byte of another request starts the head timeout', () => {
   const idle = createConnection();
-  idle.one.enter('idle', 0);
+  idle.one.enterPhase('idle', 0);
   assert.deepEqual([idle.at(0), idle.at(59), idle.at(60)], [undefined, undefined, 'idle']);
   const begun = createConnection();
-  begun.one.enter('idle', 0);
+  begun.one.enterPhase('idle', 0);
   begun.at(1);
   begun.counts.bytesRead = 1;
   assert.deepEqual([begun.at(50), begun.one.phase, begun.at(59)], [undefined, 'head', undefined]);
@@ -45,30 +45,30 @@ test('an idle connection is closed after its timeout; the first byte of another 
 test('an unneeded body is discarded for a limited time and up to 64 KiB; then the connection is idle', () => {
   const request = (complete: boolean) => ({ complete }) as IncomingMessage;
   const slow = createConnection();
-  slow.one.enter('dropping', 0);
+  slow.one.enterPhase('dropping', 0);
   slow.one.request = request(false);
   assert.deepEqual([slow.at(4), slow.at(5)], [undefined, 'drop_timeout']);
   const large = createConnection();
-  large.one.enter('dropping', 0);
+  large.one.enterPhase('dropping', 0);
   large.one.request = request(false);
   large.at(1);
   large.counts.bytesRead = 64 * 1_024 + 1;
   assert.equal(large.at(2), 'drop_timeout');
   const whole = createConnection();
-  whole.one.enter('dropping', 0);
+  whole.one.enterPhase('dropping', 0);
   whole.one.request = request(true);
   assert.deepEqual([whole.at(10), whole.one.phase], [undefined, 'idle']);
 });
 
 test('a connection has no timeout while its request is processed', () => {
   const { one, at } = createConnection();
-  one.enter('working', 0);
+  one.enterPhase('working', 0);
   assert.equal(at(1_000_000), undefined);
 });
 
 test('a client that reads nothing or very little is disconnected', () => {
   const { one, counts, at } = createConnection();
-  one.enter('working', 0);
+  one.enterPhase('working', 0);
   counts.writableLength = 1_000_000;
   counts._handle = { bytesWritten: 1_000_000, writeQueueSize: 900_000 };
   assert.deepEqual([at(0), at(29)], [undefined, undefined]);
@@ -81,7 +81,7 @@ test('a client that reads nothing or very little is disconnected', () => {
 
 test('a client that reads the last few bytes of a response counts as reading', () => {
   const { one, counts, at } = createConnection();
-  one.enter('working', 0);
+  one.enterPhase('working', 0);
   counts.writableLength = 100;
   counts._handle = { bytesWritten: 100, writeQueueSize: 100 };
   at(0);
@@ -93,7 +93,7 @@ test('a client that reads the last few bytes of a response counts as reading', (
 
 test('the body of an authenticated caller needs a minimum rate after its grace period, any other has a fixed timeout', () => {
   const late = (isKnown: boolean, ageMs: number, received: number) =>
-    isTooSlow({ isKnown, ageMs, received }, defaultTimeouts);
+    isBodyTooSlow({ isKnown, ageMs, received }, defaultTimeouts);
   assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
   assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
   assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);
@@ -101,7 +101,7 @@ test('the body of an authenticated caller needs a minimum rate after its grace p
 
 test('the rest of an unneeded body is discarded if it is short and its length is known', () => {
   const request = (complete: boolean, headers: IncomingMessage['headers']) =>
-    isDroppable({ complete, headers } as IncomingMessage);
+    isBodyDroppable({ complete, headers } as IncomingMessage);
   assert.equal(request(false, {}), true);
   assert.equal(request(false, { 'content-length': '65536' }), true);
   assert.equal(request(false, { 'content-length': '65537' }), false);
@@ -129,11 +129,11 @@ test('a job runs immediately without a burst, and after an iteration without a n
   postpone('first');
   for (let accepted = 0; accepted < 5; accepted += 1) {
     burst.onAccepted();
-    await nextIteration();
+    await waitForNextIteration();
   }
   postpone('second');
   assert.deepEqual(ran, ['before']);
-  await nextIteration();
+  await waitForNextIteration();
   assert.deepEqual(ran, ['before', 'first', 'second']);
   postpone('after');
   assert.equal(ran.at(-1), 'after');
@@ -144,7 +144,7 @@ test('a burst without end delays each job by its maximum delay', async () => {
   const acceptAt = async (ms: number) => {
     time.ms = ms;
     burst.onAccepted();
-    await nextIteration();
+    await waitForNextIteration();
     return ran.length;
   };
   burst.onAccepted();

@@ -39,41 +39,41 @@ export type ConnectionDeadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 
 /** A client connection and its current request. Pipelined requests wait until the current one is answered. */
 export class Connection {
   readonly socket: Socket;
-  readonly network: QuotaOwner;
+  readonly networkOwner: QuotaOwner;
   phase: ConnectionPhase = 'head';
   /** The time at which the phase began, in milliseconds of `RunningTime`. */
-  since: number;
+  phaseSince: number;
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
-  body: PendingBody | undefined;
-  readonly pipelined: (readonly [IncomingMessage, ServerResponse])[] = [];
+  pendingBody: PendingBody | undefined;
+  readonly pipelinedRequests: (readonly [IncomingMessage, ServerResponse])[] = [];
   /** Functions that run when the response is sent or the client has disconnected. */
   readonly cleanups: (() => void)[] = [];
-  /** Called when every request that has arrived completely is answered. */
+  /** Called when all requests that have arrived completely are answered. */
   onAnswered: (() => void) | undefined;
   /** Whether the connection is about to close: requests that arrive from now on are not processed. */
-  isEnding = false;
+  isClosing = false;
   /**
    * Whether the response is delayed on purpose. A client that sends another request in the meantime is disconnected.
    */
   isDelayed = false;
   /** The quota owner to which the bytes of the response are charged. */
-  owner: QuotaOwner;
+  responseOwner: QuotaOwner;
   /** Response bytes that are buffered in memory, and the quota owner to which they are charged. */
-  unread: { readonly owner: QuotaOwner; readonly bytes: number } | undefined;
+  unreadCharge: { readonly owner: QuotaOwner; readonly bytes: number } | undefined;
   #bytesReadAtFirstCheck: number | undefined;
-  #stall: { since: number; delivered: number; bytes: number } | undefined;
+  #stallState: { since: number; delivered: number; bytes: number } | undefined;
 
-  constructor(socket: Socket, network: QuotaOwner, now: number) {
+  constructor(socket: Socket, networkOwner: QuotaOwner, now: number) {
     this.socket = socket;
-    this.network = network;
-    this.owner = network;
-    this.since = now;
+    this.networkOwner = networkOwner;
+    this.responseOwner = networkOwner;
+    this.phaseSince = now;
   }
 
-  enter(phase: ConnectionPhase, now: number): void {
+  enterPhase(phase: ConnectionPhase, now: number): void {
     this.phase = phase;
-    this.since = now;
+    this.phaseSince = now;
     this.#bytesReadAtFirstCheck = undefined;
   }
 
@@ -86,36 +86,38 @@ export class Connection {
     { headersMs, keepAliveMs, dropMs, stallMs }: ConnectionDeadlines,
   ): CloseReason | 'idle' | undefined {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
-    const ageMs = now - this.since;
+    const ageMs = now - this.phaseSince;
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
-    if (this.phase === 'body') return this.body?.isLate(ageMs) === true ? 'body_timeout' : undefined;
+    if (this.phase === 'body') return this.pendingBody?.isLate(ageMs) === true ? 'body_timeout' : undefined;
     if (this.phase === 'working') return undefined;
-    // Count bytes from the first check of the phase: reading the counter for each request would cost more.
+    // The count begins at the first check of the phase, because reading `bytesRead` for each request would cost more.
     this.#bytesReadAtFirstCheck ??= this.socket.bytesRead;
-    const bytes = this.socket.bytesRead - this.#bytesReadAtFirstCheck;
+    const bytesInPhase = this.socket.bytesRead - this.#bytesReadAtFirstCheck;
     if (this.phase === 'dropping') {
       if (this.request?.complete !== true)
-        return ageMs >= dropMs || bytes > MAX_DROPPED_BYTES ? 'drop_timeout' : undefined;
-      this.enter('idle', now);
+        return ageMs >= dropMs || bytesInPhase > MAX_DROPPED_BYTES ? 'drop_timeout' : undefined;
+      this.enterPhase('idle', now);
       return undefined;
     }
-    if (bytes === 0) return ageMs >= keepAliveMs ? 'idle' : undefined;
-    this.enter('head', now);
+    if (bytesInPhase === 0) return ageMs >= keepAliveMs ? 'idle' : undefined;
+    this.enterPhase('head', now);
     return undefined;
   }
 
   /** Milliseconds since the client last read enough bytes; 0 if no bytes are buffered. */
   #stalledMs(now: number): number {
-    const bytes = this.socket.writableLength;
-    if (bytes === 0) {
-      this.#stall = undefined;
+    const bufferedBytes = this.socket.writableLength;
+    if (bufferedBytes === 0) {
+      this.#stallState = undefined;
       return 0;
     }
-    const delivered = deliveredBytesOf(this.socket);
-    const { since, ...before } = this.#stall ?? { since: now, delivered, bytes };
-    const hasRead = delivered - before.delivered >= Math.min(before.bytes, MIN_READ_BYTES);
-    this.#stall = hasRead ? { since: now, delivered, bytes } : { since, ...before };
-    return now - this.#stall.since;
+    const deliveredBytes = deliveredBytesOf(this.socket);
+    const { since, ...before } = this.#stallState ?? { since: now, delivered: deliveredBytes, bytes: bufferedBytes };
+    const hasProgressed = deliveredBytes - before.delivered >= Math.min(before.bytes, MIN_READ_BYTES);
+    this.#stallState = hasProgressed
+      ? { since: now, delivered: deliveredBytes, bytes: bufferedBytes }
+      : { since, ...before };
+    return now - this.#stallState.since;
   }
 }
 
@@ -127,12 +129,12 @@ type SocketHandle = { readonly bytesWritten: number; readonly writeQueueSize: nu
 
 /** Number of bytes that the kernel has accepted from a socket, including the accepted part of a write in progress. */
 function deliveredBytesOf(socket: Socket): number {
-  const handle: SocketHandle | null | undefined = Reflect.get(socket, '_handle');
-  return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;
+  const socketHandle: SocketHandle | null | undefined = Reflect.get(socket, '_handle');
+  return socketHandle == null ? 0 : socketHandle.bytesWritten - socketHandle.writeQueueSize;
 }
 
 /** Whether the remainder of an unneeded request body may be read and discarded. */
-export function isDroppable({ complete, headers }: IncomingMessage): boolean {
+export function isBodyDroppable({ complete, headers }: IncomingMessage): boolean {
   if (complete) return true;
   if (headers['transfer-encoding'] !== undefined) return false;
   return Number(headers['content-length'] ?? 0) <= MAX_DROPPED_BYTES;

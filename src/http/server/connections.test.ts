@@ -9,7 +9,7 @@ import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
 import { requestText } from '../../../test/kit/network/raw-http.ts';
 import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
-import { nextIteration } from '../routes/page-slices.ts';
+import { waitForNextIteration } from '../routes/page-slices.ts';
 import { ConnectionTracker } from './connections.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
@@ -135,9 +135,9 @@ test('connections that expire together are closed over several event-loop iterat
     clock,
     deadlines: { headersMs: 10_000, keepAliveMs: 60_000, dropMs: 5_000, stallMs: 30_000, lookEveryMs: 1_000 },
     maxConnections: 1_000,
-    networkOf: () => undefined,
-    buffers: new ResponseBuffers(MIB, () => undefined),
-    begin: () => undefined,
+    networkOwnerOf: () => undefined,
+    responseBuffers: new ResponseBuffers(MIB, () => undefined),
+    beginRequest: () => undefined,
     rejectAmbiguous: () => undefined,
     closeWithProblem: (socket) => socket.destroy(),
     onClosed: (reason) => closed.push(reason),
@@ -152,7 +152,7 @@ test('connections that expire together are closed over several event-loop iterat
   const advancing = clock.advance(1_000);
   for (let count = 0; count < 5; count += 1) {
     perIteration.push(closed.length);
-    await nextIteration();
+    await waitForNextIteration();
   }
   await advancing;
   server.emit('close');

@@ -27,10 +27,10 @@ export type ConnectionTrackerPorts = {
    * The client network to which a connection is charged; undefined for a trusted proxy, which forwards for many
    * networks.
    */
-  readonly networkOf: (address: string) => QuotaOwner | undefined;
-  readonly buffers: ResponseBuffers;
+  readonly networkOwnerOf: (address: string) => QuotaOwner | undefined;
+  readonly responseBuffers: ResponseBuffers;
   /** Starts a request that is not ambiguous. */
-  readonly begin: RequestListener;
+  readonly beginRequest: RequestListener;
   /** Rejects an ambiguous request, which another HTTP parser may read differently. */
   readonly rejectAmbiguous: (request: IncomingMessage, response: ServerResponse, detail: string) => void;
   /** Sends an error response over a connection that has no current request, and closes the connection. */
@@ -42,22 +42,22 @@ export type ConnectionTrackerPorts = {
 export class ConnectionTracker {
   readonly #ports: ConnectionTrackerPorts;
   readonly #connections = new Map<Duplex, Connection>();
-  readonly #slots: Quota;
-  readonly #time: RunningTime;
+  readonly #connectionSlots: Quota;
+  readonly #runningTime: RunningTime;
 
   constructor(ports: ConnectionTrackerPorts) {
     const { clock, deadlines, maxConnections } = ports;
     this.#ports = ports;
-    this.#slots = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
-    this.#time = new RunningTime(clock, deadlines.lookEveryMs, () => this.#checkDeadlines());
+    this.#connectionSlots = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
+    this.#runningTime = new RunningTime(clock, deadlines.lookEveryMs, () => this.#checkDeadlines());
   }
 
   watch(server: Server): void {
     server.on('connection', (socket) => this.#onConnection(socket));
-    // The listener prevents Node from closing idle connections. Node would also close connections that were idle only
-    // because the process was paused.
+    // This listener prevents Node from closing idle connections. Node would also close a connection that only seems
+    // idle because this process was paused.
     server.on('timeout', () => undefined);
-    server.once('close', () => this.#time.stop());
+    server.once('close', () => this.#runningTime.stop());
   }
 
   of(socket: Duplex): Connection | undefined {
@@ -67,16 +67,18 @@ export class ConnectionTracker {
   readonly onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
     const connection = this.#connections.get(socket);
-    if (connection === undefined || connection.isEnding) {
+    if (connection === undefined || connection.isClosing) {
       // After an ambiguous request, ignore all requests that were pipelined after it: another parser may have read them
       // as the body of that request (request smuggling). The pair is kept because Node expects a response for each
       // request.
-      if (connection !== undefined && connection.pipelined.push([request, response]) > MAX_PIPELINED) socket.destroy();
+      if (connection !== undefined && connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED)
+        socket.destroy();
       return;
     }
     if (connection.response === undefined) this.#beginRequest(connection, request, response);
     else if (connection.isDelayed) socket.destroy();
-    else if (connection.pipelined.push([request, response]) > MAX_PIPELINED) this.close(connection, 'pipelined');
+    else if (connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED)
+      this.close(connection, 'pipelined');
   };
 
   /**
@@ -86,14 +88,14 @@ export class ConnectionTracker {
   pauseConnection({ socket }: ServerResponse): void {
     const connection = socket === null ? undefined : this.#connections.get(socket);
     if (connection === undefined) return;
-    if (connection.pipelined.length > 0 || connection.isEnding) connection.socket.destroy();
+    if (connection.pipelinedRequests.length > 0 || connection.isClosing) connection.socket.destroy();
     else connection.isDelayed = true;
   }
 
   /**
-   * Calls `respond` when every complete request has been answered, so that the client does not take an error response
-   * for the response to an earlier request. If the body of the current request is incomplete, the error belongs to that
-   * request, and `respond` is called immediately.
+   * Calls `respond`, which sends an error response, when all complete requests have been answered. Otherwise, the
+   * client would take the error for the response to an earlier request. If the body of the current request is
+   * incomplete, the error belongs to that request, and `respond` is called immediately.
    */
   afterResponses(socket: Duplex, respond: () => void): void {
     const connection = this.#connections.get(socket);
@@ -101,10 +103,10 @@ export class ConnectionTracker {
       respond();
       return;
     }
-    // An error response is already pending on this connection, which closes after the response.
-    if (connection.isEnding) return;
-    connection.isEnding = true;
-    // Without the pause, Node would continue to read and emit an error for each chunk.
+    // This connection will already send an error response and close.
+    if (connection.isClosing) return;
+    connection.isClosing = true;
+    // Pause the socket, because Node would otherwise continue to read and emit an error for each chunk.
     socket.pause();
     const { request, response } = connection;
     if (connection.isDelayed || (response?.headersSent === true && request?.complete === false)) socket.destroy();
@@ -113,16 +115,16 @@ export class ConnectionTracker {
   }
 
   /** Calls `run` when the response is sent or the client has disconnected. */
-  whenOver(response: ServerResponse, run: () => void): void {
+  whenOver(response: ServerResponse, callback: () => void): void {
     const connection = this.#connections.get(response.req.socket);
-    if (connection?.response === response) connection.cleanups.push(run);
-    else response.once('close', run);
+    if (connection?.response === response) connection.cleanups.push(callback);
+    else response.once('close', callback);
   }
 
   /** Sets the body that the current request waits for; undefined when the body has arrived. */
-  awaitBody(connection: Connection, body: Connection['body']): void {
-    connection.body = body;
-    connection.enter(body === undefined ? 'working' : 'body', this.#time.nextTickMs);
+  awaitBody(connection: Connection, body: Connection['pendingBody']): void {
+    connection.pendingBody = body;
+    connection.enterPhase(body === undefined ? 'working' : 'body', this.#runningTime.nextTickMs);
   }
 
   close(connection: Connection, reason: CloseReason): void {
@@ -133,20 +135,20 @@ export class ConnectionTracker {
 
   #onConnection(socket: Socket): void {
     connectionBurst.onAccepted();
-    const network = this.#ports.networkOf(socket.remoteAddress ?? '');
-    const owner = network ?? { group: 'proxies' };
-    const connection = new Connection(socket, owner, this.#time.nextTickMs);
-    this.#time.start();
+    const networkOwner = this.#ports.networkOwnerOf(socket.remoteAddress ?? '');
+    const connectionOwner = networkOwner ?? { group: 'proxies' };
+    const connection = new Connection(socket, connectionOwner, this.#runningTime.nextTickMs);
+    this.#runningTime.start();
     this.#connections.set(socket, connection);
-    const hasSlot = this.#slots.take(owner);
+    const hasSlot = this.#connectionSlots.tryTake(connectionOwner);
     socket.once('close', () => {
       this.#connections.delete(socket);
-      if (hasSlot) this.#slots.giveBack(owner);
-      this.#ports.buffers.forget(connection);
-      if (this.#connections.size === 0) this.#time.stop();
+      if (hasSlot) this.#connectionSlots.release(connectionOwner);
+      this.#ports.responseBuffers.forget(connection);
+      if (this.#connections.size === 0) this.#runningTime.stop();
     });
     if (hasSlot) return;
-    connection.isEnding = true;
+    connection.isClosing = true;
     this.#ports.onClosed('too_many');
     this.#ports.closeWithProblem(socket, 'too_many');
   }
@@ -154,60 +156,60 @@ export class ConnectionTracker {
   #beginRequest(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
     connection.request = request;
     connection.response = response;
-    connection.owner = connection.network;
-    connection.enter('working', this.#time.nextTickMs);
+    connection.responseOwner = connection.networkOwner;
+    connection.enterPhase('working', this.#runningTime.nextTickMs);
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
-      this.#ports.begin(request, response);
+      this.#ports.beginRequest(request, response);
       return;
     }
-    connection.isEnding = true;
+    connection.isClosing = true;
     connection.onAnswered = undefined;
-    connection.pipelined.length = 0;
+    connection.pipelinedRequests.length = 0;
     this.#ports.rejectAmbiguous(request, response, ambiguity);
   }
 
   #onResponseClosed(connection: Connection): void {
     const { socket, request, onAnswered } = connection;
     connection.response = undefined;
-    connection.body = undefined;
+    connection.pendingBody = undefined;
     connection.isDelayed = false;
-    this.#ports.buffers.forget(connection);
-    for (const release of connection.cleanups.splice(0)) release();
+    this.#ports.responseBuffers.forget(connection);
+    for (const cleanup of connection.cleanups.splice(0)) cleanup();
     if (socket.destroyed) return;
-    const [next] = connection.pipelined;
-    const hasNext = next !== undefined && (onAnswered === undefined || next[0].complete);
-    if (hasNext && (!connection.isEnding || onAnswered !== undefined)) {
-      connection.pipelined.shift();
-      this.#beginRequest(connection, ...next);
+    const [nextPipelined] = connection.pipelinedRequests;
+    const canBeginNext = nextPipelined !== undefined && (onAnswered === undefined || nextPipelined[0].complete);
+    if (canBeginNext && (!connection.isClosing || onAnswered !== undefined)) {
+      connection.pipelinedRequests.shift();
+      this.#beginRequest(connection, ...nextPipelined);
     } else if (onAnswered !== undefined) onAnswered();
-    else connection.enter(request?.complete === true ? 'idle' : 'dropping', this.#time.nextTickMs);
+    else connection.enterPhase(request?.complete === true ? 'idle' : 'dropping', this.#runningTime.nextTickMs);
   }
 
   #checkDeadlines(): void {
-    const now = this.#time.runningMs;
-    let closed = 0;
+    const now = this.#runningTime.runningMs;
+    let closedCount = 0;
     for (const connection of this.#connections.values()) {
       if (connection.socket.destroyed) continue;
       const reason = connection.checkDeadlines(now, this.#ports.deadlines);
       if (reason === undefined) continue;
-      closed += 1;
-      if (closed > MAX_CLOSED_PER_ITERATION) {
+      closedCount += 1;
+      if (closedCount > MAX_CLOSED_PER_ITERATION) {
         setImmediate(() => this.#checkDeadlines());
         return;
       }
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
         this.#ports.onClosed(reason);
-        connection.body?.rejectLate();
+        connection.pendingBody?.rejectLate();
       } else if (reason === 'head_timeout') {
         this.#ports.onClosed(reason);
-        connection.isEnding = true;
-        connection.enter('idle', now);
+        connection.isClosing = true;
+        connection.enterPhase('idle', now);
         this.#ports.closeWithProblem(connection.socket, reason);
       } else this.close(connection, reason);
     }
-    this.#ports.buffers.refresh();
+    this.#ports.responseBuffers.refreshBufferedBytes();
   }
 }

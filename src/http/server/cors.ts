@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** All values of a request header, one for each header line. Node's `headers` joins or drops repeated headers. */
-export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
+/** Returns the values of a request header, one per header line. Node's `headers` joins or drops repeated headers. */
+export function readHeaderLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
   const lines: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     if (isHeaderNamed(request.rawHeaders[index], name)) lines.push(request.rawHeaders[index + 1] ?? '');
@@ -40,27 +40,27 @@ const CROSS_ORIGIN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|r
  * Creates the CORS policy: pages of these origins may call the API and read its responses, including errors (X6). `*`
  * allows all origins.
  */
-export function corsPolicyFor(origins: readonly string[]): CorsPolicy {
-  const allowed = new Set(origins);
-  if (allowed.size === 0) return () => ({});
-  const exposed = { 'access-control-expose-headers': EXPOSED_HEADERS };
+export function createCorsPolicy(origins: readonly string[]): CorsPolicy {
+  const allowedOrigins = new Set(origins);
+  if (allowedOrigins.size === 0) return () => ({});
+  const exposeHeaders = { 'access-control-expose-headers': EXPOSED_HEADERS };
   // `vary` is also sent if a request has no origin: a cache must not serve the response for one origin to another.
-  const vary = { vary: 'origin' };
+  const varyHeader = { vary: 'origin' };
   return ({ url = '', headers: { origin } }) => {
     if (!CROSS_ORIGIN_PATHS.test(url)) return {};
-    if (allowed.has('*')) return { 'access-control-allow-origin': '*', ...exposed };
-    if (origin === undefined || !allowed.has(origin)) return vary;
-    return { ...vary, 'access-control-allow-origin': origin, ...exposed };
+    if (allowedOrigins.has('*')) return { 'access-control-allow-origin': '*', ...exposeHeaders };
+    if (origin === undefined || !allowedOrigins.has(origin)) return varyHeader;
+    return { ...varyHeader, 'access-control-allow-origin': origin, ...exposeHeaders };
   };
 }
 
 /** Adds the CORS headers to responses and answers preflights without a key. Credentials (cookies) are never allowed. */
 export function addCorsHeaders(app: FastifyInstance, corsPolicy: CorsPolicy): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const headers = corsPolicy(request.raw);
-    reply.headers(headers);
-    const isAllowed = 'access-control-allow-origin' in headers;
-    if (isAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT_HEADERS).send();
+    const corsHeaders = corsPolicy(request.raw);
+    reply.headers(corsHeaders);
+    const isOriginAllowed = 'access-control-allow-origin' in corsHeaders;
+    if (isOriginAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT_HEADERS).send();
     else done();
   });
 }

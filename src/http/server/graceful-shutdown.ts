@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../clock.ts';
-import { nextIteration } from '../routes/page-slices.ts';
+import { waitForNextIteration } from '../routes/page-slices.ts';
 
 /** Maximum time for accepting the connections that are queued in the kernel. */
 const ACCEPT_TIMEOUT_MS = 1_000;
@@ -26,9 +26,9 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
   // `http.Server.close` would close idle connections immediately, even one over which a request is just arriving.
   Server.prototype.close.call(server);
   await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
-  const giveUp = realClock.after(DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
+  const cancelDrainTimeout = realClock.after(DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
   await app.close();
-  giveUp();
+  cancelDrainTimeout();
 }
 
 /**
@@ -36,19 +36,19 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
  * when the server stops listening. Node accepts one connection per event-loop iteration.
  */
 async function waitUntilAllAccepted(server: Server, realClock: Clock): Promise<void> {
-  let accepted = false;
-  const onAccepted = () => {
-    accepted = true;
+  let hasAccepted = false;
+  const onConnectionAccepted = () => {
+    hasAccepted = true;
   };
-  server.on('connection', onAccepted);
+  server.on('connection', onConnectionAccepted);
   // Begin with a new iteration: the current one may have polled for connections long ago.
-  await nextIteration();
-  const giveUpAt = realClock.monotonic() + ACCEPT_TIMEOUT_MS;
-  for (let isEmpty = false; !isEmpty && realClock.monotonic() < giveUpAt; ) {
-    accepted = false;
-    const begun = realClock.monotonic();
-    await nextIteration();
-    isEmpty = !accepted && realClock.monotonic() < begun + MAX_IDLE_ITERATION_MS;
+  await waitForNextIteration();
+  const acceptDeadline = realClock.monotonic() + ACCEPT_TIMEOUT_MS;
+  for (let isQueueEmpty = false; !isQueueEmpty && realClock.monotonic() < acceptDeadline; ) {
+    hasAccepted = false;
+    const iterationStart = realClock.monotonic();
+    await waitForNextIteration();
+    isQueueEmpty = !hasAccepted && realClock.monotonic() < iterationStart + MAX_IDLE_ITERATION_MS;
   }
-  server.off('connection', onAccepted);
+  server.off('connection', onConnectionAccepted);
 }

@@ -36,7 +36,7 @@ for (const { test, database } of stores) {
         clock,
         registry: metrics.registry,
         metricsToken: '',
-        probe: () => {
+        probeDatabase: () => {
           probes += 1;
           return result;
         },

@@ -12,8 +12,8 @@ export type HealthPorts = {
   readonly registry: Registry;
   readonly metricsToken: string;
   readonly baseUrl: () => string;
-  /** Rejects unless the database is migrated and can be written to. */
-  readonly probe: () => Promise<void>;
+  /** Checks the database; rejects unless it is migrated and writable. */
+  readonly probeDatabase: () => Promise<void>;
   /** Whether the process is about to exit. `/readyz` then fails without a probe. */
   readonly isEnding?: () => boolean;
   readonly openapi: () => unknown;
@@ -25,29 +25,30 @@ export type HealthPorts = {
    * The files of the console, which browsers get at `/`; undefined if the console was not built or is disabled on this
    * node.
    */
-  readonly pages?: ConsoleFiles | undefined;
+  readonly consoleFiles?: ConsoleFiles | undefined;
 };
 
 const READINESS_PATH = '/readyz';
 
 /** Adds the routes that need no key: probes, metrics, documents and problems (X6). */
 export function addHealthRoutes(app: FastifyInstance, ports: HealthPorts): void {
-  const { pages } = ports;
-  pages?.serve(app);
+  const { consoleFiles } = ports;
+  consoleFiles?.addFileRoutes(app);
   app.get('/', async (request, reply) => {
     const acceptsHtml = /\btext\/html\b/.test(request.headers.accept ?? '');
-    return pages !== undefined && acceptsHtml ? pages.sendIndex(request, reply) : ports.greeting();
+    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : ports.greeting();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
-  const probe = cachedProbe(ports);
+  const readinessProbe = createCachedProbe(ports);
   app.addHook('onResponse', (request, _reply, done) => {
     // The database has just failed, so the cached result of the probe is outdated.
-    if (request.problemCode === 'storage_unavailable' && request.routeOptions.url !== READINESS_PATH) probe.forget();
+    if (request.problemCode === 'storage_unavailable' && request.routeOptions.url !== READINESS_PATH)
+      readinessProbe.forget();
     done();
   });
   app.get(READINESS_PATH, async () => {
     if (ports.isEnding?.()) throw new Problem('storage_unavailable');
-    await probe.run();
+    await readinessProbe.run();
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
@@ -65,17 +66,17 @@ export function addHealthRoutes(app: FastifyInstance, ports: HealthPorts): void 
   });
 }
 
-/** Caches the result of the database probe for a second, because a probe costs a write and anyone may request one. */
-function cachedProbe({ probe, clock }: HealthPorts) {
-  let last: { at: number; result: Promise<void> } | undefined;
+/** Caches the result of the database probe for a second, because each probe writes and needs no authentication. */
+function createCachedProbe({ probeDatabase, clock }: HealthPorts) {
+  let lastProbe: { at: number; result: Promise<void> } | undefined;
   return {
     run(): Promise<void> {
       const at = clock.monotonic();
-      if (last === undefined || at - last.at >= 1_000) last = { at, result: probe() };
-      return last.result;
+      if (lastProbe === undefined || at - lastProbe.at >= 1_000) lastProbe = { at, result: probeDatabase() };
+      return lastProbe.result;
     },
     forget(): void {
-      last = undefined;
+      lastProbe = undefined;
     },
   };
 }
@@ -88,11 +89,11 @@ const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'
  */
 function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
   if (token !== '') {
-    const given = request.headers.authorization ?? '';
-    return timingSafeEqual(Buffer.from(hashApiKey(given)), Buffer.from(hashApiKey(`Bearer ${token}`)));
+    const authorization = request.headers.authorization ?? '';
+    return timingSafeEqual(Buffer.from(hashApiKey(authorization)), Buffer.from(hashApiKey(`Bearer ${token}`)));
   }
-  const proxied = PROXY_HEADERS.some((header) => request.headers[header] !== undefined);
-  return !proxied && isLoopback(request.socket.remoteAddress ?? '') && isOwnHost(request.headers.host, baseUrl());
+  const isProxied = PROXY_HEADERS.some((header) => request.headers[header] !== undefined);
+  return !isProxied && isLoopback(request.socket.remoteAddress ?? '') && isOwnHost(request.headers.host, baseUrl());
 }
 
 /**
@@ -100,6 +101,6 @@ function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl 
  * address would let its page read the response in a browser on this host. A page cannot choose the `Host` header.
  */
 function isOwnHost(host: string | undefined, baseUrl: string): boolean {
-  const name = URL.parse(`http://${host}`)?.hostname ?? '';
-  return isLoopback(name) || name === new URL(baseUrl).hostname;
+  const hostName = URL.parse(`http://${host}`)?.hostname ?? '';
+  return isLoopback(hostName) || hostName === new URL(baseUrl).hostname;
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
-import { DEFAULT_RETRY_AFTER_S, problemBody } from '../errors/problem-response.ts';
+import { createProblemBody, DEFAULT_RETRY_AFTER_S } from '../errors/problem-response.ts';
 import type { CorsPolicy } from './cors.ts';
 
 /** The limit because of which a request was shed, as it appears in metrics. */
@@ -11,7 +11,7 @@ export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_b
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The reason if the request was shed. Such a request is counted, and has no log line of its own. */
+    /** The reason if the request was shed. Shed requests are counted instead of logged one by one. */
     shedReason?: ShedReason;
   }
 }
@@ -40,7 +40,7 @@ export class LoadShedding {
   constructor(ports: LoadSheddingPorts) {
     this.#ports = ports;
     this.#shedCounter = new ReasonCounter(ports.clock, (reasons) => {
-      const count = Object.values(reasons).reduce((sum, one) => sum + one, 0);
+      const count = Object.values(reasons).reduce((sum, reasonCount) => sum + reasonCount, 0);
       ports.log.warn({ event: 'requests.shed', count, reasons });
     });
   }
@@ -57,25 +57,25 @@ export class LoadShedding {
       ...this.#ports.corsPolicy(request),
     });
     response.end(body);
-    this.count(reason);
+    this.countShed(reason);
   }
 
-  count(reason: ShedReason): void {
+  countShed(reason: ShedReason): void {
     this.#ports.onShed(reason);
     this.#shedCounter.count(reason);
   }
 
   /** Logs the pending counts and cancels the timer. */
-  logShed(): void {
+  flushShedLog(): void {
     this.#shedCounter.flush();
   }
 
   #cachedBody(): string {
-    // The body is not built earlier, because the base URL is unknown until the service listens.
+    // Build the body at its first use, because the base URL is unknown until the service listens.
     const baseUrl = this.#ports.baseUrl();
     if (this.#bodyBaseUrl !== baseUrl || this.#body === '') {
       this.#bodyBaseUrl = baseUrl;
-      this.#body = JSON.stringify(problemBody(new Problem('overloaded'), baseUrl));
+      this.#body = JSON.stringify(createProblemBody(new Problem('overloaded'), baseUrl));
     }
     return this.#body;
   }
@@ -88,7 +88,7 @@ export class ReasonCounter<Reason extends string> {
   readonly #clock: Clock;
   readonly #report: (counts: Readonly<Partial<Record<Reason, number>>>) => void;
   #counts: Partial<Record<Reason, number>> = {};
-  #cancel: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
 
   constructor(clock: Clock, report: (counts: Readonly<Partial<Record<Reason, number>>>) => void) {
     this.#clock = clock;
@@ -97,14 +97,14 @@ export class ReasonCounter<Reason extends string> {
 
   count(reason: Reason): void {
     this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
-    this.#cancel ??= this.#clock.after(REPORT_INTERVAL_MS, () => this.flush());
+    this.#cancelTimer ??= this.#clock.after(REPORT_INTERVAL_MS, () => this.flush());
   }
 
   /** Reports the pending counts and cancels the timer. */
   flush(): void {
-    if (this.#cancel === undefined) return;
-    this.#cancel();
-    this.#cancel = undefined;
+    if (this.#cancelTimer === undefined) return;
+    this.#cancelTimer();
+    this.#cancelTimer = undefined;
     const counts = this.#counts;
     this.#counts = {};
     this.#report(counts);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from '../auth/route-groups.ts';
-import { problemBody, problemOf } from '../errors/problem-response.ts';
+import { createProblemBody, problemOf } from '../errors/problem-response.ts';
 import { isHeaderNamed } from './cors.ts';
 
 /**
@@ -15,7 +15,7 @@ export type MalformedRequestError = Error & {
   readonly bytesParsed?: number;
 };
 
-/** RTSP methods: Node's parser accepts them and does not report that the protocol is not HTTP. */
+/** RTSP methods. Node's HTTP parser accepts them, even if the protocol of the request is RTSP. */
 const RTSP_METHODS = new Set(
   'DESCRIBE ANNOUNCE SETUP PLAY PAUSE TEARDOWN REDIRECT RECORD FLUSH GET_PARAMETER SET_PARAMETER'.split(' '),
 );
@@ -32,24 +32,24 @@ const INVALID_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
  */
 export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
   if (method === undefined || RTSP_METHODS.has(method)) return 'This is not HTTP/1.1.';
-  let [hosts, types] = [0, 0];
+  let [hostCount, contentTypeCount] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (isHeaderNamed(name, 'host')) {
-      hosts += 1;
+    const headerName = rawHeaders[index];
+    if (isHeaderNamed(headerName, 'host')) {
+      hostCount += 1;
       if (INVALID_HOST.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
     }
-    if (isHeaderNamed(name, 'content-type')) types += 1;
+    if (isHeaderNamed(headerName, 'content-type')) contentTypeCount += 1;
     // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
-    const isTransferEncoding = isHeaderNamed(name, 'transfer-encoding');
+    const isTransferEncoding = isHeaderNamed(headerName, 'transfer-encoding');
     if (isTransferEncoding && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body needs a content-length, or the transfer-encoding chunked alone.';
   }
-  if (hosts > 1) return 'The host header is sent more than once.';
-  if (types > 1) return 'The content-type header is sent more than once.';
+  if (hostCount > 1) return 'The host header is sent more than once.';
+  if (contentTypeCount > 1) return 'The content-type header is sent more than once.';
   if (url.includes('#')) return 'A request target must not contain a fragment.';
   if (url === '*' && method !== 'OPTIONS') return 'A request target must begin with /.';
-  if (httpVersion === '1.1') return hosts === 1 ? undefined : 'The host header is missing.';
+  if (httpVersion === '1.1') return hostCount === 1 ? undefined : 'The host header is missing.';
   return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
 }
 
@@ -67,21 +67,22 @@ export async function respondToMalformed(
     socket.destroy();
     return;
   }
-  const unknown = error.code === 'HPE_INVALID_METHOD' ? await problemForUnknownMethod(error, routeGroups) : undefined;
-  const problem = unknown?.problem ?? new Problem(problemCodeOf(error.code));
+  const unknownMethod =
+    error.code === 'HPE_INVALID_METHOD' ? await problemForUnknownMethod(error, routeGroups) : undefined;
+  const problem = unknownMethod?.problem ?? new Problem(problemCodeOf(error.code));
   if (problem.cause !== undefined) failed(problem.cause);
-  closeWithProblem(socket, problem, baseUrl, unknown?.challenge);
+  closeWithProblem(socket, problem, baseUrl, unknownMethod?.challenge);
 }
 
 /** Writes a problem response directly to a socket, without the framework, and closes the socket. */
 export function closeWithProblem(socket: Duplex, problem: Problem, baseUrl: string, challenge = KEY_CHALLENGE): void {
   // The socket has no other error listener, and an unhandled error after a reset would end the process.
   socket.on('error', () => socket.destroy());
-  const body = JSON.stringify(problemBody(problem, baseUrl));
-  const authenticate = problem.status === 401 ? `www-authenticate: ${challenge}\r\n` : '';
+  const body = JSON.stringify(createProblemBody(problem, baseUrl));
+  const challengeHeader = problem.status === 401 ? `www-authenticate: ${challenge}\r\n` : '';
   socket.end(
     `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
-      `${authenticate}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `${challengeHeader}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     () => socket.destroy(),
   );
 }
@@ -97,13 +98,13 @@ async function problemForUnknownMethod(
   routeGroups: readonly RouteGroup[],
 ): Promise<{ problem: Problem; challenge: string | undefined } | undefined> {
   if (!(error.rawPacket instanceof Uint8Array)) return undefined;
-  const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
-  const [line = '', ...fields] = head.split('\r\n');
-  const [, method = '', path] = REQUEST_LINE.exec(line) ?? [];
-  // If the position of the error is after the method, the error is in a later request of the same packet.
+  const [requestHead = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
+  const [requestLine = '', ...headerFields] = requestHead.split('\r\n');
+  const [, method = '', path] = REQUEST_LINE.exec(requestLine) ?? [];
+  // If the error is after the method, it is in a later request of the same packet.
   if (path === undefined || (error.bytesParsed ?? 0) > method.length) return undefined;
   const group = routeGroups.find(({ prefix }) => path.startsWith(prefix));
-  const rawHeaders = fields.flatMap((field) => {
+  const rawHeaders = headerFields.flatMap((field) => {
     const colon = field.indexOf(':');
     return [field.slice(0, colon), field.slice(colon + 1).trim()];
   });

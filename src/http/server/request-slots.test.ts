@@ -44,12 +44,12 @@ test('a request holds a slot until it leaves, and times out unless its response 
     [true, true, false],
   );
   await clock.advance(30_000);
-  assert.deepEqual([givenUp, slots.used], [[], 2]);
+  assert.deepEqual([givenUp, slots.usedAmount], [[], 2]);
   await clock.advance(1_000);
-  assert.deepEqual([givenUp, slots.used, clock.pending], [[first], 0, []]);
+  assert.deepEqual([givenUp, slots.usedAmount, clock.pending], [[first], 0, []]);
   assert.equal(activeRequests.acquire(third, slots, owner), true);
   activeRequests.release(third);
   activeRequests.release(third);
   await clock.advance(60_000);
-  assert.deepEqual([givenUp.length, slots.used], [1, 0]);
+  assert.deepEqual([givenUp.length, slots.usedAmount], [1, 0]);
 });

@@ -26,49 +26,49 @@ export type RequestSlotsPorts = {
   readonly maxRequests: number;
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly onRequestTimeout: (reply: FastifyReply) => void;
-  readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
+  readonly responseBuffers: Pick<ResponseBuffers, 'hasRoom'>;
   readonly connections: () => Pick<ConnectionTracker, 'of' | 'whenOver'>;
 };
 
 /**
- * Slots (a semaphore) for requests in progress. Authenticated callers, visitors, lookups of callers, and calendars each
- * have a pool of their own. A request that waits for its body or for new feed entries holds no slot.
+ * Slots (semaphores) for requests in progress. There are separate pools for authenticated callers, visitors, caller
+ * lookups and calendars. A request that waits for its body or for new feed entries holds no slot.
  */
 export class RequestSlots {
   readonly #ports: RequestSlotsPorts;
-  readonly #active: ActiveRequests;
-  readonly #requests: Quota;
-  readonly #lookups: Quota;
+  readonly #activeRequests: ActiveRequests;
+  readonly #callerSlots: Quota;
+  readonly #lookupSlots: Quota;
   /** Slots of requests that wait for another request's lookup of the same API key. */
-  readonly #joinedLookups: Quota;
+  readonly #joinedLookupSlots: Quota;
   /** Number of requests that wait for the lookup of a caller, by claimed identity. */
   readonly #lookupCounts = new Map<string, number>();
-  readonly #visitors: Quota;
-  readonly sizes = new ResponseSizes();
-  readonly #calendars = new Quota({ total: MAX_CALENDAR_STREAMS, member: MAX_CALENDAR_STREAMS / 4 });
+  readonly #visitorSlots: Quota;
+  readonly responseSizes = new ResponseSizes();
+  readonly #calendarSlots = new Quota({ total: MAX_CALENDAR_STREAMS, member: MAX_CALENDAR_STREAMS / 4 });
 
   constructor(ports: RequestSlotsPorts) {
     const { maxRequests } = ports;
     const maxVisitors = Math.max(MIN_VISITOR_SLOTS, Math.ceil(maxRequests / 4));
     this.#ports = ports;
-    this.#active = new ActiveRequests(ports.clock, ports.requestTimeoutMs, ports.onRequestTimeout);
-    this.#requests = new Quota({ total: maxRequests });
+    this.#activeRequests = new ActiveRequests(ports.clock, ports.requestTimeoutMs, ports.onRequestTimeout);
+    this.#callerSlots = new Quota({ total: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUP_SLOTS, maxRequests);
-    this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
-    this.#joinedLookups = new Quota({ total: 4 * maxLookups, member: maxLookups });
-    this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
+    this.#lookupSlots = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
+    this.#joinedLookupSlots = new Quota({ total: 4 * maxLookups, member: maxLookups });
+    this.#visitorSlots = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
   }
 
   /** Whether a request of this class may get a slot, given how many requests of the class are queued. */
-  hasRoom(requestClass: RequestClass, waiting: number): boolean {
+  hasRoom(requestClass: RequestClass, queuedCount: number): boolean {
     if (requestClass === 'probe') return true;
-    return (requestClass === 'caller' ? this.#requests : this.#visitors).hasRoom(ANY_OWNER, waiting + 1);
+    return (requestClass === 'caller' ? this.#callerSlots : this.#visitorSlots).hasRoom(ANY_OWNER, queuedCount + 1);
   }
 
   /** Takes a slot for a request to a public route. */
   beginVisit(request: FastifyRequest, reply: FastifyReply): void {
     const owner = visitorQuotaOwnerOf(request);
-    this.#enter(request, reply, this.#visitors, owner, 'visitors');
+    this.#acquireSlot(request, reply, this.#visitorSlots, owner, 'visitors');
     this.mustHaveRoom(request, owner);
   }
 
@@ -79,23 +79,31 @@ export class RequestSlots {
    * @returns a function that releases the slot
    */
   beginLookup(request: FastifyRequest, reply: FastifyReply): () => void {
-    const claimant = claimedIdentityOf(request.raw);
-    const count = this.#lookupCounts.get(claimant) ?? 0;
-    if (count === 0) this.#enter(request, reply, this.#lookups, visitorQuotaOwnerOf(request), 'visitors');
-    else this.#enter(request, reply, this.#joinedLookups, { group: 'lookups', member: claimant }, 'visitors');
-    this.#lookupCounts.set(claimant, count + 1);
+    const claimedIdentity = claimedIdentityOf(request.raw);
+    const lookupCount = this.#lookupCounts.get(claimedIdentity) ?? 0;
+    if (lookupCount === 0)
+      this.#acquireSlot(request, reply, this.#lookupSlots, visitorQuotaOwnerOf(request), 'visitors');
+    else
+      this.#acquireSlot(
+        request,
+        reply,
+        this.#joinedLookupSlots,
+        { group: 'lookups', member: claimedIdentity },
+        'visitors',
+      );
+    this.#lookupCounts.set(claimedIdentity, lookupCount + 1);
     return () => {
       this.leave(reply);
-      const left = (this.#lookupCounts.get(claimant) ?? 0) - 1;
-      if (left > 0) this.#lookupCounts.set(claimant, left);
-      else this.#lookupCounts.delete(claimant);
+      const remainingCount = (this.#lookupCounts.get(claimedIdentity) ?? 0) - 1;
+      if (remainingCount > 0) this.#lookupCounts.set(claimedIdentity, remainingCount);
+      else this.#lookupCounts.delete(claimedIdentity);
     };
   }
 
   /** Takes a slot for a request of an authenticated caller whose body is complete. */
   begin(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
     const owner = quotaOwnerOf(caller);
-    this.#enter(request, reply, this.#requests, owner, 'requests');
+    this.#acquireSlot(request, reply, this.#callerSlots, owner, 'requests');
     this.mustHaveRoom(request, owner);
   }
 
@@ -103,24 +111,24 @@ export class RequestSlots {
   beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.leave(reply);
-    if (!this.#calendars.take(owner)) throw markAsShed(request, 'visitors');
-    this.#ports.connections().whenOver(reply.raw, () => this.#calendars.giveBack(owner));
-    this.#charge(request, owner);
+    if (!this.#calendarSlots.tryTake(owner)) throw markAsShed(request, 'visitors');
+    this.#ports.connections().whenOver(reply.raw, () => this.#calendarSlots.release(owner));
+    this.#setResponseOwner(request, owner);
     this.mustHaveRoom(request, owner);
   }
 
   /** Releases the slot of a request that is answered, or that waits for its body or for feed entries. */
   leave(reply: FastifyReply): void {
-    this.#active.release(reply);
+    this.#activeRequests.release(reply);
   }
 
   close(): void {
-    this.#active.close();
+    this.#activeRequests.close();
   }
 
   /** Whether the unread responses of an owner leave room for this many more bytes. */
   hasRoomForResponse(owner: QuotaOwner, bytes: number): boolean {
-    return this.#ports.buffers.hasRoom(owner, bytes);
+    return this.#ports.responseBuffers.hasRoom(owner, bytes);
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
@@ -128,47 +136,47 @@ export class RequestSlots {
     if (!this.hasRoomForResponse(owner, bytes)) throw markAsShed(request, 'response_bytes');
   }
 
-  #enter(
+  #acquireSlot(
     request: FastifyRequest,
     reply: FastifyReply,
     slots: Quota,
     owner: QuotaOwner,
     reason: 'requests' | 'visitors',
   ): void {
-    this.#charge(request, owner);
+    this.#setResponseOwner(request, owner);
     this.#ports.connections().whenOver(reply.raw, () => this.leave(reply));
-    if (!this.#active.acquire(reply, slots, owner)) throw markAsShed(request, reason);
+    if (!this.#activeRequests.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
-  #charge(request: FastifyRequest, owner: QuotaOwner): void {
+  #setResponseOwner(request: FastifyRequest, owner: QuotaOwner): void {
     const connection = this.#ports.connections().of(request.raw.socket);
-    if (connection !== undefined) connection.owner = owner;
+    if (connection !== undefined) connection.responseOwner = owner;
   }
 }
 
 const ANY_OWNER: QuotaOwner = { group: '' };
 
-/** The quota owner of a caller: account and user. */
+/** Returns the quota owner of a caller: the user, in the group of the account. */
 export function quotaOwnerOf({ accountId, userId }: Caller): QuotaOwner {
   return { group: accountId, member: userId };
 }
 
-/** The quota owner of an unauthenticated caller: all of them share one group, limited per network. */
+/** Returns the quota owner of an unauthenticated request: a client network in the group of all such requests. */
 export function visitorQuotaOwnerOf({ ip }: Pick<FastifyRequest, 'ip'>): QuotaOwner {
   return { group: 'visitors', member: clientNetworkOf(ip) };
 }
 
 const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 
-type ActiveRequest = { readonly since: number; readonly slots: Quota; readonly owner: QuotaOwner };
+type ActiveRequest = { readonly startedAtMs: number; readonly slots: Quota; readonly owner: QuotaOwner };
 
 /**
- * Tracks requests in progress with their slots and timeouts. All timeouts are checked once a second: a timer and an
- * abort signal for each request took about a sixth of its CPU time.
+ * Tracks requests in progress with their slots and timeouts. All timeouts are checked together once a second, because a
+ * timer and an abort signal for each request took about a sixth of the request's CPU time.
  */
 export class ActiveRequests {
-  readonly #time: RunningTime;
+  readonly #runningTime: RunningTime;
   readonly #timeoutMs: number;
   readonly #onTimeout: (reply: FastifyReply) => void;
   /** The requests in progress, oldest first. */
@@ -176,7 +184,7 @@ export class ActiveRequests {
 
   /** @param onTimeout responds to a request that has been in progress for more than `timeoutMs` */
   constructor(clock: Clock, timeoutMs: number, onTimeout: (reply: FastifyReply) => void) {
-    this.#time = new RunningTime(clock, TIMEOUT_CHECK_INTERVAL_MS, () => this.#checkTimeouts());
+    this.#runningTime = new RunningTime(clock, TIMEOUT_CHECK_INTERVAL_MS, () => this.#checkTimeouts());
     this.#timeoutMs = timeoutMs;
     this.#onTimeout = onTimeout;
   }
@@ -188,9 +196,9 @@ export class ActiveRequests {
    */
   acquire(reply: FastifyReply, slots: Quota, owner: QuotaOwner): boolean {
     this.release(reply);
-    if (!slots.take(owner)) return false;
-    this.#time.start();
-    this.#requests.set(reply, { since: this.#time.nextTickMs, slots, owner });
+    if (!slots.tryTake(owner)) return false;
+    this.#runningTime.start();
+    this.#requests.set(reply, { startedAtMs: this.#runningTime.nextTickMs, slots, owner });
     return true;
   }
 
@@ -199,22 +207,22 @@ export class ActiveRequests {
    * feed entries.
    */
   release(reply: FastifyReply): void {
-    const request = this.#requests.get(reply);
-    if (request === undefined) return;
+    const activeRequest = this.#requests.get(reply);
+    if (activeRequest === undefined) return;
     this.#requests.delete(reply);
-    request.slots.giveBack(request.owner);
+    activeRequest.slots.release(activeRequest.owner);
   }
 
   close(): void {
-    this.#time.stop();
+    this.#runningTime.stop();
   }
 
   #checkTimeouts(): void {
-    for (const [reply, { since }] of this.#requests) {
-      if (this.#time.runningMs - since < this.#timeoutMs) break;
+    for (const [reply, { startedAtMs }] of this.#requests) {
+      if (this.#runningTime.runningMs - startedAtMs < this.#timeoutMs) break;
       this.release(reply);
       if (!reply.sent) this.#onTimeout(reply);
     }
-    if (this.#requests.size === 0) this.#time.stop();
+    if (this.#requests.size === 0) this.#runningTime.stop();
   }
 }

@@ -6,10 +6,10 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
 import { type BodyDeadlines, BodyReader } from '../body/read-body.ts';
-import { problemBody } from '../errors/problem-response.ts';
+import { createProblemBody } from '../errors/problem-response.ts';
 import { AdmissionControl } from './admission.ts';
 import { BatchedResponses } from './batched-responses.ts';
-import { clientNetworkOf, trustedProxyMatcher } from './client-network.ts';
+import { clientNetworkOf, createProxyMatcher } from './client-network.ts';
 import type { CloseReason, ConnectionDeadlines } from './connection.ts';
 import { ConnectionTracker } from './connections.ts';
 import type { CorsPolicy } from './cors.ts';
@@ -61,14 +61,14 @@ export const defaultTimeouts = {
 
 export type Timeouts = Readonly<Record<keyof typeof defaultTimeouts, number>>;
 
-type ReasonMetric = { inc(labels: { reason: string }): void };
+type ReasonCountMetric = { inc(labels: { reason: string }): void };
 
 export type HttpLimitsPorts = {
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
-  readonly metrics: { readonly shed: ReasonMetric; readonly closed: ReasonMetric };
+  readonly metrics: { readonly shed: ReasonCountMetric; readonly closed: ReasonCountMetric };
   readonly baseUrl: () => string;
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
@@ -86,20 +86,20 @@ export type HttpLimitsPorts = {
  */
 export class HttpLimits {
   readonly #ports: HttpLimitsPorts;
-  readonly #closed: ReasonCounter<CloseReason>;
+  readonly #closeCounter: ReasonCounter<CloseReason>;
   readonly batchedResponses: BatchedResponses;
   readonly connections: ConnectionTracker;
-  readonly bodies: BodyReader;
+  readonly bodyReader: BodyReader;
   readonly requestSlots: RequestSlots;
-  readonly shedding: LoadShedding;
-  #begin: RequestListener = () => undefined;
+  readonly loadShedding: LoadShedding;
+  #startRequest: RequestListener = () => undefined;
 
   constructor(ports: HttpLimitsPorts) {
     const { clock, realClock, log, baseUrl, trustProxy, timeouts } = ports;
     this.#ports = ports;
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
-    this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: ports.corsPolicy });
-    this.#closed = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
+    this.loadShedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: ports.corsPolicy });
+    this.#closeCounter = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
     const buffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
@@ -107,9 +107,14 @@ export class HttpLimits {
       const connection = this.connections.of(socket);
       if (connection !== undefined) buffers.updateBufferedBytes(connection);
     });
-    const isProxy = trustedProxyMatcher(trustProxy);
-    const connections = () => this.connections;
-    this.requestSlots = new RequestSlots({ ...ports, requestTimeoutMs: timeouts.answerMs, buffers, connections });
+    const isTrustedProxy = createProxyMatcher(trustProxy);
+    const getConnections = () => this.connections;
+    this.requestSlots = new RequestSlots({
+      ...ports,
+      requestTimeoutMs: timeouts.answerMs,
+      responseBuffers: buffers,
+      connections: getConnections,
+    });
     const quota = new Quota({
       total: MAX_BODY_BYTES_IN_FLIGHT,
       group: MAX_BODY_BYTES_IN_FLIGHT / 4,
@@ -121,38 +126,45 @@ export class HttpLimits {
       member: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
     const scheduler = new FairScheduler({ clock, budgetMs: ITERATION_BUDGET_MS });
-    this.bodies = new BodyReader({ quota, fileQuota, deadlines: timeouts, connections, scheduler });
+    this.bodyReader = new BodyReader({
+      memoryQuota: quota,
+      fileQuota,
+      deadlines: timeouts,
+      connections: getConnections,
+      scheduler,
+    });
     const admission = new AdmissionControl({
       scheduler,
-      begin: (request, response) => this.#begin(request, response),
-      hasRoom: (claim, waiting) => this.requestSlots.hasRoom(claim, waiting),
-      shed: (request, response, claim) =>
-        this.shedding.shed(request, response, claim === 'caller' ? 'requests' : 'visitors'),
+      startRequest: (request, response) => this.#startRequest(request, response),
+      hasRoom: (requestClass, queuedCount) => this.requestSlots.hasRoom(requestClass, queuedCount),
+      shed: (request, response, requestClass) =>
+        this.loadShedding.shed(request, response, requestClass === 'caller' ? 'requests' : 'visitors'),
     });
     this.connections = new ConnectionTracker({
       clock: realClock,
       deadlines: timeouts,
       maxConnections: ports.maxConnections,
-      networkOf: (address) => (isProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) }),
-      buffers,
-      begin: admission.admit,
+      networkOwnerOf: (address) =>
+        isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
+      responseBuffers: buffers,
+      beginRequest: admission.admit,
       rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
       closeWithProblem: (socket, reason) =>
         closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
       onClosed: (reason) => {
         ports.metrics.closed.inc({ reason });
-        this.#closed.count(reason);
+        this.#closeCounter.count(reason);
       },
     });
   }
 
-  /** Takes the framework's place as request listener, so that a request can be shed before the framework sees it. */
+  /** Replaces the framework's request listener, so that a request can be shed before the framework sees it. */
   attach({ server }: FastifyInstance): void {
-    const [begin] = server.listeners('request') as RequestListener[];
-    if (begin === undefined) throw new Error('the server has no request listener');
-    this.#begin = begin;
+    const [frameworkListener] = server.listeners('request') as RequestListener[];
+    if (frameworkListener === undefined) throw new Error('the server has no request listener');
+    this.#startRequest = frameworkListener;
     const { onRequest } = this.connections;
-    server.removeListener('request', begin).on('request', onRequest);
+    server.removeListener('request', frameworkListener).on('request', onRequest);
     // Do not send `100 Continue` yet: the route sends it when it reads the body.
     server.on('checkContinue', onRequest);
     // Ignore unknown expectations, which RFC 9110, 10.1.1 permits.
@@ -163,8 +175,8 @@ export class HttpLimits {
     );
     this.connections.watch(server as Server);
     server.once('close', () => {
-      this.shedding.logShed();
-      this.#closed.flush();
+      this.loadShedding.flushShedLog();
+      this.#closeCounter.flush();
       this.requestSlots.close();
     });
   }
@@ -172,12 +184,12 @@ export class HttpLimits {
   /** Responds 400 to an ambiguous request, which never reaches the routes. */
   #rejectAmbiguous(request: IncomingMessage, response: ServerResponse, detail: string): void {
     const problem = new Problem('malformed_request', { detail });
-    const body = Buffer.from(JSON.stringify(problemBody(problem, this.#ports.baseUrl())));
+    const body = Buffer.from(JSON.stringify(createProblemBody(problem, this.#ports.baseUrl())));
     const headers = { 'content-type': 'application/problem+json', 'content-length': body.length, connection: 'close' };
     response.writeHead(problem.status, headers).end(body);
     const { method, socket } = request;
     const { status, code } = problem;
-    const from = socket.remoteAddress;
-    this.#ports.log.info({ event: 'request', method, route: '(none)', status, from, problem: code });
+    const remoteAddress = socket.remoteAddress;
+    this.#ports.log.info({ event: 'request', method, route: '(none)', status, from: remoteAddress, problem: code });
   }
 }

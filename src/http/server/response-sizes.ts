@@ -5,23 +5,24 @@ const MAX_CACHED_SIZES = 10_000;
 export const MIN_LARGE_RESPONSE_BYTES = 64 * 1_024;
 
 /**
- * Records the size of the last large response of each user and route. The next response is expected to be as large, so
- * that its request can be rejected before any work is done.
+ * Records the size of the last large response for each user and route. The next response is expected to be as large: if
+ * there is no room for it, the request is rejected before any work is done.
  */
 export class ResponseSizes {
-  readonly #bytes = new Map<string, number>();
+  readonly #bytesByUserAndRoute = new Map<string, number>();
 
   expectedBytes(userId: number, path: string): number {
-    return this.#bytes.size === 0 ? 0 : (this.#bytes.get(`${userId} ${path}`) ?? 0);
+    return this.#bytesByUserAndRoute.size === 0 ? 0 : (this.#bytesByUserAndRoute.get(`${userId} ${path}`) ?? 0);
   }
 
   record(userId: number, path: string, bytes: number): void {
-    if (bytes < MIN_LARGE_RESPONSE_BYTES && this.#bytes.size === 0) return;
+    if (bytes < MIN_LARGE_RESPONSE_BYTES && this.#bytesByUserAndRoute.size === 0) return;
     const key = `${userId} ${path}`;
-    this.#bytes.delete(key);
+    this.#bytesByUserAndRoute.delete(key);
     if (bytes < MIN_LARGE_RESPONSE_BYTES) return;
-    const [oldest] = this.#bytes.keys();
-    if (this.#bytes.size >= MAX_CACHED_SIZES && oldest !== undefined) this.#bytes.delete(oldest);
-    this.#bytes.set(key, bytes);
+    const [oldestKey] = this.#bytesByUserAndRoute.keys();
+    if (this.#bytesByUserAndRoute.size >= MAX_CACHED_SIZES && oldestKey !== undefined)
+      this.#bytesByUserAndRoute.delete(oldestKey);
+    this.#bytesByUserAndRoute.set(key, bytes);
   }
 }

@@ -19,7 +19,7 @@ function createBuffers() {
     const waiting = { bytes: 0 };
     const socket = Object.defineProperty(new Socket(), 'writableLength', { get: () => waiting.bytes });
     const one = new Connection(socket, { group: 'visitors' }, 0);
-    one.owner = owner;
+    one.responseOwner = owner;
     one.response = { writableEnded: isEnded } as ServerResponse;
     const wait = (bytes: number) => {
       waiting.bytes = bytes;
@@ -40,7 +40,7 @@ test('unread bytes count for a user and its account until they are read or the c
   assert.deepEqual([all.hasRoom(A3, 2), all.hasRoom(A3, 3), all.hasRoom(B1, 10)], [true, false, true]);
   // The client has read a part of the response.
   first.waiting.bytes = 1;
-  all.refresh();
+  all.refreshBufferedBytes();
   assert.deepEqual([all.hasRoom(A1, 9), all.hasRoom(A3, 9)], [true, true]);
   all.forget(first.one);
   all.forget(second.one);
@@ -62,7 +62,7 @@ test('unread bytes stay charged to their owner when another user sends the next 
   const { all, connection } = createBuffers();
   const proxied = connection(A1);
   proxied.wait(10);
-  proxied.one.owner = B1;
+  proxied.one.responseOwner = B1;
   proxied.wait(10);
   assert.deepEqual([all.hasRoom(A1, 1), all.hasRoom(B1, 10)], [false, true]);
 });

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
  */
 export class ResponseBuffers {
   readonly #quota: Quota;
-  readonly #connections = new Set<Connection>();
+  readonly #bufferingConnections = new Set<Connection>();
   readonly #closeConnection: (connection: Connection) => void;
 
   /** @param closeConnection closes a connection in the middle of its response */
@@ -22,33 +22,35 @@ export class ResponseBuffers {
 
   /** Records the bytes that a connection buffers after a write. */
   updateBufferedBytes(connection: Connection): void {
-    this.#charge(connection);
-    const { response, unread } = connection;
-    // Close the connection of a streamed response that exceeds the quota: its size was unknown at its start.
+    this.#updateCharge(connection);
+    const { response, unreadCharge } = connection;
+    // Close a streamed response that exceeds the quota: its size was unknown when it started.
     const isStreaming = response !== undefined && !response.writableEnded;
-    if (isStreaming && unread !== undefined && !this.#quota.hasRoom(unread.owner, 0)) this.#closeConnection(connection);
+    if (isStreaming && unreadCharge !== undefined && !this.#quota.hasRoom(unreadCharge.owner, 0))
+      this.#closeConnection(connection);
   }
 
   /** Updates the number of buffered bytes of all connections that have any. */
-  refresh(): void {
-    for (const connection of this.#connections) this.#charge(connection);
+  refreshBufferedBytes(): void {
+    for (const connection of this.#bufferingConnections) this.#updateCharge(connection);
   }
 
   forget(connection: Connection): void {
-    if (connection.unread !== undefined) this.#quota.giveBack(connection.unread.owner, connection.unread.bytes);
-    connection.unread = undefined;
-    this.#connections.delete(connection);
+    if (connection.unreadCharge !== undefined)
+      this.#quota.release(connection.unreadCharge.owner, connection.unreadCharge.bytes);
+    connection.unreadCharge = undefined;
+    this.#bufferingConnections.delete(connection);
   }
 
-  #charge(connection: Connection): void {
+  #updateCharge(connection: Connection): void {
     const bytes = connection.socket.writableLength;
     if (bytes === 0) {
       this.forget(connection);
       return;
     }
-    const { owner, bytes: before } = connection.unread ?? { owner: connection.owner, bytes: 0 };
-    this.#quota.add(owner, bytes - before);
-    connection.unread = { owner, bytes };
-    this.#connections.add(connection);
+    const { owner, bytes: chargedBytes } = connection.unreadCharge ?? { owner: connection.responseOwner, bytes: 0 };
+    this.#quota.add(owner, bytes - chargedBytes);
+    connection.unreadCharge = { owner, bytes };
+    this.#bufferingConnections.add(connection);
   }
 }

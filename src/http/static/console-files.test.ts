@@ -76,7 +76,7 @@ test('only built files are served: no other name, and no path traversal', async 
   writeFileSync(join(folder, 'dist/assets/notes.txt'), 'not for the web');
   const app = fastify();
   t.after(() => app.close());
-  ConsoleFiles.read(join(folder, 'dist'))?.serve(app);
+  ConsoleFiles.read(join(folder, 'dist'))?.addFileRoutes(app);
   const status = async (url: string) => (await app.inject({ url })).statusCode;
   assert.equal(await status('/assets/a-12345678.js'), 200);
   for (const url of [

@@ -12,8 +12,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Pages may load files only from this service, and call only this service. Only the calendar component turns text into
- * HTML, through its own Trusted Types policy.
+ * Pages may load files only from this service, and send requests only to this service. Only the calendar component may
+ * turn text into HTML, through its own Trusted Types policy.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -40,37 +40,39 @@ const HASHED_FILE = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The built console, held in memory. Files are served by exact name, so path traversal is impossible. */
 export class ConsoleFiles {
-  readonly #files: ReadonlyMap<string, StaticResponse>;
+  readonly #filesByName: ReadonlyMap<string, StaticResponse>;
 
   private constructor(files: ReadonlyMap<string, StaticResponse>) {
-    this.#files = files;
+    this.#filesByName = files;
   }
 
   /** Reads the build output; undefined if the console was not built. */
   static read(folder: string): ConsoleFiles | undefined {
     if (!existsSync(join(folder, 'index.html'))) return undefined;
-    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
-    const known = names.filter((name) => MEDIA_TYPES[extname(name)] !== undefined);
+    const fileNames = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+      name.replaceAll('\\', '/'),
+    );
+    const servedNames = fileNames.filter((name) => MEDIA_TYPES[extname(name)] !== undefined);
     return new ConsoleFiles(
-      new Map(known.map((name) => [name, staticResponseFor(name, readFileSync(join(folder, name)))])),
+      new Map(servedNames.map((name) => [name, createStaticResponse(name, readFileSync(join(folder, name)))])),
     );
   }
 
   /** Adds a route for each file except the index, which `addHealthRoutes` serves at `/`. */
-  serve(app: FastifyInstance): void {
-    for (const [name, file] of this.#files) {
+  addFileRoutes(app: FastifyInstance): void {
+    for (const [name, file] of this.#filesByName) {
       if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.send(request, reply));
     }
   }
 
   sendIndex(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const file = this.#files.get('index.html');
+    const file = this.#filesByName.get('index.html');
     if (file === undefined) throw new Error('index.html is missing');
     return file.send(request, reply);
   }
 }
 
-function staticResponseFor(name: string, bytes: Buffer): StaticResponse {
+function createStaticResponse(name: string, bytes: Buffer): StaticResponse {
   return new StaticResponse(bytes, {
     ...PAGE_HEADERS,
     'content-type': MEDIA_TYPES[extname(name)] ?? 'application/octet-stream',
@@ -83,7 +85,7 @@ export class StaticResponse {
   readonly #bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #etag: string;
-  #compressed: Buffer | undefined;
+  #gzippedBytes: Buffer | undefined;
 
   constructor(bytes: Buffer, headers: Readonly<Record<string, string>>) {
     this.#bytes = bytes;
@@ -95,7 +97,7 @@ export class StaticResponse {
     reply.headers(this.#headers);
     if (request.headers['if-none-match'] === this.#etag) return reply.code(304).send();
     if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(this.#bytes);
-    this.#compressed ??= gzipSync(this.#bytes, { level: 9 });
-    return reply.header('content-encoding', 'gzip').send(this.#compressed);
+    this.#gzippedBytes ??= gzipSync(this.#bytes, { level: 9 });
+    return reply.header('content-encoding', 'gzip').send(this.#gzippedBytes);
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { ActivityFilters, HookDelivery } from '../../../packages/sdk/src/activity.ts';
+import type { ActivityDelivery, ActivityFilters } from '../../../packages/sdk/src/activity.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
@@ -23,7 +23,7 @@ for (const { test, testService } of stores) {
     const watch = await consoleOf(owner);
     const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
     /** Waits until the single delivery of the newest entry matches, and returns it. */
-    const told = (wanted: (one: HookDelivery) => boolean) =>
+    const told = (wanted: (one: ActivityDelivery) => boolean) =>
       eventually(
         async () => (await list())[0]?.deliveries[0],
         (one) => one !== undefined && wanted(one),
@@ -35,8 +35,8 @@ for (const { test, testService } of stores) {
     return { clock, carillon, owner, target, consoleOf, watch, list, told, written };
   }
 
-  const isDelivered = ({ state }: HookDelivery) => state === 'delivered';
-  const isFetched = ({ fetched_at }: HookDelivery) => fetched_at !== NEVER;
+  const isDelivered = ({ state }: ActivityDelivery) => state === 'delivered';
+  const isFetched = ({ fetched_at }: ActivityDelivery) => fetched_at !== NEVER;
 
   test('a delivery that was never read shows its outcome and no fetch', async (t) => {
     const { owner, target, list, told, carillon } = await setUp(t);

@@ -1,13 +1,13 @@
 import {
+  buildResourceUrl,
   type DeliveryKind,
   kinds,
   type OccurrenceKind,
   resourceTypeOf,
-  resourceUrl,
 } from '../../delivery/outbox/event-kinds.ts';
-import { type OutputOf, parseId, responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { createRecordSchema, type OutputOf, parseId, serializeRecord } from '../../http/fields/field.ts';
 import {
-  ownId,
+  ownRecordId,
   readOnlyEnum,
   readOnlyId,
   readOnlyNumber,
@@ -26,13 +26,18 @@ import {
 import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { deliveryStates, finalizedDeliveries, findLastAttempts, pendingDeliveries } from '../deliveries/deliveries.ts';
+import {
+  deliveryStates,
+  findLastAttempts,
+  selectFinalizedDeliveries,
+  selectPendingDeliveries,
+} from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, selectOccurrences, type Visibility, visibilityOf } from '../notifications/notifications.ts';
 
 /** Response fields of one delivery of an occurrence: its hook and its outcome. */
 const deliveryOutcomeFields = {
-  id: ownId('Identifier of the delivery.'),
+  id: ownRecordId('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook.'),
   target_url: readOnlyText('The target of the hook; empty if the hook is no longer stored.'),
   user_id: readOnlyId('The user of the hook.'),
@@ -47,11 +52,11 @@ const deliveryOutcomeFields = {
   ),
 };
 
-type OutcomeRow = OutputOf<typeof deliveryOutcomeFields>;
+type DeliveryOutcomeRow = OutputOf<typeof deliveryOutcomeFields>;
 
 /** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
-  cursor: ownId('Its position in the feed.'),
+  cursor: ownRecordId('Its position in the feed.'),
   kind: readOnlyEnum('What happened.', Object.keys(kinds)),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
@@ -95,9 +100,9 @@ const MAX_POSITIONS_PER_CALL = 100_000;
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * Maximum number of pending deliveries, and also of finalized deliveries, on one page. The page ends before an entry
- * that would exceed it. A page with this number of target URLs of maximum length is below the size limit of a list
- * page.
+ * Maximum number of pending deliveries on one page, and likewise of finalized deliveries. A page ends before the entry
+ * that would exceed one of the two. Even if all target URLs have their maximum length, such a page is below the size
+ * limit of a list page.
  */
 const MAX_DELIVERIES_PER_PAGE = 500;
 
@@ -108,7 +113,7 @@ type ActivityQuery = ParsedParameters<typeof activityParameters>;
 export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
 
 /**
- * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit
+ * Lists the occurrences before a cursor, newest first, each with its deliveries. Positions are assigned in commit
  * order, so concurrent writes add no entry between two pages. The caller sees the same occurrences as in the feed (X2).
  */
 async function listActivity(
@@ -119,65 +124,70 @@ async function listActivity(
 ): Promise<ActivityPage> {
   const { hook_id: hookId, limit = DEFAULT_PAGE_SIZE } = query;
   const visibility =
-    hookId === undefined ? visibilityOf(caller, query) : await hookVisibility(view, caller, query, hookId);
+    hookId === undefined ? visibilityOf(caller, query) : await loadHookVisibility(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
-  const before = Math.min(query.before ?? position + 1, position + 1);
-  const found = await occurrencesBefore(view, visibility, before, limit);
-  const { deliveries, completeFrom } = await loadDeliveries(view, found.occurrences, hookId);
-  const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
-  const rows = complete
-    .map((one) => toRow(one, deliveries.get(one.position) ?? [], baseUrl))
+  const beforePosition = Math.min(query.before ?? position + 1, position + 1);
+  const occurrencePage = await loadOccurrencesBefore(view, visibility, beforePosition, limit);
+  const { deliveries, completeFrom } = await loadDeliveries(view, occurrencePage.occurrences, hookId);
+  const completeOccurrences = occurrencePage.occurrences.filter(
+    (occurrence, index) => index === 0 || occurrence.position >= completeFrom,
+  );
+  const rows = completeOccurrences
+    .map((occurrence) => toActivityRow(occurrence, deliveries.get(occurrence.position) ?? [], baseUrl))
     .filter((row) => hookId === undefined || row.deliveries.length > 0);
-  const isCut = complete.length < found.occurrences.length;
-  return { rows, next: isCut ? complete.at(-1)?.position : found.next };
+  const isTruncated = completeOccurrences.length < occurrencePage.occurrences.length;
+  return { rows, next: isTruncated ? completeOccurrences.at(-1)?.position : occurrencePage.next };
 }
 
-/** Visible occurrences, also limited to a time range. `since` and `until` are in milliseconds since the epoch. */
+/**
+ * The occurrences that a caller may see, limited to a time range. `since` and `until` are in milliseconds since the
+ * epoch and inclusive.
+ */
 type TimedVisibility = Visibility & { readonly since?: number; readonly until?: number | undefined };
 
 /**
- * Limits the occurrences to those that a hook may have delivered: caused by the user of the hook, of its kind, and
- * during its lifetime. A caller who may see the hook may see these occurrences.
+ * Returns the occurrences that a hook may have delivered: those that its user caused, of its kind, during its lifetime.
+ * A caller who may see the hook may also see these occurrences.
  */
-async function hookVisibility(
+async function loadHookVisibility(
   view: AccountView,
   caller: Caller,
   query: ActivityQuery,
   hookId: number,
 ): Promise<TimedVisibility> {
   const { kinds } = visibilityOf(caller, query);
-  const { user_id: userId, event, date_created: created, date_ended: ended } = await getHook(view, caller, hookId);
+  const { user_id: userId, event, date_created: createdAt, date_ended: endedAt } = await getHook(view, caller, hookId);
   return {
     userId: userId ?? 0,
     kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
-    since: (created ?? 0) - MAX_CLOCK_SKEW_MS,
-    until: ended === null ? undefined : ended + MAX_CLOCK_SKEW_MS,
+    since: (createdAt ?? 0) - MAX_CLOCK_SKEW_MS,
+    until: endedAt === null ? undefined : endedAt + MAX_CLOCK_SKEW_MS,
   };
 }
 
-async function occurrencesBefore(
+async function loadOccurrencesBefore(
   view: AccountView,
   visibility: TimedVisibility,
-  before: number,
+  beforePosition: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
-  const lowest = before - MAX_POSITIONS_PER_CALL;
-  const occurrences = await occurrencesBetween(view, visibility, lowest, before, limit);
-  const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
-  return { occurrences, next: (await isEnd(view, visibility, reached)) ? undefined : reached };
+  const minPosition = beforePosition - MAX_POSITIONS_PER_CALL;
+  const occurrences = await loadOccurrencesBetween(view, visibility, minPosition, beforePosition, limit);
+  const reachedPosition = occurrences.length < limit ? minPosition : (occurrences.at(-1)?.position ?? minPosition);
+  return { occurrences, next: (await isLastPage(view, visibility, reachedPosition)) ? undefined : reachedPosition };
 }
 
-async function occurrencesBetween(
+async function loadOccurrencesBetween(
   view: AccountView,
   { userId, kinds, since, until }: TimedVisibility,
-  lowest: number,
-  before: number,
+  minPosition: number,
+  beforePosition: number,
   limit: number,
 ): Promise<Occurrence[]> {
   if (kinds.size === 0) return [];
   let query = selectOccurrences(view)
-    .where('occurrences.position', '<', before)
-    .where('occurrences.position', '>=', lowest)
+    .where('occurrences.position', '<', beforePosition)
+    .where('occurrences.position', '>=', minPosition)
     .where('occurrences.kind', 'in', [...kinds]);
   if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
   if (since !== undefined) query = query.where('occurrences.occurred_at', '>=', since);
@@ -185,19 +195,21 @@ async function occurrencesBetween(
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
 }
 
-/** Whether no visible occurrence is stored before a position. */
-async function isEnd(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
+/** Returns whether the page that ends at a position is the last one, because no earlier occurrence can be visible. */
+async function isLastPage(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
   if (kinds.size === 0) return true;
-  const oldest = await selectOccurrences(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
-  if (oldest === undefined || oldest.position >= position) return true;
+  const oldestOccurrence = await selectOccurrences(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
+  if (oldestOccurrence === undefined || oldestOccurrence.position >= position) return true;
   if (since === undefined) return false;
-  const reached = await selectOccurrences(view).where('occurrences.position', '=', position).executeTakeFirst();
-  return reached !== undefined && reached.occurred_at < since;
+  const occurrenceAtPosition = await selectOccurrences(view)
+    .where('occurrences.position', '=', position)
+    .executeTakeFirst();
+  return occurrenceAtPosition !== undefined && occurrenceAtPosition.occurred_at < since;
 }
 
-type DeliveriesByPosition = ReadonlyMap<number, readonly OutcomeRow[]>;
+type DeliveriesByPosition = ReadonlyMap<number, readonly DeliveryOutcomeRow[]>;
 
-/** Loads the deliveries of occurrences, by position. They are complete for all positions from `completeFrom` on. */
+/** Loads the deliveries of occurrences, grouped by position. Positions below `completeFrom` may lack deliveries. */
 async function loadDeliveries(
   view: AccountView,
   occurrences: readonly Occurrence[],
@@ -205,13 +217,19 @@ async function loadDeliveries(
 ): Promise<{ deliveries: DeliveriesByPosition; completeFrom: number }> {
   if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
   const positions = occurrences.map(({ position }) => position);
-  const [open, done] = [await pendingAt(view, positions, hookId), await finalizedAt(view, positions, hookId)];
-  const completeFrom = Math.max(...[open, done].map(firstCompletePosition));
-  const found = [...open, ...done].sort((one, other) => one.id - other.id);
-  const ids = found.map(({ id }) => id);
-  const [last, fetches] = [await findLastAttempts(view, ids), await loadLastFetches(view, found)];
-  const rows = found.map((row) => {
-    const fetchedAt = fetches.get(receiptKeyOf(row)) ?? 0;
+  const [pendingRows, finalizedRows] = [
+    await loadPendingDeliveries(view, positions, hookId),
+    await loadFinalizedDeliveries(view, positions, hookId),
+  ];
+  const completeFrom = Math.max(...[pendingRows, finalizedRows].map(findFirstCompletePosition));
+  const foundDeliveries = [...pendingRows, ...finalizedRows].sort((one, other) => one.id - other.id);
+  const deliveryIds = foundDeliveries.map(({ id }) => id);
+  const [lastAttempts, fetchTimes] = [
+    await findLastAttempts(view, deliveryIds),
+    await loadLastFetchTimes(view, foundDeliveries),
+  ];
+  const rows = foundDeliveries.map((row) => {
+    const fetchedAt = fetchTimes.get(toDeliveryReceiptKey(row)) ?? 0;
     return {
       position: row.position ?? 0,
       outcome: {
@@ -220,38 +238,40 @@ async function loadDeliveries(
         target_url: row.target_url,
         user_id: row.user_id,
         state: row.state,
-        last_outcome: last.get(row.id)?.outcome ?? '',
-        attempts: last.get(row.id)?.attempts ?? 0,
-        milliseconds: last.get(row.id)?.milliseconds ?? 0,
+        last_outcome: lastAttempts.get(row.id)?.outcome ?? '',
+        attempts: lastAttempts.get(row.id)?.attempts ?? 0,
+        milliseconds: lastAttempts.get(row.id)?.milliseconds ?? 0,
         created_at: row.date_created,
         date_finalized: row.date_finalized,
         fetched_at: fetchedAt >= row.date_created ? fetchedAt : null,
       },
     };
   });
-  const byPosition = Map.groupBy(rows, ({ position }) => position);
-  const deliveries = new Map([...byPosition].map(([at, all]) => [at, all.map(({ outcome }) => outcome)]));
+  const rowsByPosition = Map.groupBy(rows, ({ position }) => position);
+  const deliveries = new Map(
+    [...rowsByPosition].map(([position, rowsAtPosition]) => [position, rowsAtPosition.map(({ outcome }) => outcome)]),
+  );
   return { deliveries, completeFrom };
 }
 
 /**
- * Returns the lowest position whose rows are complete. If the query has reached its limit, rows of its last position
- * may be missing.
+ * Returns the lowest position for which a query has returned all rows. If the query has reached its row limit, rows of
+ * its last position may be missing.
  */
-function firstCompletePosition(rows: readonly { readonly position: number | null }[]): number {
+function findFirstCompletePosition(rows: readonly { readonly position: number | null }[]): number {
   return rows.length < MAX_DELIVERIES_PER_PAGE ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
 
-function pendingAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
-  let query = pendingDeliveries(view)
+function loadPendingDeliveries(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+  let query = selectPendingDeliveries(view)
     .select(['pending_deliveries.position', 'hooks.target as target_url'])
     .where('pending_deliveries.position', 'in', positions);
   if (hookId !== undefined) query = query.where('pending_deliveries.hook_id', '=', hookId);
   return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
-function finalizedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
-  let query = finalizedDeliveries(view)
+function loadFinalizedDeliveries(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+  let query = selectFinalizedDeliveries(view)
     .leftJoin('hooks', 'hooks.hook_id', 'finalized_deliveries.hook_id')
     .select(['finalized_deliveries.position', 'hooks.target as target_url'])
     .where('finalized_deliveries.position', 'in', positions);
@@ -259,7 +279,7 @@ function finalizedAt(view: AccountView, positions: readonly number[], hookId: nu
   return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
-type FoundDelivery = {
+type DeliverySummary = {
   readonly id: number;
   readonly user_id: number;
   readonly kind: string;
@@ -268,20 +288,20 @@ type FoundDelivery = {
 
 type ReceiptColumns = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const receiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
+const toReceiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
   `${user_id} ${resource_type} ${record_id}`;
 
-function receiptKeyOf({ user_id, kind, record_id }: FoundDelivery): string {
-  return receiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
+function toDeliveryReceiptKey({ user_id, kind, record_id }: DeliverySummary): string {
+  return toReceiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
-/** Loads when each notified user last fetched the record, from the read receipts. */
-async function loadLastFetches(
+/** Loads from the read receipts when the user of each delivery last fetched its record. */
+async function loadLastFetchTimes(
   view: AccountView,
-  found: readonly FoundDelivery[],
+  foundDeliveries: readonly DeliverySummary[],
 ): Promise<ReadonlyMap<string, number>> {
-  if (found.length === 0) return new Map();
-  const distinct = <T>(values: readonly T[]) => [...new Set(values)];
+  if (foundDeliveries.length === 0) return new Map();
+  const withoutDuplicates = <T>(values: readonly T[]) => [...new Set(values)];
   const rows = await view
     .selectFrom('read_receipts')
     .select([
@@ -290,21 +310,29 @@ async function loadLastFetches(
       'read_receipts.record_id',
       'read_receipts.fetched_at',
     ])
-    .where('read_receipts.user_id', 'in', distinct(found.map(({ user_id }) => user_id)))
-    .where('read_receipts.resource_type', 'in', distinct(found.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))))
-    .where('read_receipts.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
+    .where('read_receipts.user_id', 'in', withoutDuplicates(foundDeliveries.map(({ user_id }) => user_id)))
+    .where(
+      'read_receipts.resource_type',
+      'in',
+      withoutDuplicates(foundDeliveries.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))),
+    )
+    .where('read_receipts.record_id', 'in', withoutDuplicates(foundDeliveries.map(({ record_id }) => record_id)))
     .execute();
-  return new Map(rows.map((row) => [receiptKey(row), row.fetched_at]));
+  return new Map(rows.map((row) => [toReceiptKey(row), row.fetched_at]));
 }
 
-function toRow(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUrl: string): ActivityRow {
+function toActivityRow(
+  occurrence: Occurrence,
+  deliveries: readonly DeliveryOutcomeRow[],
+  baseUrl: string,
+): ActivityRow {
   const { position, ...rest } = occurrence;
-  const resource_url = resourceUrl(baseUrl, rest.kind as OccurrenceKind, rest.record_id);
+  const resource_url = buildResourceUrl(baseUrl, rest.kind as OccurrenceKind, rest.record_id);
   return { ...rest, cursor: position, resource_url, deliveries };
 }
 
-/** Creates the routes that only the console group serves. */
-export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
+/** Creates the activity route, which only the console group serves. */
+export function createActivityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -318,7 +346,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
         type: 'object',
         required: ['data', 'next'],
         properties: {
-          data: { type: 'array', items: responseSchema(activityFields) },
+          data: { type: 'array', items: createRecordSchema(activityFields) },
           next: {
             type: 'string',
             pattern: '^\\d*$',
@@ -326,13 +354,13 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
           },
         },
       },
-      records: [],
+      recordedKinds: [],
       problems: [],
-      conditional: false,
+      supportsPreconditions: false,
       mode: 'read',
       async run(view, caller, input) {
-        const given = readQuery(activityParameters, input.query);
-        const { rows, next } = await listActivity(view, caller, given, baseUrl());
+        const query = readQuery(activityParameters, input.query);
+        const { rows, next } = await listActivity(view, caller, query, baseUrl());
         return { body: { data: rows.map((row) => serializeRecord(activityFields, row)), next: String(next ?? '') } };
       },
     },

@@ -31,13 +31,13 @@ function controlledLookup() {
 test('concurrent lookups of the same credentials share one query, and later ones need none', async (t) => {
   const known = new CallerCache(await openStoreAt(t, await database(t)));
   const { answers, ask } = controlledLookup();
-  const all = [known.find('shown', ask), known.find('shown', ask), known.find('other', ask)];
+  const all = [known.findEntry('shown', ask), known.findEntry('shown', ask), known.findEntry('other', ask)];
   assert.equal(answers.length, 2);
   const [one, two] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(one);
   answers[1]?.resolve(two);
   assert.deepEqual(await Promise.all(all), [one, one, two]);
-  assert.equal(known.find('shown', ask), one);
+  assert.equal(known.findEntry('shown', ask), one);
   assert.equal(known.entryOf(one.caller), one);
   assert.equal(answers.length, 2);
 });
@@ -45,13 +45,13 @@ test('concurrent lookups of the same credentials share one query, and later ones
 test('unknown callers and failed lookups are queried again', async (t) => {
   const known = new CallerCache(await openStoreAt(t, await database(t)));
   const { answers, ask } = controlledLookup();
-  const nobody = known.find('shown', ask);
+  const nobody = known.findEntry('shown', ask);
   answers[0]?.resolve(undefined);
   assert.equal(await nobody, undefined);
-  const broken = [known.find('shown', ask), known.find('shown', ask)];
+  const broken = [known.findEntry('shown', ask), known.findEntry('shown', ask)];
   answers[1]?.reject(new Error('the database'));
   for (const one of broken) await assert.rejects(one as Promise<unknown>, /the database/);
-  void known.find('shown', ask);
+  void known.findEntry('shown', ask);
   assert.equal(answers.length, 3);
 });
 
@@ -59,9 +59,9 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   const store = await openStoreAt(t, await database(t));
   const known = new CallerCache(store);
   const { answers, ask } = controlledLookup();
-  const before = known.find('shown', ask);
+  const before = known.findEntry('shown', ask);
   await store.write(async (tx) => tx.events.addAccessChange());
-  const after = known.find('shown', ask);
+  const after = known.findEntry('shown', ask);
   assert.equal(answers.length, 2);
   const [old, fresh] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(old);
@@ -70,7 +70,7 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   assert.equal(known.entryOf(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);
-  assert.equal(known.find('shown', ask), fresh);
+  assert.equal(known.findEntry('shown', ask), fresh);
 });
 
 const KEYS = 40;

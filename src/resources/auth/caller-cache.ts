@@ -14,8 +14,8 @@ const MAX_CACHED_CALLERS = 10_000;
  */
 export class CallerCache<V extends CachedCaller> {
   readonly #store: Store;
-  readonly #byCredentials = new Map<string, V>();
-  readonly #byCaller = new Map<Caller, V>();
+  readonly #entriesByCredentials = new Map<string, V>();
+  readonly #entriesByCaller = new Map<Caller, V>();
   /** Lookups in flight. An access change removes them, so that their results are not cached. */
   readonly #lookups = new Map<string, Promise<V | undefined>>();
   #externalVersion: number;
@@ -24,7 +24,7 @@ export class CallerCache<V extends CachedCaller> {
     this.#store = store;
     this.#externalVersion = store.externalVersion();
     store.onCommitted((events) => {
-      if (events.accessChanged) this.#clear();
+      if (events.hasAccessChanged) this.#clear();
     });
   }
 
@@ -33,39 +33,43 @@ export class CallerCache<V extends CachedCaller> {
    * credentials share one query, which matters when the database is busy.
    *
    * @param credentials hash of the credentials; for an API key, also the domain
-   * @param load queries the database
+   * @param loadEntry queries the database
    */
-  find(credentials: string, load: () => Promise<V | undefined>): V | Promise<V | undefined> {
+  findEntry(credentials: string, loadEntry: () => Promise<V | undefined>): V | Promise<V | undefined> {
     this.#invalidateIfChanged();
-    return this.#byCredentials.get(credentials) ?? this.#lookups.get(credentials) ?? this.#lookUp(credentials, load());
+    return (
+      this.#entriesByCredentials.get(credentials) ??
+      this.#lookups.get(credentials) ??
+      this.#trackLookup(credentials, loadEntry())
+    );
   }
 
   /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
   entryOf(caller: Caller): V | undefined {
     this.#invalidateIfChanged();
-    return this.#byCaller.get(caller);
+    return this.#entriesByCaller.get(caller);
   }
 
-  #lookUp(credentials: string, loading: Promise<V | undefined>): Promise<V | undefined> {
+  #trackLookup(credentials: string, entryPromise: Promise<V | undefined>): Promise<V | undefined> {
     // A result that was read before an access change is valid for the requests that wait for it, but it must not be
     // cached.
-    const isCurrent = () => this.#lookups.get(credentials) === lookup;
-    const lookup: Promise<V | undefined> = loading
+    const isRegistered = () => this.#lookups.get(credentials) === lookup;
+    const lookup: Promise<V | undefined> = entryPromise
       .then((entry) => {
-        if (entry !== undefined && isCurrent()) this.#add(credentials, entry);
+        if (entry !== undefined && isRegistered()) this.#addEntry(credentials, entry);
         return entry;
       })
       .finally(() => {
-        if (isCurrent()) this.#lookups.delete(credentials);
+        if (isRegistered()) this.#lookups.delete(credentials);
       });
     this.#lookups.set(credentials, lookup);
     return lookup;
   }
 
-  #add(credentials: string, entry: V): void {
-    if (this.#byCredentials.size >= MAX_CACHED_CALLERS) this.#clear();
-    this.#byCredentials.set(credentials, entry);
-    this.#byCaller.set(entry.caller, entry);
+  #addEntry(credentials: string, entry: V): void {
+    if (this.#entriesByCredentials.size >= MAX_CACHED_CALLERS) this.#clear();
+    this.#entriesByCredentials.set(credentials, entry);
+    this.#entriesByCaller.set(entry.caller, entry);
   }
 
   #invalidateIfChanged(): void {
@@ -76,8 +80,8 @@ export class CallerCache<V extends CachedCaller> {
   }
 
   #clear(): void {
-    this.#byCredentials.clear();
-    this.#byCaller.clear();
+    this.#entriesByCredentials.clear();
+    this.#entriesByCaller.clear();
     this.#lookups.clear();
   }
 }

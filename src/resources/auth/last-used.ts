@@ -4,17 +4,17 @@ import type { CachedCaller } from './caller-cache.ts';
 
 /** Delay from the first use to the write. All uses in between are written in one batch. */
 const WRITE_DELAY_MS = 1_000;
-/** A stored `last_used` is not written again until it is older than this. */
+/** Minimum age of a stored `last_used` before it is written again. */
 const REFRESH_INTERVAL_MS = 60_000;
 
 type LastUsedPorts = {
   readonly store: Store;
   readonly clock: Clock;
   /**
-   * Stores `at`, in milliseconds since the epoch, as the time of last use. Rows locked by another node are skipped,
-   * because that node writes them.
+   * Stores `usedAt`, in milliseconds since the epoch, as the time of the last use. Rows that another node has locked
+   * are skipped, because that node writes them.
    */
-  readonly write: (queries: Queries, ids: readonly number[], at: number) => Promise<unknown>;
+  readonly write: (queries: Queries, ids: readonly number[], usedAt: number) => Promise<unknown>;
   /** Called when a write has failed. */
   readonly onWriteFailed: (error: unknown) => void;
 };
@@ -22,11 +22,11 @@ type LastUsedPorts = {
 /** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
   readonly #ports: LastUsedPorts;
-  readonly #pending = new Set<number>();
-  /** Time of the first use in `#pending`, in milliseconds since the epoch. */
+  readonly #pendingIds = new Set<number>();
+  /** Time of the first use in `#pendingIds`, in milliseconds since the epoch. */
   #firstUseAt = 0;
-  #cancel: (() => void) | undefined;
-  #writing: Promise<unknown> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #activeWrite: Promise<unknown> | undefined;
 
   constructor(ports: LastUsedPorts) {
     this.#ports = ports;
@@ -37,37 +37,37 @@ export class LastUsedTracker {
     const now = this.#ports.clock.now();
     if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
     entry.lastUsed = now;
-    if (this.#pending.size === 0) this.#firstUseAt = now;
-    this.#pending.add(id);
+    if (this.#pendingIds.size === 0) this.#firstUseAt = now;
+    this.#pendingIds.add(id);
     this.#scheduleWrite();
   }
 
   /** Writes all recorded uses; called at shutdown. */
   async flush(): Promise<void> {
-    await this.#writing;
-    this.#cancel?.();
-    this.#cancel = undefined;
-    await this.#write();
+    await this.#activeWrite;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    await this.#writePendingIds();
   }
 
   /** Schedules a write. Only one write runs at a time; later uses wait for the next write. */
   #scheduleWrite(): void {
-    this.#cancel ??= this.#ports.clock.after(WRITE_DELAY_MS, () => {
-      this.#cancel = undefined;
-      if (this.#writing === undefined) void this.#write();
+    this.#cancelTimer ??= this.#ports.clock.after(WRITE_DELAY_MS, () => {
+      this.#cancelTimer = undefined;
+      if (this.#activeWrite === undefined) void this.#writePendingIds();
       else this.#scheduleWrite();
     });
   }
 
-  async #write(): Promise<void> {
+  async #writePendingIds(): Promise<void> {
     const { store, write, onWriteFailed } = this.#ports;
-    if (this.#pending.size === 0) return;
-    const [ids, at] = [[...this.#pending], this.#firstUseAt];
-    this.#pending.clear();
-    // A failed write must not fail a request. A later use is written again.
-    const written = store.write(({ queries }) => write(queries, ids, at)).catch(onWriteFailed);
-    this.#writing = written;
-    await written;
-    this.#writing = undefined;
+    if (this.#pendingIds.size === 0) return;
+    const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
+    this.#pendingIds.clear();
+    // A failed write must not fail a request. A use after REFRESH_INTERVAL_MS is written again.
+    const writePromise = store.write(({ queries }) => write(queries, ids, usedAt)).catch(onWriteFailed);
+    this.#activeWrite = writePromise;
+    await writePromise;
+    this.#activeWrite = undefined;
   }
 }

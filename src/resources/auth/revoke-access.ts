@@ -19,23 +19,23 @@ type RevocationReason =
 /** Ends all sessions of a user, all except one, or only one. Returns how many were ended. */
 export async function endSessions(
   write: AccountWrite,
-  which: { readonly userId: number; readonly except?: number; readonly only?: number },
-  because: RevocationReason,
+  selection: { readonly userId: number; readonly except?: number; readonly only?: number },
+  reason: RevocationReason,
 ): Promise<number> {
-  let query = write.deleteFrom('sessions').where('sessions.user_id', '=', which.userId);
-  if (which.except !== undefined) query = query.where('sessions.session_id', '!=', which.except);
-  if (which.only !== undefined) query = query.where('sessions.session_id', '=', which.only);
-  const ended = await query.returning('session_id').execute();
-  if (ended.length === 0) return 0;
+  let query = write.deleteFrom('sessions').where('sessions.user_id', '=', selection.userId);
+  if (selection.except !== undefined) query = query.where('sessions.session_id', '!=', selection.except);
+  if (selection.only !== undefined) query = query.where('sessions.session_id', '=', selection.only);
+  const endedSessions = await query.returning('session_id').execute();
+  if (endedSessions.length === 0) return 0;
   write.markAccessChange();
-  const detail = { user_id: String(which.userId), because };
+  const detail = { user_id: String(selection.userId), because: reason };
   writeAuditEntries(
     write,
-    ...ended.map(
+    ...endedSessions.map(
       ({ session_id }): AuditEntry => ({ action: 'login.closed', subject: `session ${session_id}`, detail }),
     ),
   );
-  return ended.length;
+  return endedSessions.length;
 }
 
 /**
@@ -43,49 +43,49 @@ export async function endSessions(
  */
 export async function revokeInvitations(
   write: AccountWrite,
-  which: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
-  because: RevocationReason,
+  selection: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
+  reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('invitations').where('invitations.used_at', 'is', null);
-  if ('only' in which) query = query.where('invitations.invitation_id', '=', which.only);
-  else if ('userId' in which) query = query.where('invitations.user_id', '=', which.userId);
-  else query = query.where('invitations.made_by', '=', which.madeBy);
-  const withdrawn = await query.returning(['invitation_id', 'user_id']).execute();
+  if ('only' in selection) query = query.where('invitations.invitation_id', '=', selection.only);
+  else if ('userId' in selection) query = query.where('invitations.user_id', '=', selection.userId);
+  else query = query.where('invitations.made_by', '=', selection.madeBy);
+  const revokedInvitations = await query.returning(['invitation_id', 'user_id']).execute();
   writeAuditEntries(
     write,
-    ...withdrawn.map(
+    ...revokedInvitations.map(
       ({ invitation_id, user_id }): AuditEntry => ({
         action: 'invitation.withdrawn',
         subject: `invitation ${invitation_id}`,
-        detail: { user_id: String(user_id), because },
+        detail: { user_id: String(user_id), because: reason },
       }),
     ),
   );
-  return withdrawn.length;
+  return revokedInvitations.length;
 }
 
 /** Revokes one calendar, all calendars of a user, or all calendars of a project. Returns how many were revoked. */
 export async function revokeCalendars(
   write: AccountWrite,
-  which: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
-  because: RevocationReason,
+  selection: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
+  reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('calendars');
-  if ('only' in which) query = query.where('calendars.calendar_id', '=', which.only);
-  else if ('userId' in which) query = query.where('calendars.user_id', '=', which.userId);
-  else query = query.where('calendars.project_id', '=', which.projectId);
-  const revoked = await query.returning(['calendar_id', 'user_id']).execute();
+  if ('only' in selection) query = query.where('calendars.calendar_id', '=', selection.only);
+  else if ('userId' in selection) query = query.where('calendars.user_id', '=', selection.userId);
+  else query = query.where('calendars.project_id', '=', selection.projectId);
+  const revokedCalendars = await query.returning(['calendar_id', 'user_id']).execute();
   writeAuditEntries(
     write,
-    ...revoked.map(
+    ...revokedCalendars.map(
       ({ calendar_id, user_id }): AuditEntry => ({
         action: 'calendar.revoked',
         subject: `calendar ${calendar_id}`,
-        detail: { user_id: String(user_id), because },
+        detail: { user_id: String(user_id), because: reason },
       }),
     ),
   );
-  return revoked.length;
+  return revokedCalendars.length;
 }
 
 /** Revokes all access of a deleted user, and the open invitations that this user has made. */
@@ -98,18 +98,18 @@ export async function revokeAllAccess(write: AccountWrite, userId: number): Prom
 }
 
 /**
- * Revokes the open invitations for and by a user whose role was changed. Otherwise, a user who invited a member, and
- * may still know the link, could sign in as the admin that the member has become. Sessions stay open, with the new
- * role.
+ * Revokes the open invitations that are for a user whose role was changed, or that this user has made. Otherwise, a
+ * user who has invited a member, and still knows the link, could sign in as the admin that the member has become.
+ * Sessions stay open, with the new role.
  */
-export async function revokeInvitationsOf(write: AccountWrite, userId: number): Promise<void> {
+export async function revokeAfterRoleChange(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
   await revokeInvitations(write, { madeBy: userId }, 'the role of whoever made it was changed');
 }
 
 /**
- * Ends all sessions and revokes all invitations after a restore. Otherwise, sessions that were ended since the backup
- * would be open again. All users must sign in again.
+ * Ends all sessions and revokes all invitations after a restore, so that all users must sign in again. Otherwise, a
+ * session that was ended after the backup would be open again.
  */
 export async function revokeAllSessionsAndInvitations(queries: Queries): Promise<void> {
   await queries.deleteFrom('sessions').execute();

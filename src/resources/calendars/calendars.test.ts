@@ -12,7 +12,7 @@ import { formatTimestamp } from '../../http/fields/dates.ts';
 import { addDays } from '../../ical/days.ts';
 import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
-import { grantedPermissions } from './calendars.ts';
+import { getGrantedPermissions } from './calendars.ts';
 import { createCalendarUrl } from './ics-route.ts';
 
 const today = formatTimestamp(systemClock.now()).slice(0, 10);
@@ -131,9 +131,9 @@ for (const { test, testService } of stores) {
     const read = interceptor.over(store.read);
     const onCommitted: typeof store.onCommitted = (listener) => store.onCommitted(listener);
     const counted = { write, onCommitted } as typeof store;
-    const { find } = createCalendarUrl({ store: counted, log: createLog('silent'), baseUrl: () => '' });
+    const { findDocument } = createCalendarUrl({ store: counted, log: createLog('silent'), baseUrl: () => '' });
     const file = new URL(url).pathname.split('/').at(-1) ?? '';
-    const fetchNow = () => find(read, file, systemClock.now());
+    const fetchNow = () => findDocument(read, file, systemClock.now());
 
     const isHeld = interceptor.delayNext('calendars');
     const early = Array.from({ length: 20 }, fetchNow);
@@ -195,9 +195,9 @@ for (const { test, testService } of stores) {
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
     // A permission that a role has lost is also lost in the calendars of its users.
-    assert.deepEqual([...grantedPermissions('events:read,users:write', 'member')], ['events:read']);
+    assert.deepEqual([...getGrantedPermissions('events:read,users:write', 'member')], ['events:read']);
     assert.deepEqual(
-      [...grantedPermissions('events:read,users:write,nothing', 'admin')],
+      [...getGrantedPermissions('events:read,users:write,nothing', 'admin')],
       ['events:read', 'users:write'],
     );
 

@@ -1,9 +1,9 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import type { CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
 import {
-  label,
   oneTimeSecret,
-  ownId,
+  ownRecordId,
+  plainText,
   readOnlyId,
   readOnlyText,
   readOnlyTimestamp,
@@ -13,8 +13,14 @@ import {
 import { mapRows, waitForNextSlice } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { create, get, list, type Route, remove } from '../../http/routes/route.ts';
-import { isZone } from '../../ical/zone.ts';
+import {
+  defineCreateRoute,
+  defineDeleteRoute,
+  defineGetRoute,
+  defineListRoute,
+  type Route,
+} from '../../http/routes/route.ts';
+import { isZoneName } from '../../ical/zone.ts';
 import {
   type Caller,
   isAdmin,
@@ -28,10 +34,10 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
-import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, assignedUsersOf } from '../core/assignments.ts';
-import { filterConditions, idFilter } from '../core/filters.ts';
+import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, loadAssignedUsers } from '../core/assignments.ts';
+import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
-import { requireExists } from '../core/references.ts';
+import { requireRecord } from '../core/references.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 
 /** The scopes of a calendar: entries that concern its user, entries of one project, or all entries of the account. */
@@ -46,7 +52,7 @@ const readOnlyScope = (description: string): Field<string | null, 'readOnly'> =>
 
 /** Response fields of a calendar; they never include its address (X9). */
 export const calendarFields = {
-  id: ownId('Identifier of the calendar.'),
+  id: ownRecordId('Identifier of the calendar.'),
   user_id: readOnlyId('Its user: the calendar shows only what this user may read.'),
   label: readOnlyText('Its label.'),
   scope: readOnlyScope('Its contents.'),
@@ -57,7 +63,7 @@ export const calendarFields = {
   expires: readOnlyTimestamp('When it expires, UTC: with the key that created it.'),
 };
 
-const scope: Field<CalendarScope, 'writable'> = {
+const scopeField: Field<CalendarScope, 'writable'> = {
   mode: 'writable',
   description:
     'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
@@ -75,15 +81,15 @@ export function timeZoneField(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
     inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_REQUIREMENT },
-    validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_REQUIREMENT),
+    validate: (value) => (value === '' || isZoneName(String(value)) ? undefined : ZONE_REQUIREMENT),
     parse: String,
   };
 }
 
 /** Input fields of a new calendar. */
 export const calendarInputFields = {
-  label: label('Its label.'),
-  scope,
+  label: plainText('Its label.'),
+  scope: scopeField,
   project_id: resourceIdOrNone('The project, with scope project.'),
   time_zone: timeZoneField("Time zone of its times. Default: the account's."),
 };
@@ -115,47 +121,47 @@ type StoredCalendar = {
   expires_at: number | null;
 };
 
-function toRow({ calendar_id: id, expires_at: expires, ...rest }: StoredCalendar): CalendarRow {
+function toCalendarRow({ calendar_id: id, expires_at: expires, ...rest }: StoredCalendar): CalendarRow {
   return { ...rest, id, expires };
 }
 
 /** Selects the calendars that have not expired. */
-function liveCalendars(view: AccountView) {
+function selectLiveCalendars(view: AccountView) {
   return view
     .selectFrom('calendars')
     .where(({ or, eb }) => or([eb('calendars.expires_at', 'is', null), eb('calendars.expires_at', '>', view.now)]));
 }
 
-const byId = ascendingOrder('id', numberKey('calendars.calendar_id'));
+const orderById = ascendingOrder('id', numberKey('calendars.calendar_id'));
 
 /** Lists the calendars of the caller. Admins see the calendars of all users of the account. */
 export async function listCalendars(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof calendarFilters>,
+  parameterValues: ParsedParameters<typeof calendarFilters>,
   paging: PageRequest,
 ): Promise<Page<CalendarRow>> {
-  const visible = isAdmin(caller)
-    ? liveCalendars(view)
-    : liveCalendars(view).where('calendars.user_id', '=', caller.userId);
+  const visibleCalendars = isAdmin(caller)
+    ? selectLiveCalendars(view)
+    : selectLiveCalendars(view).where('calendars.user_id', '=', caller.userId);
   const page = await loadPage(
-    visible,
-    visible.selectAll('calendars'),
-    byId,
-    filterConditions(calendarFilters, given),
+    visibleCalendars,
+    visibleCalendars.selectAll('calendars'),
+    orderById,
+    buildFilterConditions(calendarFilters, parameterValues),
     paging,
   );
-  return mapRows(page, toRow);
+  return mapRows(page, toCalendarRow);
 }
 
 /** Returns a calendar that the caller may see; otherwise throws 404. */
 export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
-  const row = await liveCalendars(view)
+  const row = await selectLiveCalendars(view)
     .selectAll('calendars')
     .where('calendars.calendar_id', '=', calendarId)
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return toRow(row);
+  return toCalendarRow(row);
 }
 
 /**
@@ -168,20 +174,20 @@ export async function createCalendar(
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<OutputOf<typeof createdCalendarFields>> {
   requireMatchingScope(input.scope, input.project_id);
-  if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
+  if (input.project_id !== 0) await requireRecord(write, 'project', input.project_id);
   const token = newToken(random);
   const row = await write.insertRow('calendars', {
     ...input,
     user_id: caller.userId,
     token_hash: hashToken(token),
-    permissions: calendarPermissions.filter((one) => caller.permissions.has(one)).join(','),
+    permissions: calendarPermissions.filter((permission) => caller.permissions.has(permission)).join(','),
     date_created: write.now,
     last_fetched: null,
     expires_at: caller.expiresAt,
   });
   const detail = { user_id: String(row.user_id), scope: row.scope, project_id: String(row.project_id) };
   writeAuditEntries(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
-  return { ...toRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
+  return { ...toCalendarRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
 }
 
 function requireMatchingScope(scope: CalendarScope, projectId: number): void {
@@ -193,7 +199,7 @@ function requireMatchingScope(scope: CalendarScope, projectId: number): void {
 
 /** Revokes a calendar of the caller. Admins can also revoke calendars of users whose role is not above their own. */
 export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
-  const row = await liveCalendars(write)
+  const row = await selectLiveCalendars(write)
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
     .select(['calendars.user_id', 'users.role'])
     .where('calendars.calendar_id', '=', calendarId)
@@ -213,9 +219,9 @@ export type CalendarPorts = { readonly random: Random; readonly baseUrl: () => s
  * Creates the routes of calendars (X9). All of them require `events:read`, because a caller who may read events may
  * share them.
  */
-export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
+export function createCalendarRoutes(ports: CalendarPorts): readonly Route[] {
   return [
-    list({
+    defineListRoute({
       path: '/calendars',
       description: 'Lists calendars: your own, or for admins those of every user.',
       permission: 'events:read',
@@ -223,28 +229,28 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       fields: calendarFields,
       call: listCalendars,
     }),
-    create({
+    defineCreateRoute({
       path: '/calendars',
       description: 'Creates an address for calendar programs to subscribe to. It is returned only once.',
       permission: 'events:read',
       fields: createdCalendarFields,
       inputFields: calendarInputFields,
-      records: [],
+      recordedKinds: [],
       at: { collection: '/calendars', key: 'id' },
       call: (write, caller, input) => createCalendar(write, caller, input, ports),
     }),
-    get({
+    defineGetRoute({
       path: '/calendars/{calendar_id}',
       description: 'Returns a calendar, without its address.',
       permission: 'events:read',
       fields: calendarFields,
       call: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
     }),
-    remove({
+    defineDeleteRoute({
       path: '/calendars/{calendar_id}',
       description: 'Revokes a calendar; its address becomes invalid.',
       permission: 'events:read',
-      records: [],
+      recordedKinds: [],
       call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),
     }),
   ];
@@ -259,9 +265,13 @@ const calendarPermissions = [
 ] as const satisfies Permission[];
 
 /** Returns the permissions of a calendar: those stored at its creation that the role of its user still has. */
-export function grantedPermissions(permissions: string, role: Role): ReadonlySet<Permission> {
-  const own = permissionsOf(role);
-  return new Set(permissions.split(',').filter((one) => isPermission(one) && own.includes(one)) as Permission[]);
+export function getGrantedPermissions(storedPermissions: string, role: Role): ReadonlySet<Permission> {
+  const rolePermissions = permissionsOf(role);
+  return new Set(
+    storedPermissions
+      .split(',')
+      .filter((permission) => isPermission(permission) && rolePermissions.includes(permission)) as Permission[],
+  );
 }
 
 /** Maximum number of assigned users that an entry names. */
@@ -276,16 +286,18 @@ export async function loadAssignedNames(
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  let users = await assignedUsersOf(view, resourceType, recordIds);
-  if (users.length > ASSIGNMENT_BATCH_SIZE) {
-    users = [];
+  let assignedUsers = await loadAssignedUsers(view, resourceType, recordIds);
+  if (assignedUsers.length > ASSIGNMENT_BATCH_SIZE) {
+    assignedUsers = [];
     for (const [index, id] of recordIds.entries()) {
-      users.push(...(await assignedUsersOf(view, resourceType, [id], MAX_ASSIGNED_NAMES + 1)));
+      assignedUsers.push(...(await loadAssignedUsers(view, resourceType, [id], MAX_ASSIGNED_NAMES + 1)));
       if (index % RECORDS_PER_TICK === 0) await waitForNextSlice();
     }
   }
-  const byRecord = Map.groupBy(users, ({ record_id }) => record_id);
-  return new Map([...byRecord].map(([id, some]) => [id, joinNames(some.map(({ user_name }) => user_name))]));
+  const usersByRecord = Map.groupBy(assignedUsers, ({ record_id }) => record_id);
+  return new Map(
+    [...usersByRecord].map(([id, recordUsers]) => [id, joinNames(recordUsers.map(({ user_name }) => user_name))]),
+  );
 }
 
 function joinNames(names: readonly string[]): string {

@@ -9,7 +9,7 @@ import { selectOverlapping } from '../events/overlapping.ts';
 import { fullNameOf } from '../users/lookup.ts';
 import { type CalendarScope, loadAssignedNames } from './calendars.ts';
 
-/** Selects the entries of a calendar, and defines how they are written. */
+/** Defines which entries a calendar contains, and how they are written. */
 export type CalendarQuery = {
   readonly scope: CalendarScope;
   readonly userId: number;
@@ -36,7 +36,8 @@ export const MAX_ENTRIES = 10_000;
 const ROWS_PER_QUERY = 100;
 
 /**
- * Number of days per query. It bounds the time of one query for a user who has few of the many entries of an account.
+ * Number of days per query. It bounds the duration of a query that scans many entries of an account to find the few
+ * entries of one user.
  */
 const DAYS_PER_QUERY = 31;
 
@@ -44,18 +45,23 @@ const DAYS_PER_QUERY = 31;
 const RECENT_DAYS = 31;
 
 /**
- * Yields the iCalendar text of all entries. Near days come first, so that MAX_ENTRIES cuts off the most distant days.
+ * Yields the iCalendar text of all entries: first those of recent and future days, then those of earlier days, newest
+ * first. If there are more than MAX_ENTRIES, the last ones in this order are left out.
  */
-export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today: string): AsyncGenerator<Buffer> {
-  const { permissions } = wanted;
-  const ranges = dayRanges(wanted, today);
-  if (permissions.has('events:read')) yield* readLists(eventReaders(view, wanted, ranges));
+export async function* streamEntries(
+  view: AccountView,
+  calendarQuery: CalendarQuery,
+  today: string,
+): AsyncGenerator<Buffer> {
+  const { permissions } = calendarQuery;
+  const ranges = splitCalendarDays(calendarQuery, today);
+  if (permissions.has('events:read')) yield* readInBatches(createEventReaders(view, calendarQuery, ranges));
   if (!permissions.has('tasks:read')) return;
-  yield* readLists(ranges.map((range) => (batch) => readTasks(view, wanted, range, batch)));
-  yield* readLists(ranges.map((range) => (batch) => readSubtasks(view, wanted, range, batch)));
+  yield* readInBatches(ranges.map((range) => (batch) => readTasks(view, calendarQuery, range, batch)));
+  yield* readInBatches(ranges.map((range) => (batch) => readSubtasks(view, calendarQuery, range, batch)));
 }
 
-/** A range of days, both included. */
+/** A range of days. The first and the last day are included. */
 type DayRange = { readonly first: string; readonly last: string };
 /** Sort key of the last row that was read; undefined before the first row and after the last one. */
 type EntrySortKey = { readonly day: string; readonly id: number } | undefined;
@@ -68,19 +74,22 @@ type BatchRequest = { readonly after: EntrySortKey; readonly limit: number };
 type EntryBatch = { readonly text: Buffer; readonly count: number; readonly last: EntrySortKey };
 type ReadBatch = (batch: BatchRequest) => Promise<EntryBatch>;
 
-/** Reads the lists one after the other, each to its end, up to MAX_ENTRIES entries in total. */
-async function* readLists(lists: readonly ReadBatch[]): AsyncGenerator<Buffer> {
-  let left = MAX_ENTRIES;
-  for (const read of lists) {
-    let after: EntrySortKey;
+/** Calls the readers one after the other, each until its last batch, up to MAX_ENTRIES entries in total. */
+async function* readInBatches(readers: readonly ReadBatch[]): AsyncGenerator<Buffer> {
+  let remainingEntries = MAX_ENTRIES;
+  for (const readBatch of readers) {
+    let sortKey: EntrySortKey;
     do {
-      const { text, count, last } = await read({ after, limit: Math.min(ROWS_PER_QUERY, left) });
+      const { text, count, last } = await readBatch({
+        after: sortKey,
+        limit: Math.min(ROWS_PER_QUERY, remainingEntries),
+      });
       if (count > 0) yield text;
-      left -= count;
-      if (left === 0) return;
-      after = last;
+      remainingEntries -= count;
+      if (remainingEntries === 0) return;
+      sortKey = last;
       await waitForNextSlice();
-    } while (after !== undefined);
+    } while (sortKey !== undefined);
   }
 }
 
@@ -88,72 +97,95 @@ async function* readLists(lists: readonly ReadBatch[]): AsyncGenerator<Buffer> {
  * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
  * first.
  */
-function dayRanges({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
-  const recent = addDays(today, -RECENT_DAYS);
-  return [...splitIntoRanges(recent, to), ...splitIntoRanges(from, addDays(recent, -1)).reverse()];
+function splitCalendarDays({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
+  const recentStart = addDays(today, -RECENT_DAYS);
+  return [...splitIntoRanges(recentStart, to), ...splitIntoRanges(from, addDays(recentStart, -1)).reverse()];
 }
 
 function splitIntoRanges(from: string, to: string): DayRange[] {
-  const all: DayRange[] = [];
+  const ranges: DayRange[] = [];
   for (let first = from; first <= to; first = addDays(first, DAYS_PER_QUERY)) {
     const last = addDays(first, DAYS_PER_QUERY - 1);
-    all.push({ first, last: last < to ? last : to });
+    ranges.push({ first, last: last < to ? last : to });
   }
-  return all;
+  return ranges;
 }
 
 /** Builds the condition for rows in a range of days and after a sort key. */
-function rangeCondition(day: string, id: string, { first, last }: DayRange, after: EntrySortKey): Expression<SqlBool> {
-  const days = sql.ref(day);
-  const all = sql<SqlBool>`${days} >= ${`${first} 00:00:00`} and ${days} <= ${`${last} 23:59:59`}`;
-  return after === undefined ? all : sql<SqlBool>`${all} and ${afterKeyCondition(day, id, after)}`;
+function buildRangeCondition(
+  dayColumn: string,
+  idColumn: string,
+  { first, last }: DayRange,
+  afterKey: EntrySortKey,
+): Expression<SqlBool> {
+  const dayRef = sql.ref(dayColumn);
+  const inDayRange = sql<SqlBool>`${dayRef} >= ${`${first} 00:00:00`} and ${dayRef} <= ${`${last} 23:59:59`}`;
+  return afterKey === undefined
+    ? inDayRange
+    : sql<SqlBool>`${inDayRange} and ${buildAfterKeyCondition(dayColumn, idColumn, afterKey)}`;
 }
 
-function afterKeyCondition(day: string, id: string, after: NonNullable<EntrySortKey>): Expression<SqlBool> {
-  const [days, ids] = [sql.ref(day), sql.ref(id)];
-  return sql<SqlBool>`${days} >= ${after.day} and (${days} > ${after.day} or ${ids} > ${after.id})`;
+function buildAfterKeyCondition(
+  dayColumn: string,
+  idColumn: string,
+  afterKey: NonNullable<EntrySortKey>,
+): Expression<SqlBool> {
+  const [dayRef, idRef] = [sql.ref(dayColumn), sql.ref(idColumn)];
+  return sql<SqlBool>`${dayRef} >= ${afterKey.day} and (${dayRef} > ${afterKey.day} or ${idRef} > ${afterKey.id})`;
 }
 
-function eventReaders(view: AccountView, wanted: CalendarQuery, ranges: readonly DayRange[]): readonly ReadBatch[] {
-  const { from } = wanted;
-  const begun = selectOverlapping(view, { startTo: addDays(from, -1), dueFrom: from }).as('under_way');
-  // Few events are already in progress on the first day, so the query joins them. A filter in list order would scan all
-  // events.
-  const begunRows = selectEvents(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
-  const begunRead: ReadBatch = ({ after, limit }) => {
-    if (after === undefined) return readEvents(begunRows, limit, wanted);
-    return readEvents(begunRows.where(afterKeyCondition('events.start_date', 'events.event_id', after)), limit, wanted);
+function createEventReaders(
+  view: AccountView,
+  calendarQuery: CalendarQuery,
+  ranges: readonly DayRange[],
+): readonly ReadBatch[] {
+  const { from } = calendarQuery;
+  const begunEventIds = selectOverlapping(view, { startTo: addDays(from, -1), dueFrom: from }).as('under_way');
+  // Few events are in progress when the calendar begins, so the query joins with their ids. A filter in list order
+  // would scan all events.
+  const begunEvents = selectEvents(view, calendarQuery).innerJoin(
+    begunEventIds,
+    'under_way.event_id',
+    'events.event_id',
+  );
+  const readBegunEvents: ReadBatch = ({ after, limit }) => {
+    if (after === undefined) return readEvents(begunEvents, limit, calendarQuery);
+    return readEvents(
+      begunEvents.where(buildAfterKeyCondition('events.start_date', 'events.event_id', after)),
+      limit,
+      calendarQuery,
+    );
   };
-  const reads = ranges.map(
+  const rangeReaders = ranges.map(
     (range): ReadBatch =>
       ({ after, limit }) => {
-        const isWithin = rangeCondition('events.start_date', 'events.event_id', range, after);
-        return readEvents(selectEvents(view, wanted).where(isWithin), limit, wanted);
+        const rangeFilter = buildRangeCondition('events.start_date', 'events.event_id', range, after);
+        return readEvents(selectEvents(view, calendarQuery).where(rangeFilter), limit, calendarQuery);
       },
   );
-  return [begunRead, ...reads];
+  return [readBegunEvents, ...rangeReaders];
 }
 
 async function readEvents(
   query: ReturnType<typeof selectEvents>,
   limit: number,
-  wanted: CalendarQuery,
+  calendarQuery: CalendarQuery,
 ): Promise<EntryBatch> {
   const rows = await query.orderBy('events.start_date').orderBy('events.event_id').limit(limit).execute();
-  const entries = rows.map((row) => toEventEntry(row, wanted));
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return toBatch(entries, last && { day: last.start_date, id: last.event_id }, wanted);
+  const entries = rows.map((row) => toEventEntry(row, calendarQuery));
+  const lastRow = rows.length === limit ? rows.at(-1) : undefined;
+  return toEntryBatch(entries, lastRow && { day: lastRow.start_date, id: lastRow.event_id }, calendarQuery);
 }
 
-function toBatch(entries: readonly CalendarEntry[], last: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
+function toEntryBatch(entries: readonly CalendarEntry[], lastKey: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
   const text = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
-  return { text, count: entries.length, last };
+  return { text, count: entries.length, last: lastKey };
 }
 
-type EventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
+type CalendarEventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
 
 function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarQuery) {
-  const rows = view
+  const eventsQuery = view
     .selectFrom('events')
     .leftJoin('projects', (join) =>
       join.onRef('projects.project_id', '=', 'events.project_id').on('projects.account_id', '=', view.accountId),
@@ -163,28 +195,28 @@ function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarQ
     )
     .selectAll('events')
     .select(['projects.project_name', 'users.first_name', 'users.last_name']);
-  if (scope === 'project') return rows.where('events.project_id', '=', projectId);
-  if (scope === 'account') return rows;
-  const assignedProjects = view
+  if (scope === 'project') return eventsQuery.where('events.project_id', '=', projectId);
+  if (scope === 'account') return eventsQuery;
+  const assignedProjectIds = view
     .selectFrom('assignments')
     .select('assignments.record_id')
     .where('assignments.resource_type', '=', 'project')
     .where('assignments.user_id', '=', userId);
-  return rows.where(({ or, eb }) =>
-    or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', assignedProjects)]),
+  return eventsQuery.where(({ or, eb }) =>
+    or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', assignedProjectIds)]),
   );
 }
 
-function toEventEntry(row: EventRow, { permissions, domain, baseUrl }: CalendarQuery): CalendarEntry {
-  const project = permissions.has('projects:read') ? (row.project_name ?? '') : '';
-  const creator = permissions.has('users:read') ? creatorNameOf(row) : '';
+function toEventEntry(row: CalendarEventRow, { permissions, domain, baseUrl }: CalendarQuery): CalendarEntry {
+  const projectName = permissions.has('projects:read') ? (row.project_name ?? '') : '';
+  const creatorName = permissions.has('users:read') ? creatorNameOf(row) : '';
   return {
     uid: `event-${row.event_id}@${domain}`,
     name: row.event_name,
     start_date: row.start_date,
     due_date: row.due_date,
-    description: labelledLines(['Project', project], ['Created by', creator]),
-    category: project,
+    description: formatLabelledLines(['Project', projectName], ['Created by', creatorName]),
+    category: projectName,
     url: `${baseUrl}/#/calendar?date=${row.start_date.slice(0, 10)}`,
     isBusy: true,
     createdAt: row.date_created,
@@ -197,17 +229,17 @@ function creatorNameOf({ first_name, last_name }: { first_name: string | null; l
 }
 
 /** Formats a line `label: text` for each text that is not empty. */
-function labelledLines(...facts: readonly (readonly [label: string, text: string])[]): string[] {
-  return facts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
+function formatLabelledLines(...labelledTexts: readonly (readonly [label: string, text: string])[]): string[] {
+  return labelledTexts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
 
 async function readTasks(
   view: AccountView,
-  wanted: CalendarQuery,
+  calendarQuery: CalendarQuery,
   range: DayRange,
   { after, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = wanted;
+  const { scope, projectId } = calendarQuery;
   let query = view
     .selectFrom('tasks')
     .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
@@ -215,11 +247,11 @@ async function readTasks(
     .select('projects.project_name')
     .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(rangeCondition('tasks.due_date', 'tasks.task_id', range, after));
+    .where(buildRangeCondition('tasks.due_date', 'tasks.task_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(concernsUser('task', 'tasks', 'task_id', wanted.userId));
+  if (scope === 'own') query = query.where(buildUserCondition('task', 'tasks', 'task_id', calendarQuery.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
-  const assigned = await loadAssignedNames(
+  const assignedNames = await loadAssignedNames(
     view,
     'task',
     rows.map(({ task_id }) => task_id),
@@ -227,21 +259,21 @@ async function readTasks(
   const entries = rows.map((row) =>
     toDueEntry(
       { ...row, resourceType: 'task', id: row.task_id, name: row.task_name },
-      assigned.get(row.task_id),
-      wanted,
+      assignedNames.get(row.task_id),
+      calendarQuery,
     ),
   );
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return toBatch(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
+  const lastRow = rows.length === limit ? rows.at(-1) : undefined;
+  return toEntryBatch(entries, lastRow && { day: lastRow.due_date ?? '', id: lastRow.task_id }, calendarQuery);
 }
 
 async function readSubtasks(
   view: AccountView,
-  wanted: CalendarQuery,
+  calendarQuery: CalendarQuery,
   range: DayRange,
   { after, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = wanted;
+  const { scope, projectId } = calendarQuery;
   let query = view
     .selectFrom('subtasks')
     .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
@@ -250,11 +282,12 @@ async function readSubtasks(
     .select(['tasks.task_name', 'projects.project_name'])
     .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(rangeCondition('subtasks.due_date', 'subtasks.subtask_id', range, after));
+    .where(buildRangeCondition('subtasks.due_date', 'subtasks.subtask_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(concernsUser('subtask', 'subtasks', 'subtask_id', wanted.userId));
+  if (scope === 'own')
+    query = query.where(buildUserCondition('subtask', 'subtasks', 'subtask_id', calendarQuery.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
-  const assigned = await loadAssignedNames(
+  const assignedNames = await loadAssignedNames(
     view,
     'subtask',
     rows.map(({ subtask_id }) => subtask_id),
@@ -262,24 +295,29 @@ async function readSubtasks(
   const entries = rows.map((row) =>
     toDueEntry(
       { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
-      assigned.get(row.subtask_id),
-      wanted,
+      assignedNames.get(row.subtask_id),
+      calendarQuery,
     ),
   );
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return toBatch(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
+  const lastRow = rows.length === limit ? rows.at(-1) : undefined;
+  return toEntryBatch(entries, lastRow && { day: lastRow.due_date ?? '', id: lastRow.subtask_id }, calendarQuery);
 }
 
 /**
  * Builds the condition for records that are assigned to the user. Records that the user created are included if no
  * existing user is assigned to them.
  */
-function concernsUser(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
-  const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
-    where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
-    and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
-  return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
-    or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
+function buildUserCondition(
+  resourceType: string,
+  tableName: string,
+  idColumn: string,
+  userId: number,
+): Expression<SqlBool> {
+  const assignmentsSql = sql`select 1 from assignments join users on users.user_id = assignments.user_id
+    where assignments.account_id = ${sql.ref(`${tableName}.account_id`)} and users.date_deleted is null
+    and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${tableName}.${idColumn}`)}`;
+  return sql<SqlBool>`(exists (${assignmentsSql} and assignments.user_id = ${userId})
+    or (${sql.ref(`${tableName}.user_id`)} = ${userId} and not exists (${assignmentsSql})))`;
 }
 
 type DueRecord = {
@@ -295,20 +333,24 @@ type DueRecord = {
 };
 
 /**
- * Converts a task or subtask to an entry at its due date. The time from start to due date is not shown, because it is
- * no appointment.
+ * Converts a task or subtask to an entry at its due date. The start date is not shown, because the time between the two
+ * dates is no appointment.
  */
-function toDueEntry(row: DueRecord, assigned: string | undefined, { domain, baseUrl }: CalendarQuery): CalendarEntry {
-  const due = row.due_date ?? '';
+function toDueEntry(
+  row: DueRecord,
+  assignedNames: string | undefined,
+  { domain, baseUrl }: CalendarQuery,
+): CalendarEntry {
+  const dueDate = row.due_date ?? '';
   return {
     uid: `${row.resourceType}-${row.id}@${domain}`,
     name: row.name,
-    start_date: due,
-    due_date: due,
-    description: labelledLines(
+    start_date: dueDate,
+    due_date: dueDate,
+    description: formatLabelledLines(
       ['Project', row.project_name],
       ['Task', row.resourceType === 'subtask' ? row.task_name : ''],
-      ['Assigned to', assigned ?? ''],
+      ['Assigned to', assignedNames ?? ''],
     ),
     category: row.project_name,
     url: `${baseUrl}/#/tasks/${row.task_id}`,

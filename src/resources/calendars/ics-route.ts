@@ -11,8 +11,8 @@ import type { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { fullNameOf } from '../users/lookup.ts';
-import { type CalendarScope, grantedPermissions } from './calendars.ts';
-import { type CalendarQuery, entriesOf, MAX_ENTRIES } from './collect-entries.ts';
+import { type CalendarScope, getGrantedPermissions } from './calendars.ts';
+import { type CalendarQuery, MAX_ENTRIES, streamEntries } from './collect-entries.ts';
 
 /** Number of past days in a calendar: one year. */
 const PAST_DAYS = 366;
@@ -29,7 +29,7 @@ const LAST_FETCHED_INTERVAL_MS = 3_600_000;
 const MAX_REMEMBERED_FETCHES = 10_000;
 
 const DAY_MS = 86_400_000;
-const TOKEN = /^([\w-]{43})\.ics$/;
+const ICS_FILE_NAME_PATTERN = /^([\w-]{43})\.ics$/;
 
 export type CalendarUrlPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
@@ -39,9 +39,9 @@ export function createCalendarUrl(ports: CalendarUrlPorts): CapabilityUrl {
   const lookups = new SharedLookups(ports.store);
   return {
     pathPrefix: '/calendar',
-    type: 'text/calendar; charset=utf-8',
+    mediaType: 'text/calendar; charset=utf-8',
     fileName: 'carillon.ics',
-    find: (read, file, now) => findDocument(read, file, now, { ...ports, fetches, lookups }),
+    findDocument: (queries, fileName, now) => findDocument(queries, fileName, now, { ...ports, fetches, lookups }),
   };
 }
 
@@ -49,8 +49,8 @@ type FoundCalendar = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
 
 /** Finds the document of a calendar URL. Returns undefined if the URL is unknown, expired or revoked. */
 async function findDocument(
-  read: Queries,
-  file: string,
+  queries: Queries,
+  fileName: string,
   now: number,
   {
     fetches,
@@ -58,15 +58,15 @@ async function findDocument(
     baseUrl,
   }: Pick<CalendarUrlPorts, 'baseUrl'> & Readonly<{ fetches: LastFetchedTracker; lookups: SharedLookups }>,
 ): Promise<CapabilityDocument | undefined> {
-  const [, token] = TOKEN.exec(file) ?? [];
+  const [, token] = ICS_FILE_NAME_PATTERN.exec(fileName) ?? [];
   if (token === undefined) return undefined;
-  const found = await lookups.find(hashToken(token), (tokenHash) => findCalendar(read, tokenHash, now));
-  if (found === undefined) return undefined;
-  const role = found.role as Role;
-  const reach = grantedPermissions(found.permissions, role);
-  if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
-  await fetches.recordFetch(found, now);
-  return toDocument(found, reach, now, baseUrl());
+  const calendar = await lookups.find(hashToken(token), (tokenHash) => findCalendar(queries, tokenHash, now));
+  if (calendar === undefined) return undefined;
+  const role = calendar.role as Role;
+  const permissions = getGrantedPermissions(calendar.permissions, role);
+  if (!permissions.has('events:read') && !permissions.has('tasks:read')) return undefined;
+  await fetches.recordFetch(calendar, now);
+  return toDocument(calendar, permissions, now, baseUrl());
 }
 
 /**
@@ -74,28 +74,28 @@ async function findDocument(
  * after the commit.
  */
 class SharedLookups {
-  readonly #running = new Map<string, Promise<FoundCalendar | undefined>>();
+  readonly #activeLookups = new Map<string, Promise<FoundCalendar | undefined>>();
 
   constructor(store: Pick<Store, 'onCommitted'>) {
-    store.onCommitted(() => this.#running.clear());
+    store.onCommitted(() => this.#activeLookups.clear());
   }
 
   find(
     tokenHash: string,
-    query: (tokenHash: string) => Promise<FoundCalendar | undefined>,
+    runQuery: (tokenHash: string) => Promise<FoundCalendar | undefined>,
   ): Promise<FoundCalendar | undefined> {
-    const running = this.#running.get(tokenHash);
-    if (running !== undefined) return running;
-    const started = query(tokenHash).finally(() => {
-      if (this.#running.get(tokenHash) === started) this.#running.delete(tokenHash);
+    const activeLookup = this.#activeLookups.get(tokenHash);
+    if (activeLookup !== undefined) return activeLookup;
+    const lookup = runQuery(tokenHash).finally(() => {
+      if (this.#activeLookups.get(tokenHash) === lookup) this.#activeLookups.delete(tokenHash);
     });
-    this.#running.set(tokenHash, started);
-    return started;
+    this.#activeLookups.set(tokenHash, lookup);
+    return lookup;
   }
 }
 
-async function findCalendar(read: Queries, tokenHash: string, now: number) {
-  const row = await read
+async function findCalendar(queries: Queries, tokenHash: string, now: number) {
+  const row = await queries
     .selectFrom('calendars')
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
     .innerJoin('accounts', 'accounts.account_id', 'calendars.account_id')
@@ -123,7 +123,7 @@ async function findCalendar(read: Queries, tokenHash: string, now: number) {
  */
 class LastFetchedTracker {
   readonly #ports: Pick<CalendarUrlPorts, 'store' | 'log'>;
-  readonly #lastStored = new Map<number, number>();
+  readonly #lastStoredAt = new Map<number, number>();
 
   constructor(ports: Pick<CalendarUrlPorts, 'store' | 'log'>) {
     this.#ports = ports;
@@ -131,99 +131,102 @@ class LastFetchedTracker {
 
   /** Records a fetch. A failed write is only logged, because it must not fail the fetch. */
   async recordFetch({ calendar_id, last_fetched }: FoundCalendar, now: number): Promise<void> {
-    const last = Math.max(last_fetched ?? 0, this.#lastStored.get(calendar_id) ?? 0);
-    if (now - last < LAST_FETCHED_INTERVAL_MS) return;
-    if (this.#lastStored.size >= MAX_REMEMBERED_FETCHES) this.#lastStored.clear();
-    this.#lastStored.set(calendar_id, now);
+    const lastFetchedAt = Math.max(last_fetched ?? 0, this.#lastStoredAt.get(calendar_id) ?? 0);
+    if (now - lastFetchedAt < LAST_FETCHED_INTERVAL_MS) return;
+    if (this.#lastStoredAt.size >= MAX_REMEMBERED_FETCHES) this.#lastStoredAt.clear();
+    this.#lastStoredAt.set(calendar_id, now);
     const { store, log } = this.#ports;
     try {
       await store.write(({ queries }) =>
         queries.updateTable('calendars').set({ last_fetched: now }).where('calendar_id', '=', calendar_id).execute(),
       );
     } catch (err) {
-      this.#lastStored.delete(calendar_id);
+      this.#lastStoredAt.delete(calendar_id);
       log.warn({ event: 'calendars.last_fetched_failed', err });
     }
   }
 }
 
 function toDocument(
-  found: FoundCalendar,
-  reach: ReadonlySet<Permission>,
+  calendar: FoundCalendar,
+  permissions: ReadonlySet<Permission>,
   now: number,
   baseUrl: string,
 ): CapabilityDocument {
   const today = formatTimestamp(now).slice(0, 10);
-  const zone = writtenZoneOf(found);
-  const name = calendarNameOf(found);
+  const zone = outputZoneOf(calendar);
+  const name = calendarNameOf(calendar);
   const etagParts = [
     version,
-    found.calendar_id,
-    found.position,
-    [...reach],
+    calendar.calendar_id,
+    calendar.position,
+    [...permissions],
     zone ?? '',
     today,
     name,
-    found.domain,
+    calendar.domain,
     baseUrl,
   ];
   return {
-    accountId: found.account_id,
+    accountId: calendar.account_id,
     // Every change of the contents advances the feed position of the account, so the ETag is computed without the
     // entries.
     etag: etagOf(JSON.stringify(etagParts)),
-    body: (view) => writeCalendar(view, toCalendarQuery(found, reach, today, baseUrl), { today, name, zone }),
+    body: (view) => streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zone }),
   };
 }
 
 /**
- * Returns the zone of the written times. Without a configured zone it is undefined: the times are floating, and are the
- * same in every reader's zone.
+ * Returns the time zone of the written times; undefined if no zone is configured. Times without a zone are floating:
+ * calendar programs show them unchanged in every zone.
  */
-function writtenZoneOf({ time_zone, account_zone }: FoundCalendar): string | undefined {
+function outputZoneOf({ time_zone, account_zone }: FoundCalendar): string | undefined {
   if (time_zone !== '') return time_zone;
   return account_zone === 'UTC' ? undefined : account_zone;
 }
 
-function calendarNameOf(found: FoundCalendar): string {
-  const { company_name, domain, project_name } = found;
-  const company = company_name === '' ? domain : company_name;
-  const own = { own: fullNameOf(found) || found.email, project: project_name ?? '', account: '' };
-  const first = own[found.scope as CalendarScope];
-  return first === '' ? company : `${first} · ${company}`;
+function calendarNameOf(calendar: FoundCalendar): string {
+  const { company_name, domain, project_name } = calendar;
+  const companyName = company_name === '' ? domain : company_name;
+  const namesByScope = { own: fullNameOf(calendar) || calendar.email, project: project_name ?? '', account: '' };
+  const scopeName = namesByScope[calendar.scope as CalendarScope];
+  return scopeName === '' ? companyName : `${scopeName} · ${companyName}`;
 }
 
-type UnzonedQuery = Omit<CalendarQuery, 'zone'>;
+type UnzonedCalendarQuery = Omit<CalendarQuery, 'zone'>;
 
 function toCalendarQuery(
-  found: FoundCalendar,
+  calendar: FoundCalendar,
   permissions: ReadonlySet<Permission>,
   today: string,
   baseUrl: string,
-): UnzonedQuery {
+): UnzonedCalendarQuery {
   return {
-    scope: found.scope as CalendarScope,
-    userId: found.user_id,
-    projectId: found.project_id,
+    scope: calendar.scope as CalendarScope,
+    userId: calendar.user_id,
+    projectId: calendar.project_id,
     permissions,
     from: addDays(today, -PAST_DAYS),
     to: addDays(today, FUTURE_DAYS),
-    domain: found.domain,
+    domain: calendar.domain,
     baseUrl,
   };
 }
 
 type CalendarHeader = { readonly today: string; readonly name: string; readonly zone: string | undefined };
 
-async function* writeCalendar(
+async function* streamCalendar(
   view: AccountView,
-  wanted: UnzonedQuery,
+  calendarQuery: UnzonedCalendarQuery,
   { today, name, zone: zoneName }: CalendarHeader,
 ): AsyncGenerator<string | Buffer> {
-  const description = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
-  const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
+  const description = `From ${calendarQuery.from} to ${calendarQuery.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
+  const [fromMs, untilMs] = [
+    Date.parse(calendarQuery.from) - 366 * DAY_MS,
+    Date.parse(calendarQuery.to) + 366 * DAY_MS,
+  ];
   const zone = zoneName === undefined ? undefined : createCalendarZone(zoneName, fromMs, untilMs);
   yield writeCalendarStart({ name, description, zone });
-  yield* entriesOf(view, { ...wanted, zone }, today);
+  yield* streamEntries(view, { ...calendarQuery, zone }, today);
   yield CALENDAR_END;
 }

@@ -3,19 +3,19 @@ import {
   constant,
   email,
   longText,
-  ownId,
+  ownRecordId,
   requiredName,
   shortText,
 } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { containsFilter } from '../core/filters.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a client (C29). */
 export const clientFields = {
-  client_id: ownId('Identifier of the client.'),
+  client_id: ownRecordId('Identifier of the client.'),
   client_name: requiredName('Name of the client.'),
   contact_id: constant('Always "0": contacts name their client.', '0'),
   email: email('E-mail address.', 'optional'),
@@ -42,12 +42,12 @@ export const clients = defineResource('client', {
   fields: clientFields,
   filters: clientFilters,
   orders: {
-    descriptions: 'clientname ascending, latest descending; else by id.',
-    by: { clientname: asc(textKey('fold(clients.client_name)')), latest: desc(numberKey('clients.date_created')) },
+    description: 'clientname ascending, latest descending; else by id.',
+    byName: { clientname: asc(textKey('fold(clients.client_name)')), latest: desc(numberKey('clients.date_created')) },
   },
 });
 
-export const clientRoutes = resourceRoutes(clients, {
+export const clientRoutes = createResourceRoutes(clients, {
   list: 'Lists clients.',
   create: 'Creates a client.',
   get: 'Returns a client.',

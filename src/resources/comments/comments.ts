@@ -1,7 +1,7 @@
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
   constant,
-  ownId,
+  ownRecordId,
   readOnlyId,
   readOnlyNumber,
   readOnlyRecords,
@@ -16,13 +16,13 @@ import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
 import { createListFunction, splitBySize, totalByteLength } from '../core/pagination.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
-  comment_id: ownId('Identifier of the comment.'),
+  comment_id: ownRecordId('Identifier of the comment.'),
   comment: text({ description: 'The text.', min: 1, max: 20_000 }),
   parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
   project_id: readOnlyId('The project of the comment.'),
@@ -61,11 +61,11 @@ export const comments = {
   ...defineResource('comment', {
     fields: commentFields,
     filters: commentFilters,
-    async toColumns(given, _before, view) {
-      const { parent_id = 0 } = given;
-      const error = parent_id === 0 ? undefined : await parentError(view, parent_id);
-      if (error === undefined) return given;
-      throw invalidInput([{ field: 'parent_id', message: error }]);
+    async toColumns(input, _before, view) {
+      const { parent_id = 0 } = input;
+      const errorMessage = parent_id === 0 ? undefined : await findParentError(view, parent_id);
+      if (errorMessage === undefined) return input;
+      throw invalidInput([{ field: 'parent_id', message: errorMessage }]);
     },
   }),
   listed: threadFields,
@@ -79,28 +79,28 @@ const MAX_REPLIES = 1_000;
 const MAX_REPLIES_PER_QUERY = 2_000;
 
 /** Returns the error message if a comment cannot be replied to; otherwise undefined. */
-async function parentError(view: AccountView, parentId: number): Promise<string | undefined> {
-  const replies = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
-  const [{ parent_id }, last] = await Promise.all([
+async function findParentError(view: AccountView, parentId: number): Promise<string | undefined> {
+  const repliesQuery = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
+  const [{ parent_id }, replyAtLimit] = await Promise.all([
     comments.get(view, parentId),
-    replies
+    repliesQuery
       .orderBy('comments.comment_id')
       .offset(MAX_REPLIES - 1)
       .limit(1)
       .executeTakeFirst(),
   ]);
   if (parent_id !== 0) return 'must be a comment that is not a reply';
-  return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
+  return replyAtLimit === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
 }
 
-const list = createListFunction(
+const listComments = createListFunction(
   'comment',
   commentFilters,
   (view) => view.selectFrom('comments').selectAll('comments'),
   ['comments.comment'],
 );
 
-const byId = ascendingOrder('id', numberKey('comments.comment_id'));
+const orderById = ascendingOrder('id', numberKey('comments.comment_id'));
 
 type CommentRow = OutputOf<typeof commentFields>;
 type ThreadRow = OutputOf<typeof threadFields>;
@@ -110,18 +110,18 @@ type ThreadRow = OutputOf<typeof threadFields>;
  */
 async function listThreads(
   view: AccountView,
-  given: ParsedParameters<typeof commentFilters>,
+  parameterValues: ParsedParameters<typeof commentFilters>,
   paging: PageRequest,
 ): Promise<Page<ThreadRow>> {
-  const page = await list(view, { parent_id: 0, ...given }, paging, byId);
+  const page = await listComments(view, { parent_id: 0, ...parameterValues }, paging, orderById);
   const threads = await expandInHalves(page, (rows) => loadThreads(view, rows));
-  return expandRows(threads, (some) => addReplies(view, some));
+  return expandRows(threads, (threadBatch) => addReplies(view, threadBatch));
 }
 
 /** Id and parent of a reply, and the size of its text in bytes. */
 type ReplyKey = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
 
-const repliesByIds = AccountView.preparedByIds((view, ids) =>
+const loadRepliesByIds = AccountView.prepareQueryByIds((view, ids) =>
   view
     .selectFrom('comments')
     .selectAll('comments')
@@ -129,8 +129,8 @@ const repliesByIds = AccountView.preparedByIds((view, ids) =>
 );
 
 /**
- * A comment with its number of replies. `first` are the keys of its first replies, and `size` is their total size in
- * bytes.
+ * A comment, its number of replies (`count`), and the keys of its `first` replies. `size` is the total size of these
+ * first replies in bytes.
  */
 type CommentThread = {
   readonly row: CommentRow;
@@ -144,13 +144,13 @@ async function* addReplies(
   view: AccountView,
   threads: readonly CommentThread[],
 ): AsyncGenerator<readonly ThreadRow[], void> {
-  for (const some of splitBySize(threads)) {
-    const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
-    const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
-    yield some.map(({ row, count, first }) => ({
+  for (const threadBatch of splitBySize(threads)) {
+    const replyIds = threadBatch.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
+    const repliesById = new Map((await loadRepliesByIds(view, replyIds)).map((reply) => [reply.comment_id, reply]));
+    yield threadBatch.map(({ row, count, first }) => ({
       ...row,
       reply_count: count,
-      replies: first.flatMap(({ comment_id }) => replies.get(comment_id) ?? []),
+      replies: first.flatMap(({ comment_id }) => repliesById.get(comment_id) ?? []),
     }));
   }
 }
@@ -160,32 +160,32 @@ async function loadThreads(
   view: AccountView,
   rows: readonly CommentRow[],
 ): Promise<readonly CommentThread[] | undefined> {
-  const keys = await loadReplyKeys(view, rows);
-  if (rows.length > 1 && keys.length > MAX_REPLIES_PER_QUERY) return undefined;
-  const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
+  const replyKeys = await loadReplyKeys(view, rows);
+  if (rows.length > 1 && replyKeys.length > MAX_REPLIES_PER_QUERY) return undefined;
+  const keysByParent = Map.groupBy(replyKeys, ({ parent_id }) => parent_id);
   return rows.map((row) => {
-    const all = byParent.get(row.comment_id) ?? [];
-    const first = all.slice(0, MAX_LISTED_REPLIES);
-    return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
+    const keysOfRow = keysByParent.get(row.comment_id) ?? [];
+    const firstKeys = keysOfRow.slice(0, MAX_LISTED_REPLIES);
+    return { row, count: keysOfRow.length, first: firstKeys, size: firstKeys.reduce((sum, { size }) => sum + size, 0) };
   });
 }
 
 /**
- * Loads the keys of the replies to these comments, sorted by id. For several comments, it loads at most one key more
- * than the batch limit.
+ * Loads the keys of the replies to these comments, sorted by id. For several comments, the query has a limit: one key
+ * more than the batch limit, to detect a batch that is too large.
  */
 async function loadReplyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
   if (rows.length === 0) return [];
-  const ids = rows.map(({ comment_id }) => comment_id);
+  const commentIds = rows.map(({ comment_id }) => comment_id);
   const query = view
     .selectFrom('comments')
-    .where('comments.parent_id', 'in', ids)
+    .where('comments.parent_id', 'in', commentIds)
     .select(['comments.comment_id', 'comments.parent_id', totalByteLength(['comments.comment']).as('size')]);
-  const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
-  return keys.sort((one, other) => one.comment_id - other.comment_id);
+  const replyKeys = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
+  return replyKeys.sort((one, other) => one.comment_id - other.comment_id);
 }
 
-export const commentRoutes = resourceRoutes(comments, {
+export const commentRoutes = createResourceRoutes(comments, {
   list: 'Lists comments, each with its first replies.',
   create: 'Creates a comment on a project, task or subtask, or a reply to a comment.',
   get: 'Returns a comment.',

@@ -1,11 +1,11 @@
 import type { OutputOf } from '../../http/fields/field.ts';
-import { ownId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { get, type Route } from '../../http/routes/route.ts';
+import { ownRecordId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { defineGetRoute, type Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of the account (C35). */
 export const companyFields = {
-  company_id: ownId('Identifier of the company.'),
+  company_id: ownRecordId('Identifier of the company.'),
   company_name: readOnlyText('Name of the company.'),
   domain: readOnlyText('Host name of the account, as in the header domain.'),
   address1: readOnlyText('Address, first line.'),
@@ -26,7 +26,7 @@ export async function getCompany(view: AccountView): Promise<OutputOf<typeof com
 }
 
 export const companyRoutes: readonly Route[] = [
-  get({
+  defineGetRoute({
     path: '/company',
     description: 'Returns the account.',
     permission: 'company:read',

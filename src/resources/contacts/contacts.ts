@@ -1,12 +1,12 @@
-import { email, ownId, requiredName, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
+import { email, ownRecordId, requiredName, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a contact, usually a person at a client (C36). */
 export const contactFields = {
-  contact_id: ownId('Identifier of the contact.'),
+  contact_id: ownRecordId('Identifier of the contact.'),
   contact_name: requiredName('Name of the contact.'),
   email: email('E-mail address.', 'optional'),
   tel: shortText('Telephone.', 64),
@@ -24,7 +24,7 @@ export const contactFilters = {
 
 export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
 
-export const contactRoutes = resourceRoutes(contacts, {
+export const contactRoutes = createResourceRoutes(contacts, {
   list: 'Lists contacts.',
   create: 'Creates a contact.',
   get: 'Returns a contact.',

@@ -9,12 +9,12 @@ import { fullNameOf, requireUsers } from '../users/lookup.ts';
  * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a
  * team as its members.
  */
-const assignable = { project: true, subtask: true, task: true, team: false };
+const assignableTypes = { project: true, subtask: true, task: true, team: false };
 
-export type AssignableResourceType = keyof typeof assignable;
+export type AssignableResourceType = keyof typeof assignableTypes;
 
 export function isAssignable(resourceType: string): resourceType is AssignableResourceType {
-  return Object.hasOwn(assignable, resourceType);
+  return Object.hasOwn(assignableTypes, resourceType);
 }
 
 /** Users and teams assigned to a record. A list that a request does not set is undefined. */
@@ -37,10 +37,10 @@ export function addAssignees<R extends object>(
   idOf: (row: R) => number,
 ): Promise<Page<R & Required<Assignees>>> {
   return expandInHalves(page, async (rows) => {
-    const ids = rows.map(idOf);
+    const recordIds = rows.map(idOf);
     const [users, teams] = await Promise.all([
-      assignedUsersOf(view, resourceType, ids),
-      assignedTeamsOf(view, resourceType, ids),
+      loadAssignedUsers(view, resourceType, recordIds),
+      loadAssignedTeams(view, resourceType, recordIds),
     ]);
     if (rows.length > 1 && Math.max(users.length, teams.length) > ASSIGNMENT_BATCH_SIZE) return undefined;
     const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
@@ -54,14 +54,14 @@ export function addAssignees<R extends object>(
 }
 
 /** Loads the users and teams assigned to one record. */
-export async function assigneesOf(
+export async function loadAssignees(
   view: AccountView,
   resourceType: AssignableResourceType,
   recordId: number,
 ): Promise<Required<Assignees>> {
   const [users, teams] = await Promise.all([
-    assignedUsersOf(view, resourceType, [recordId]),
-    assignedTeamsOf(view, resourceType, [recordId]),
+    loadAssignedUsers(view, resourceType, [recordId]),
+    loadAssignedTeams(view, resourceType, [recordId]),
   ]);
   return { users, teams };
 }
@@ -73,7 +73,7 @@ export async function assigneesOf(
 const rowLimitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
 
 /** Loads the users assigned to these records, sorted by user id. Deleted users are left out. */
-export async function assignedUsersOf(
+export async function loadAssignedUsers(
   view: AccountView,
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
@@ -93,9 +93,13 @@ export async function assignedUsersOf(
     .sort((one, other) => one.user_id - other.user_id);
 }
 
-async function assignedTeamsOf(view: AccountView, resourceType: AssignableResourceType, recordIds: readonly number[]) {
+async function loadAssignedTeams(
+  view: AccountView,
+  resourceType: AssignableResourceType,
+  recordIds: readonly number[],
+) {
   const limit = rowLimitFor(recordIds);
-  if (recordIds.length === 0 || !assignable[resourceType]) return [];
+  if (recordIds.length === 0 || !assignableTypes[resourceType]) return [];
   const query = view
     .selectFrom('team_assignments')
     .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
@@ -116,9 +120,9 @@ export async function setAssignees(
   recordId: number,
   { users, teams }: Assignees,
 ): Promise<void> {
-  const target = { resource_type: resourceType, record_id: recordId };
+  const recordKey = { resource_type: resourceType, record_id: recordId };
   if (users !== undefined) {
-    const rows = users.map(({ user_id }) => ({ ...target, user_id }));
+    const rows = users.map(({ user_id }) => ({ ...recordKey, user_id }));
     await requireUsers(
       write,
       rows.map(({ user_id }) => user_id),
@@ -126,8 +130,8 @@ export async function setAssignees(
     await unassignUsers(write, resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('assignments', rows).execute();
   }
-  if (teams !== undefined && assignable[resourceType]) {
-    const rows = teams.map(({ team_id }) => ({ ...target, team_id }));
+  if (teams !== undefined && assignableTypes[resourceType]) {
+    const rows = teams.map(({ team_id }) => ({ ...recordKey, team_id }));
     await requireTeams(
       write,
       rows.map(({ team_id }) => team_id),
@@ -145,32 +149,34 @@ export async function copyAssignees(
   resourceType: AssignableResourceType,
   copies: ReadonlyMap<number, number>,
 ): Promise<void> {
-  const ids = [...copies.keys()];
+  const recordIds = [...copies.keys()];
   const [users, teams] = await Promise.all([
     write
       .selectFrom('assignments')
       .innerJoin('users', 'users.user_id', 'assignments.user_id')
       .where('users.date_deleted', 'is', null)
       .where('assignments.resource_type', '=', resourceType)
-      .where('assignments.record_id', 'in', ids)
+      .where('assignments.record_id', 'in', recordIds)
       .select(['assignments.record_id', 'assignments.user_id'])
       .execute(),
     write
       .selectFrom('team_assignments')
       .where('team_assignments.resource_type', '=', resourceType)
-      .where('team_assignments.record_id', 'in', ids)
+      .where('team_assignments.record_id', 'in', recordIds)
       .select(['team_assignments.record_id', 'team_assignments.team_id'])
       .execute(),
   ]);
-  const toCopy = <R extends { readonly record_id: number }>(row: R) => ({
+  const toCopiedRow = <R extends { readonly record_id: number }>(row: R) => ({
     ...row,
     resource_type: resourceType,
     record_id: copies.get(row.record_id) ?? 0,
   });
-  for (let first = 0; first < users.length; first += INSERT_BATCH_SIZE)
-    await write.insertInto('assignments', users.slice(first, first + INSERT_BATCH_SIZE).map(toCopy)).execute();
-  for (let first = 0; first < teams.length; first += INSERT_BATCH_SIZE)
-    await write.insertInto('team_assignments', teams.slice(first, first + INSERT_BATCH_SIZE).map(toCopy)).execute();
+  for (let start = 0; start < users.length; start += INSERT_BATCH_SIZE)
+    await write.insertInto('assignments', users.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow)).execute();
+  for (let start = 0; start < teams.length; start += INSERT_BATCH_SIZE)
+    await write
+      .insertInto('team_assignments', teams.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
+      .execute();
 }
 
 async function requireTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {

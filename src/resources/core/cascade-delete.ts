@@ -4,7 +4,7 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { isAssignable, removeAssignees } from './assignments.ts';
 import { relationsTo } from './references.ts';
-import { idBatches, type ResourceName, resourceTables } from './resource-tables.ts';
+import { loadIdBatches, type ResourceName, resourceTables } from './resource-tables.ts';
 
 /**
  * Deletes a record and the records that belong to it. References from other records are cleared (C34).
@@ -17,20 +17,20 @@ export async function cascadeDelete(
   resourceType: ResourceName,
   id: number,
 ): Promise<NewOccurrence[]> {
-  return removeSelected(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
+  return deleteSelectedRecords(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
 }
 
 /** Returns the occurrence kinds that `cascadeDelete` may record for a resource type, in the order of recording. */
-export function cascadeDeleteKinds(
+export function getCascadeDeleteKinds(
   resourceType: ResourceName,
-  earlier: ReadonlySet<OccurrenceKind> = new Set(),
+  earlierKinds: ReadonlySet<OccurrenceKind> = new Set(),
 ): readonly OccurrenceKind[] {
-  const kinds = new Set(earlier);
-  for (const { of, onDelete } of relationsTo(resourceType)) {
-    if (onDelete === 'deleted' && of !== resourceType)
-      for (const kind of cascadeDeleteKinds(of, kinds)) kinds.add(kind);
+  const kinds = new Set(earlierKinds);
+  for (const { from, onDelete } of relationsTo(resourceType)) {
+    if (onDelete === 'deleted' && from !== resourceType)
+      for (const kind of getCascadeDeleteKinds(from, kinds)) kinds.add(kind);
     // If the cascade has already deleted the referring records, none is left to be changed.
-    if (onDelete === 'cleared' && !kinds.has(`deleted_${of}`)) kinds.add(`changed_${of}`);
+    if (onDelete === 'cleared' && !kinds.has(`deleted_${from}`)) kinds.add(`changed_${from}`);
   }
   return [...kinds.add(`deleted_${resourceType}`)];
 }
@@ -42,7 +42,7 @@ type RecordSelection = {
   readonly values: readonly number[];
 };
 
-async function removeSelected(
+async function deleteSelectedRecords(
   write: AccountWrite,
   caller: Caller,
   selection: RecordSelection,
@@ -50,22 +50,22 @@ async function removeSelected(
   const { resourceType, column, values } = selection;
   const [kind, { key }] = [`deleted_${resourceType}` as const, resourceTypes[resourceType]];
   const occurrences: NewOccurrence[] = [];
-  for await (const ids of idBatches(write, resourceType, column, values)) {
-    /** Ids of records of the same type (replies) that the cascade has already deleted and recorded. */
-    const recorded = new Set<number>();
-    for (const { of, field, onDelete } of relationsTo(resourceType)) {
-      const follow = onDelete === 'deleted' ? removeSelected : clearReferences;
-      const followUps = await follow(write, caller, { resourceType: of, column: field, values: ids });
-      for (const one of followUps) if (one.kind === kind) recorded.add(one.recordId);
-      occurrences.push(...followUps);
+  for await (const ids of loadIdBatches(write, resourceType, column, values)) {
+    /** Ids of records of the same type, such as replies, whose deletion the cascade has already recorded. */
+    const recordedIds = new Set<number>();
+    for (const { from, field, onDelete } of relationsTo(resourceType)) {
+      const cascadeStep = onDelete === 'deleted' ? deleteSelectedRecords : clearReferences;
+      const cascadedOccurrences = await cascadeStep(write, caller, { resourceType: from, column: field, values: ids });
+      for (const occurrence of cascadedOccurrences) if (occurrence.kind === kind) recordedIds.add(occurrence.recordId);
+      occurrences.push(...cascadedOccurrences);
     }
     if (isAssignable(resourceType)) await removeAssignees(write, resourceType, ids);
     await write
       .deleteFrom(resourceTables[resourceType])
       .where(key as never, 'in', ids as never)
       .execute();
-    const rest = ids.filter((id) => !recorded.has(id));
-    occurrences.push(...toOccurrences(kind, rest, caller));
+    const remainingIds = ids.filter((id) => !recordedIds.has(id));
+    occurrences.push(...toOccurrences(kind, remainingIds, caller));
   }
   return occurrences;
 }
@@ -78,7 +78,7 @@ async function clearReferences(
 ): Promise<NewOccurrence[]> {
   const { resourceType, column, values } = selection;
   const occurrences: NewOccurrence[] = [];
-  for await (const ids of idBatches(write, resourceType, column, values)) {
+  for await (const ids of loadIdBatches(write, resourceType, column, values)) {
     await write
       .updateTable(resourceTables[resourceType])
       .set({ [column]: 0, date_modified: write.now } as never)

@@ -6,29 +6,32 @@ type CompletionInput = { readonly completed?: number; readonly resume?: number }
 /** The completion columns of a record. `date_completed` is in milliseconds since the epoch. */
 type StoredCompletion = { readonly completed: number; readonly date_completed: number | null };
 
-export const openCompletion: StoredCompletion = { completed: 0, date_completed: null };
+export const openRecordCompletion: StoredCompletion = { completed: 0, date_completed: null };
 
 /**
  * Converts a request for a task or subtask to stored columns (C33). Completing a completed record keeps its date.
  *
- * @param before the stored completion; by default that of an open record, for a record that is being created
+ * @param oldCompletion the stored completion; by default that of an open record, for a record that is being created
  */
-export function withCompletion<G extends CompletionInput>(
-  given: G,
-  before: StoredCompletion = openCompletion,
+export function toCompletionColumns<G extends CompletionInput>(
+  input: G,
+  oldCompletion: StoredCompletion = openRecordCompletion,
   { now }: { readonly now: number },
 ): Omit<G, keyof CompletionInput> & StoredCompletion {
-  const { completed, resume, ...columns } = given;
-  const reopens = resume === 1 || completed === 0;
-  if (reopens && completed === 1) {
+  const { completed, resume, ...columns } = input;
+  const isReopening = resume === 1 || completed === 0;
+  if (isReopening && completed === 1) {
     throw invalidInput([{ field: 'resume', message: 'must not be given together with completed' }]);
   }
-  if (reopens) return { ...columns, ...openCompletion };
-  if (completed === 1 && before.completed === 0) return { ...columns, completed: 1, date_completed: now };
-  return { ...columns, completed: before.completed, date_completed: before.date_completed };
+  if (isReopening) return { ...columns, ...openRecordCompletion };
+  if (completed === 1 && oldCompletion.completed === 0) return { ...columns, completed: 1, date_completed: now };
+  return { ...columns, completed: oldCompletion.completed, date_completed: oldCompletion.date_completed };
 }
 
 /** Whether a change completes an open record. Only such a change is recorded as a completion (C33). */
-export function isNewlyCompleted(before: StoredCompletion, stored: { readonly completed?: unknown }): boolean {
-  return before.completed === 0 && stored.completed === 1;
+export function isNewlyCompleted(
+  oldCompletion: StoredCompletion,
+  newValues: { readonly completed?: unknown },
+): boolean {
+  return oldCompletion.completed === 0 && newValues.completed === 1;
 }

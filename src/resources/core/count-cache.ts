@@ -17,7 +17,7 @@ type CountDelta = { readonly position: number; readonly found: number; readonly 
 /** Maximum number of cached counts per database. The least recently used count is evicted. */
 const MAX_CACHED_COUNTS = 10_000;
 
-const caches = new WeakMap<object, Map<string, CountAtPosition>>();
+const countCaches = new WeakMap<object, Map<string, CountAtPosition>>();
 
 /**
  * Returns the exact number of records of a type in an account (C7), without counting them each time. A cached count is
@@ -25,19 +25,20 @@ const caches = new WeakMap<object, Map<string, CountAtPosition>>();
  * contains the difference. Nothing is written to the database, and the result is right on every node.
  */
 export async function countRecords(view: AccountView, resourceType: ResourceName): Promise<CountAtPosition> {
-  const source = view.cacheKey;
-  if (source === undefined) return (await countQueries[resourceType](view, {}))[0] ?? ZERO_COUNT;
-  const cache = caches.get(source) ?? new Map<string, CountAtPosition>();
-  caches.set(source, cache);
-  const name = `${view.accountId} ${resourceType}`;
-  const cached = cache.get(name);
-  const current =
-    (cached && (await updateCount(view, resourceType, cached))) ?? (await countQueries[resourceType](view, {}))[0];
-  if (current === undefined) return ZERO_COUNT;
-  cache.delete(name);
-  cache.set(name, current);
+  const cacheKey = view.cacheKey;
+  if (cacheKey === undefined) return (await countQueries[resourceType](view, {}))[0] ?? ZERO_COUNT;
+  const cache = countCaches.get(cacheKey) ?? new Map<string, CountAtPosition>();
+  countCaches.set(cacheKey, cache);
+  const countKey = `${view.accountId} ${resourceType}`;
+  const cachedCount = cache.get(countKey);
+  const currentCount =
+    (cachedCount && (await updateCount(view, resourceType, cachedCount))) ??
+    (await countQueries[resourceType](view, {}))[0];
+  if (currentCount === undefined) return ZERO_COUNT;
+  cache.delete(countKey);
+  cache.set(countKey, currentCount);
   if (cache.size > MAX_CACHED_COUNTS) cache.delete(cache.keys().next().value ?? '');
-  return current;
+  return currentCount;
 }
 
 /**
@@ -47,30 +48,30 @@ export async function countRecords(view: AccountView, resourceType: ResourceName
 async function updateCount(
   view: AccountView,
   resourceType: ResourceName,
-  cached: CountAtPosition,
+  cachedCount: CountAtPosition,
 ): Promise<CountAtPosition | undefined> {
-  const upTo = cached.position + Math.max(MIN_SCANNED_ROWS, cached.total);
-  const [delta] = await deltaQueries[resourceType](view, { after: cached.position, upTo });
-  if (delta === undefined || delta.position - cached.position !== delta.found) return undefined;
-  return { position: delta.position, total: cached.total + delta.more };
+  const maxPosition = cachedCount.position + Math.max(MIN_SCANNED_ROWS, cachedCount.total);
+  const [countDelta] = await deltaQueries[resourceType](view, { after: cachedCount.position, upTo: maxPosition });
+  if (countDelta === undefined || countDelta.position - cachedCount.position !== countDelta.found) return undefined;
+  return { position: countDelta.position, total: cachedCount.total + countDelta.more };
 }
 
 /**
- * Minimum limit of occurrences to scan. The limit is the number of records if that is higher; beyond the limit,
- * counting the records is cheaper.
+ * Lower bound for the number of occurrences to scan. The limit is the cached number of records, but at least this
+ * bound. Beyond the limit, counting the records is cheaper.
  */
 const MIN_SCANNED_ROWS = 100;
 
 /** Prepares one query for position and count, so that both come from the same snapshot. */
 const prepareCount = (resourceType: ResourceName) =>
-  AccountView.prepared((view, _: object) => {
-    const records = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
-    return view.selectFrom('positions').select(['positions.position', sql<number>`(${records})`.as('total')]);
+  AccountView.prepareQuery((view, _: object) => {
+    const recordCount = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
+    return view.selectFrom('positions').select(['positions.position', sql<number>`(${recordCount})`.as('total')]);
   });
 
-const prepareDelta = (resourceType: ResourceName) =>
-  AccountView.prepared((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
-    const more = sql<number>`coalesce(sum(case occurrences.kind
+const prepareCountDelta = (resourceType: ResourceName) =>
+  AccountView.prepareQuery((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
+    const netCreations = sql<number>`coalesce(sum(case occurrences.kind
       when ${sql.lit(`new_${resourceType}`)} then 1 when ${sql.lit(`deleted_${resourceType}`)} then -1 else 0 end), 0)`;
     return view
       .selectFrom('positions')
@@ -84,9 +85,9 @@ const prepareDelta = (resourceType: ResourceName) =>
       .select(({ fn }) => [
         'positions.position',
         fn.count('occurrences.position').as('found'),
-        more.as('more'),
+        netCreations.as('more'),
       ]) as unknown as Compilable<CountDelta>;
   });
 
 const countQueries = mapResources(prepareCount);
-const deltaQueries = mapResources(prepareDelta);
+const deltaQueries = mapResources(prepareCountDelta);

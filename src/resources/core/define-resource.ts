@@ -13,20 +13,20 @@ import { enumParameter, type ParsedParameters, type QueryParameter } from '../..
 import type { Caller } from '../../permissions.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { columns, type Tables } from '../../store/tables.ts';
+import { type Tables, tableColumns } from '../../store/tables.ts';
 import { resolveOwner } from '../users/lookup.ts';
-import { type Assignees, addAssignees, assigneesOf, isAssignable, setAssignees } from './assignments.ts';
-import { cascadeDelete, cascadeDeleteKinds } from './cascade-delete.ts';
+import { type Assignees, addAssignees, isAssignable, loadAssignees, setAssignees } from './assignments.ts';
+import { cascadeDelete, getCascadeDeleteKinds } from './cascade-delete.ts';
 import type { Filters } from './filters.ts';
 import { createListFunction } from './pagination.ts';
 import {
   type ColumnValues,
-  cascadedChangeKinds,
   cascadeReferenceChanges,
+  getCascadedChangeKinds,
   parentOf,
   resolveReferences,
 } from './references.ts';
-import { idColumnOf, type ListedTable, type ResourceName, resourceTables } from './resource-tables.ts';
+import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
 import { ascendingOrder, numberKey, type RequestedOrders, toTotalOrders } from './sorting.ts';
 
 /** A record as its query returns it: all response fields except the assignments. */
@@ -36,28 +36,28 @@ type QueriedRecord<F extends Fields> = Omit<OutputOf<F>, 'users' | 'teams'>;
 export type ResourceOptions<F extends Fields, C extends Fields, P extends Filters, O extends RequestedOrders, Row> = {
   readonly fields: F;
   /** Input fields of a change; defaults to `fields`. */
-  readonly changes?: C;
+  readonly changeFields?: C;
   readonly filters: P;
   /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
-  readonly orders?: { readonly descriptions: string; readonly by: O };
+  readonly orders?: { readonly description: string; readonly byName: O };
   /** Builds the query for the records. It is needed only if the response has more fields than the table has columns. */
   readonly select?: (view: AccountView) => Row;
-  /** Throws if fields contradict each other. `before` is the stored record on a change, and undefined on creation. */
-  readonly check?: (given: ChangeInput<C>, before?: QueriedRecord<F>) => void;
+  /** Throws if fields contradict each other. `oldRecord` is the stored record on a change, undefined on creation. */
+  readonly check?: (input: ChangeInput<C>, oldRecord?: QueriedRecord<F>) => void;
   /** Converts the input to column values. By default, the input itself is stored. */
   readonly toColumns?: (
-    given: ChangeInput<C>,
-    before: QueriedRecord<F> | undefined,
+    input: ChangeInput<C>,
+    oldRecord: QueriedRecord<F> | undefined,
     view: AccountView,
   ) => ColumnValues | Promise<ColumnValues>;
-  /** Occurrences of a change, if a change may record other kinds than `changed_…`. */
+  /** Occurrences of a change. It is needed only if a change may record other kinds than `changed_…`. */
   readonly onChange?: {
     readonly kinds: readonly OccurrenceKind[];
     occurrences(
       write: AccountWrite,
       caller: Caller,
-      before: QueriedRecord<F>,
-      stored: ColumnValues,
+      oldRecord: QueriedRecord<F>,
+      newValues: ColumnValues,
     ): Promise<NewOccurrence[]>;
   };
   /** Called before a record is deleted. Deletes dependent rows that are not records themselves. */
@@ -79,13 +79,13 @@ export type ResourceOperations<
   readonly fields: F;
   /** Response fields of a list entry. */
   readonly listed: L;
-  readonly changes: C;
+  readonly changeFields: C;
   readonly parameters: ListParameters<P, O>;
   /** Occurrence kinds that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
   list(
     view: AccountView,
-    given: ParsedParameters<ListParameters<P, O>>,
+    parameterValues: ParsedParameters<ListParameters<P, O>>,
     paging: PageRequest,
   ): Promise<Page<OutputOf<L>>>;
   get(view: AccountView, id: number): Promise<OutputOf<F>>;
@@ -95,7 +95,7 @@ export type ResourceOperations<
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 
-type AnyQuery = SelectQueryBuilder<Tables, ListedTable, ColumnValues>;
+type AnyQuery = SelectQueryBuilder<Tables, ResourceTable, ColumnValues>;
 type AnyOptions = ResourceOptions<Fields, Fields, Filters, RequestedOrders, AnyQuery>;
 type AnyOperations = ResourceOperations<Fields, Fields, Filters, RequestedOrders>;
 
@@ -108,57 +108,58 @@ export function defineResource<
   O extends RequestedOrders = Record<never, never>,
 >(resourceType: ResourceName, options: ResourceOptions<F, C, P, O, Row>): ResourceOperations<F, C, P, O>;
 export function defineResource(resourceType: ResourceName, options: AnyOptions): AnyOperations {
-  const { fields, changes = fields, filters, check, beforeRemove } = options;
-  const { toColumns = (given) => given } = options;
+  const { fields, changeFields = fields, filters, check, beforeRemove } = options;
+  const { toColumns = (input) => input } = options;
   const [table, { key }, parent] = [resourceTables[resourceType], resourceTypes[resourceType], parentOf(resourceType)];
-  const id = idColumnOf(resourceType);
-  const byId = ascendingOrder('id', numberKey(id));
-  const orders = toTotalOrders(options.orders?.by ?? {}, numberKey(id));
-  const order = options.orders && enumParameter(options.orders.descriptions, Object.keys(options.orders.by));
-  const shown = options.select ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
-  const hasAllFields = options.select === undefined && !isAssignable(resourceType);
+  const idColumn = idColumnOf(resourceType);
+  const orderById = ascendingOrder('id', numberKey(idColumn));
+  const totalOrders = toTotalOrders(options.orders?.byName ?? {}, numberKey(idColumn));
+  const orderParameter =
+    options.orders && enumParameter(options.orders.description, Object.keys(options.orders.byName));
+  const selectRecords = options.select ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
+  const rowHasAllFields = options.select === undefined && !isAssignable(resourceType);
 
-  const page = createListFunction(resourceType, filters, shown, longTextColumns(fields, table));
-  const find = AccountView.prepared(
-    (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
+  const listRecords = createListFunction(resourceType, filters, selectRecords, findLongTextColumns(fields, table));
+  const findById = AccountView.prepareQuery(
+    (view, values: { id: number }) => selectRecords(view).where(idColumn as never, '=', values.id as never),
     'batched',
   );
   const idOf = (row: ColumnValues) => Number(row[key]);
 
   async function get(view: AccountView, recordId: number): Promise<ColumnValues> {
-    const [row] = await find(view, { id: recordId });
+    const [row] = await findById(view, { id: recordId });
     if (row === undefined) throw notFound();
-    return isAssignable(resourceType) ? { ...row, ...(await assigneesOf(view, resourceType, recordId)) } : row;
+    return isAssignable(resourceType) ? { ...row, ...(await loadAssignees(view, resourceType, recordId)) } : row;
   }
 
   return {
     resourceType,
     fields,
     listed: fields,
-    changes,
-    parameters: { ...filters, ...(order && { order }) } as AnyOperations['parameters'],
+    changeFields,
+    parameters: { ...filters, ...(orderParameter && { order: orderParameter }) } as AnyOperations['parameters'],
     kinds: {
       change: [
-        ...cascadedChangeKinds(resourceType, changes),
+        ...getCascadedChangeKinds(resourceType, changeFields),
         ...(options.onChange?.kinds ?? [`changed_${resourceType}` as const]),
       ],
-      remove: cascadeDeleteKinds(resourceType),
+      remove: getCascadeDeleteKinds(resourceType),
     },
     get,
-    async list(view, { order: name = '', ...given }, paging) {
-      const found = await page(view, given, paging, orders.get(name) ?? byId);
-      return isAssignable(resourceType) ? addAssignees(view, resourceType, found, idOf) : found;
+    async list(view, { order: orderName = '', ...given }, paging) {
+      const recordPage = await listRecords(view, given, paging, totalOrders.get(orderName) ?? orderById);
+      return isAssignable(resourceType) ? addAssignees(view, resourceType, recordPage, idOf) : recordPage;
     },
     async create(write, caller, { users, teams, user_id: requestedOwner, ...input }, parentId) {
       check?.(input);
-      const withReferences = resolveReferences(
+      const fillInReferences = resolveReferences(
         write,
         resourceType,
         parent ? { ...input, [resourceTypes[parent].key]: parentId } : input,
       );
       const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), caller.userId);
       const row: ColumnValues = await write.insertRow(table, {
-        ...(await toColumns(await withReferences(), undefined, write)),
+        ...(await toColumns(await fillInReferences(), undefined, write)),
         user_id,
         date_created: write.now,
         date_modified: null,
@@ -166,34 +167,34 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       const recordId = Number(row[key]);
       // A new record has no assignments, so an empty list needs no query.
       if (isAssignable(resourceType)) {
-        await setAssignees(write, resourceType, recordId, { users: nonEmpty(users), teams: nonEmpty(teams) });
+        await setAssignees(write, resourceType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
       }
       recordOccurrences(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
-      return hasAllFields ? row : get(write, recordId);
+      return rowHasAllFields ? row : get(write, recordId);
     },
     async change(write, caller, recordId, { users, teams, user_id: requestedOwner, ...input }) {
-      const withReferences = resolveReferences(write, resourceType, input);
-      const before = await get(write, recordId);
-      check?.(input, before);
-      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), Number(before.user_id));
-      const columns = await toColumns(await withReferences(before), before, write);
-      const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
-      const changed = changing.where(key as never, '=', recordId as never).returningAll();
-      const row: ColumnValues = await changed.executeTakeFirstOrThrow();
+      const fillInReferences = resolveReferences(write, resourceType, input);
+      const oldRecord = await get(write, recordId);
+      check?.(input, oldRecord);
+      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), Number(oldRecord.user_id));
+      const newValues = await toColumns(await fillInReferences(oldRecord), oldRecord, write);
+      const updateQuery = write.updateTable(table).set({ ...newValues, user_id, date_modified: write.now } as never);
+      const recordUpdate = updateQuery.where(key as never, '=', recordId as never).returningAll();
+      const row: ColumnValues = await recordUpdate.executeTakeFirstOrThrow();
       if (isAssignable(resourceType)) await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
-      const moved = await cascadeReferenceChanges(write, caller, resourceType, before, columns);
-      const facts = await options.onChange?.occurrences(write, caller, before, columns);
+      const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
+      const changeOccurrences = await options.onChange?.occurrences(write, caller, oldRecord, newValues);
       recordOccurrences(write, [
-        ...moved,
-        ...(facts ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
+        ...cascadedOccurrences,
+        ...(changeOccurrences ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
       ]);
-      return hasAllFields ? row : get(write, recordId);
+      return rowHasAllFields ? row : get(write, recordId);
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);
-      const facts = await cascadeDelete(write, caller, resourceType, recordId);
-      if (facts.length === 0) throw notFound();
-      recordOccurrences(write, facts);
+      const deleteOccurrences = await cascadeDelete(write, caller, resourceType, recordId);
+      if (deleteOccurrences.length === 0) throw notFound();
+      recordOccurrences(write, deleteOccurrences);
     },
   };
 }
@@ -205,10 +206,12 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
 const MIN_LONG_TEXT_LENGTH = 1_000;
 
 /** Returns the columns of the fields that may hold long texts. */
-function longTextColumns(fields: Fields, table: ListedTable): string[] {
-  const names = Object.keys(fields).filter((name) => Object.hasOwn(columns[table], name));
-  return names.filter((name) => maxLengthOf(fields[name]) >= MIN_LONG_TEXT_LENGTH).map((name) => `${table}.${name}`);
+function findLongTextColumns(fields: Fields, table: ResourceTable): string[] {
+  const columnNames = Object.keys(fields).filter((name) => Object.hasOwn(tableColumns[table], name));
+  return columnNames
+    .filter((name) => maxLengthOf(fields[name]) >= MIN_LONG_TEXT_LENGTH)
+    .map((name) => `${table}.${name}`);
 }
 
 /** Returns the list, or undefined if it is empty or missing. */
-const nonEmpty = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);
+const omitIfEmpty = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);

@@ -23,7 +23,7 @@ export type Filter<T = unknown> = QueryParameter<T> & {
    * `isPreparedPerValue` is set.
    */
   where(bound: unknown): Expression<SqlBool>;
-  /** The parameter has few values. Each value has its own condition and its own prepared query. */
+  /** Set if the parameter has few values. Each value then has its own condition and its own prepared query. */
   readonly isPreparedPerValue?: true;
   /** Name of the parameter that this parameter is an alias of. Different values of the two are rejected (C25). */
   readonly alias?: string;
@@ -31,62 +31,69 @@ export type Filter<T = unknown> = QueryParameter<T> & {
 
 export type Filters = { readonly [name: string]: Filter };
 
-const columnRef = (name: string): RawBuilder<unknown> => sql.ref(name);
+const columnRef = (column: string): RawBuilder<unknown> => sql.ref(column);
 
 /** Creates a filter that compares a column with an id. */
-export const idFilter = (description: string, name: string): Filter<number> => ({
+export const idFilter = (description: string, column: string): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => sql<SqlBool>`${columnRef(name)} = ${id}`,
+  where: (id) => sql<SqlBool>`${columnRef(column)} = ${id}`,
 });
 
 /**
  * Creates a filter by the id of an indirectly referenced record. Each column of the path, except the last, holds an id
- * of the table of the next column.
+ * of the table of the next column, such as `time_entries.task_id` and `tasks.project_id`.
  */
-export const relatedIdFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
+export const relatedIdFilter = (
+  description: string,
+  ...[firstColumn = '', ...path]: readonly string[]
+): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => referencePathCondition(first, path, id),
+  where: (id) => buildPathCondition(firstColumn, path, id),
 });
 
-function referencePathCondition(name: string, [next, ...path]: readonly string[], id: unknown): RawBuilder<SqlBool> {
-  if (next === undefined) return sql`${columnRef(name)} = ${id}`;
-  const [[from = '', key = ''], [to = '']] = [name.split('.'), next.split('.')];
-  return sql`${columnRef(name)} in (select ${columnRef(`${to}.${key}`)} from ${sql.table(to)}
-    where ${columnRef(`${to}.account_id`)} = ${columnRef(`${from}.account_id`)} and ${referencePathCondition(next, path, id)})`;
+function buildPathCondition(
+  column: string,
+  [nextColumn, ...path]: readonly string[],
+  id: unknown,
+): RawBuilder<SqlBool> {
+  if (nextColumn === undefined) return sql`${columnRef(column)} = ${id}`;
+  const [[fromTable = '', keyColumn = ''], [toTable = '']] = [column.split('.'), nextColumn.split('.')];
+  return sql`${columnRef(column)} in (select ${columnRef(`${toTable}.${keyColumn}`)} from ${sql.table(toTable)}
+    where ${columnRef(`${toTable}.account_id`)} = ${columnRef(`${fromTable}.account_id`)} and ${buildPathCondition(nextColumn, path, id)})`;
 }
 
 /** Creates a filter for calendar times on this day or later. */
-export const dateFrom = (description: string, name: string): Filter<string> => ({
+export const dateFromFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 00:00:00`,
-  where: (time) => sql<SqlBool>`${columnRef(name)} >= ${time}`,
+  where: (time) => sql<SqlBool>`${columnRef(column)} >= ${time}`,
 });
 
 /** Creates a filter for calendar times on this day or earlier. The whole day is included. */
-export const dateTo = (description: string, name: string): Filter<string> => ({
+export const dateToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   bind: (day) => `${day} 23:59:59`,
-  where: (time) => sql<SqlBool>`${columnRef(name)} <= ${time}`,
+  where: (time) => sql<SqlBool>`${columnRef(column)} <= ${time}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or later. */
-export const timestampFrom = (description: string, name: string): Filter<string> => ({
+export const timestampFromFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   bind: startOfDayMs,
-  where: (timestamp) => sql<SqlBool>`${columnRef(name)} >= ${timestamp}`,
+  where: (timestamp) => sql<SqlBool>`${columnRef(column)} >= ${timestamp}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or earlier. The whole day is included. */
-export const timestampTo = (description: string, name: string): Filter<string> => ({
+export const timestampToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   bind: endOfDayMs,
-  where: (timestamp) => sql<SqlBool>`${columnRef(name)} <= ${timestamp}`,
+  where: (timestamp) => sql<SqlBool>`${columnRef(column)} <= ${timestamp}`,
 });
 
 /** Creates a filter for texts that contain this text, ignoring case. */
-export const containsFilter = (description: string, name: string): Filter<string> => ({
+export const containsFilter = (description: string, column: string): Filter<string> => ({
   ...textParameter(description),
-  where: (part) => sql<SqlBool>`instr(fold(${columnRef(name)}), fold(${part})) > 0`,
+  where: (part) => sql<SqlBool>`instr(fold(${columnRef(column)}), fold(${part})) > 0`,
 });
 
 /**
@@ -97,13 +104,13 @@ export const assignedFilter = (
   description: string,
   resourceType: string,
   table: string,
-  key: string,
+  idColumn: string,
 ): Filter<number> => ({
   ...idParameter(description),
   where: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
       where assignments.account_id = ${columnRef(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
-      and assignments.record_id = ${columnRef(`${table}.${key}`)} and assignments.user_id = ${userId}
+      and assignments.record_id = ${columnRef(`${table}.${idColumn}`)} and assignments.user_id = ${userId}
       and users.date_deleted is null)`,
 });
 
@@ -112,35 +119,35 @@ export const assignedTeamFilter = (
   description: string,
   resourceType: string,
   table: string,
-  key: string,
+  idColumn: string,
 ): Filter<number> => ({
   ...idParameter(description),
   where: (teamId) =>
     sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${columnRef(`${table}.account_id`)}
-      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${table}.${key}`)}
+      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${table}.${idColumn}`)}
       and team_assignments.team_id = ${teamId})`,
 });
 
 /** Creates a filter for records whose comma-separated tags include this tag. */
-export const tagFilter = (description: string, name: string): Filter<string> => ({
+export const tagFilter = (description: string, column: string): Filter<string> => ({
   ...textParameter(description),
   bind: (tag) => `,${tag},`,
-  where: (listed) => sql<SqlBool>`instr(',' || ${columnRef(name)} || ',', ${listed}) > 0`,
+  where: (listedTag) => sql<SqlBool>`instr(',' || ${columnRef(column)} || ',', ${listedTag}) > 0`,
 });
 
-/** Creates a filter with a fixed set of values. Each value has its own condition. */
-export function wordFilter<W extends string>(
+/** Creates a filter with a fixed set of values, each with its own condition. */
+export function enumFilter<W extends string>(
   description: string,
-  words: Readonly<Record<W, Expression<SqlBool>>>,
+  conditionsByValue: Readonly<Record<W, Expression<SqlBool>>>,
 ): Filter<W> {
   return {
-    ...enumParameter(description, Object.keys(words) as W[]),
+    ...enumParameter(description, Object.keys(conditionsByValue) as W[]),
     isPreparedPerValue: true,
-    where: (word) => words[word as W],
+    where: (value) => conditionsByValue[value as W],
   };
 }
 
-/** Converts plain SQL to a condition for `wordFilter`. `text` must never contain user input. */
+/** Converts plain SQL to a condition for `enumFilter`. `text` must never contain user input. */
 export const sqlCondition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
 /**
@@ -157,12 +164,13 @@ export function aliasFilter<N extends string, A extends string, T>(
 /** Throws 400 if a request gives a filter under both of its names with different values. */
 export function rejectConflictingAliases<F extends Filters>(
   filters: F,
-  given: ParsedParameters<F & QueryParameters>,
+  parameterValues: ParsedParameters<F & QueryParameters>,
 ): void {
-  const values: Readonly<Record<string, unknown>> = given;
-  for (const name of Object.keys(values)) {
+  const valuesByName: Readonly<Record<string, unknown>> = parameterValues;
+  for (const name of Object.keys(valuesByName)) {
     const alias = filters[name]?.alias;
-    if (alias === undefined || values[alias] === undefined || values[alias] === values[name]) continue;
+    if (alias === undefined || valuesByName[alias] === undefined || valuesByName[alias] === valuesByName[name])
+      continue;
     throw invalidInput(
       [name, alias].map((field) => ({
         field,
@@ -178,10 +186,10 @@ export type BoundFilter = { readonly name: string; readonly filter: Filter; read
 /** Returns the filters that a request uses, with the values to bind in SQL. The filters are combined with AND. */
 export function bindFilters<F extends Filters>(
   filters: F,
-  given: ParsedParameters<F & QueryParameters>,
+  parameterValues: ParsedParameters<F & QueryParameters>,
 ): BoundFilter[] {
-  rejectConflictingAliases(filters, given);
-  return Object.entries(given).flatMap(([name, value]) => {
+  rejectConflictingAliases(filters, parameterValues);
+  return Object.entries(parameterValues).flatMap(([name, value]) => {
     const filter = filters[name];
     return filter === undefined
       ? []
@@ -190,9 +198,9 @@ export function bindFilters<F extends Filters>(
 }
 
 /** Returns the SQL conditions of the filters that a request uses. */
-export function filterConditions<F extends Filters>(
+export function buildFilterConditions<F extends Filters>(
   filters: F,
-  given: ParsedParameters<F & QueryParameters>,
+  parameterValues: ParsedParameters<F & QueryParameters>,
 ): Expression<SqlBool>[] {
-  return bindFilters(filters, given).map(({ filter, bound }) => filter.where(bound));
+  return bindFilters(filters, parameterValues).map(({ filter, bound }) => filter.where(bound));
 }

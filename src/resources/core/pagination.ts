@@ -7,13 +7,13 @@ import { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type CountAtPosition, countRecords } from './count-cache.ts';
 import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
-import { idColumnOf, type ListedTable, type ResourceName, resourceTables } from './resource-tables.ts';
+import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
 import {
-  afterSortKey,
+  applyOrder,
+  buildKeysetCondition,
   decodeCursor,
   encodeCursor,
   type ListOrder,
-  orderQuery,
   reverseOrder,
   type SortKeyValues,
   selectSortKeys,
@@ -23,28 +23,31 @@ import {
 /**
  * Loads one page of a query and the exact total of records (C7).
  *
- * @param bare the query to count: without a selection and without joins that only add columns
- * @param shown the same query with all response fields
+ * @param baseQuery the query to count: without a selection and without joins that only add columns
+ * @param recordQuery the same query with all response fields
  */
 export async function loadPage<DB extends Tables, T extends keyof DB, ShownDB, ShownT extends keyof ShownDB, Row>(
-  bare: SelectQueryBuilder<DB, T, object>,
-  shown: SelectQueryBuilder<ShownDB, ShownT, Row>,
+  baseQuery: SelectQueryBuilder<DB, T, object>,
+  recordQuery: SelectQueryBuilder<ShownDB, ShownT, Row>,
   order: ListOrder,
   conditions: readonly Expression<SqlBool>[],
   paging: PageRequest,
 ): Promise<Page<Row>> {
-  const start = pageStartOf(paging, order);
-  const counting = conditions.reduce((query, one) => query.where(one), bare);
-  const counted = await counting.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
-  const { total } = counted as { total: number };
-  if (start.offset >= total) return { slices: [], total };
-  const narrowed = [...conditions, ...(start.sortKey === undefined ? [] : [afterSortKey(order, start.sortKey)])];
-  const listing = narrowed.reduce((query, one) => query.where(one), orderQuery(shown, order));
-  const found = await listing
+  const pageStart = pageStartOf(paging, order);
+  const filteredQuery = conditions.reduce((query, condition) => query.where(condition), baseQuery);
+  const countRow = await filteredQuery.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
+  const { total } = countRow as { total: number };
+  if (pageStart.offset >= total) return { slices: [], total };
+  const pageConditions = [
+    ...conditions,
+    ...(pageStart.sortKey === undefined ? [] : [buildKeysetCondition(order, pageStart.sortKey)]),
+  ];
+  const pageQuery = pageConditions.reduce((query, condition) => query.where(condition), applyOrder(recordQuery, order));
+  const foundRecords = await pageQuery
     .limit(paging.limit + 1)
-    .offset(start.offset)
+    .offset(pageStart.offset)
     .execute();
-  return { ...toPage(found, order, paging.limit), total };
+  return { ...toPage(foundRecords, order, paging.limit), total };
 }
 
 /** Returns where a page starts: at an offset, or after a sort key. */
@@ -55,12 +58,14 @@ export function pageStartOf(
   return after === undefined ? { offset } : { offset: 0, sortKey: decodeCursor(order, after) };
 }
 
-/** Builds a page with a single slice. `found` holds the records of the page, plus one more if there is a next page. */
-export function toPage<Row>(found: readonly Row[], order: ListOrder, limit: number): Omit<Page<Row>, 'total'> {
-  const rows = found.slice(0, limit);
+/**
+ * Builds a page with a single slice. `foundRecords` are the records of the page, plus one more if there is a next page.
+ */
+export function toPage<Row>(foundRecords: readonly Row[], order: ListOrder, limit: number): Omit<Page<Row>, 'total'> {
+  const rows = foundRecords.slice(0, limit);
   const cursorAfter = (index: number) => encodeCursor(order, rows[index] as object);
-  const isMore = found.length > limit;
-  return { slices: [{ rows, cursorAfter }], next: isMore ? cursorAfter(limit - 1) : undefined };
+  const hasMore = foundRecords.length > limit;
+  return { slices: [{ rows, cursorAfter }], next: hasMore ? cursorAfter(limit - 1) : undefined };
 }
 
 /**
@@ -86,7 +91,7 @@ type ListQueries<Row> = {
   readonly page: (
     view: AccountView,
     values: ListQueryValues,
-    start: SortKeyValues | undefined,
+    startKey: SortKeyValues | undefined,
   ) => Promise<Omit<Page<Row>, 'total'>>;
   /**
    * Finds the sort key of the last record before the offset in an unfiltered list. Returns undefined if that record was
@@ -95,11 +100,11 @@ type ListQueries<Row> = {
   readonly findKeyBefore: (
     view: AccountView,
     values: ListQueryValues,
-    counted: CountAtPosition,
+    recordCount: CountAtPosition,
   ) => Promise<SortKeyValues | undefined>;
 };
 
-type ListQuery<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
+type ListQuery<Row> = SelectQueryBuilder<Tables, ResourceTable, Row>;
 type BuildQuery<Row> = (view: AccountView, values: ListQueryValues) => ListQuery<Row>;
 type ApplyFilters = <Row>(query: ListQuery<Row>, values: ListQueryValues) => ListQuery<Row>;
 
@@ -107,39 +112,49 @@ type ApplyFilters = <Row>(query: ListQuery<Row>, values: ListQueryValues) => Lis
  * Prepares a query that the database plans at each execution, because the best plan depends on the values, such as a
  * range of one day or of all days.
  */
-const prepareCustom = <Row>(build: (view: AccountView, values: ListQueryValues) => Compilable<Row>) =>
-  AccountView.prepared(build, 'unprepared');
+const prepareReplannedQuery = <Row>(buildQuery: (view: AccountView, values: ListQueryValues) => Compilable<Row>) =>
+  AccountView.prepareQuery(buildQuery, 'unprepared');
 
 /** Returns a function that loads the rows of a page, after a sort key or at the offset. */
-function prepareRows<Row>(order: ListOrder, build: BuildQuery<Row>) {
-  const atOffset = prepareCustom((view, values) => build(view, values).limit(values.max).offset(values.offset));
-  const afterKey = prepareCustom((view, values) =>
-    build(view, values)
-      .limit(values.max)
-      .where(afterSortKey(order, sortKeyIn(values, order))),
+function prepareLoadRows<Row>(order: ListOrder, buildQuery: BuildQuery<Row>) {
+  const loadAtOffset = prepareReplannedQuery((view, values) =>
+    buildQuery(view, values).limit(values.max).offset(values.offset),
   );
-  return (view: AccountView, values: ListQueryValues, start: SortKeyValues | undefined): Promise<Row[]> =>
-    start === undefined ? atOffset(view, values) : afterKey(view, { ...values, ...sortKeyValues(start) });
+  const loadAfterKey = prepareReplannedQuery((view, values) =>
+    buildQuery(view, values)
+      .limit(values.max)
+      .where(buildKeysetCondition(order, readSortKey(values, order))),
+  );
+  return (view: AccountView, values: ListQueryValues, startKey: SortKeyValues | undefined): Promise<Row[]> =>
+    startKey === undefined
+      ? loadAtOffset(view, values)
+      : loadAfterKey(view, { ...values, ...toSortKeyParameters(startKey) });
 }
 
-function prepareKeyBefore(bare: BuildQuery<object>, order: ListOrder): ListQueries<never>['findKeyBefore'] {
-  const keys = prepareCustom((view, values) =>
-    selectSortKeys(bare(view, values), order).limit(1).offset(values.offset),
+function prepareFindKeyBefore(
+  buildBaseQuery: BuildQuery<object>,
+  order: ListOrder,
+): ListQueries<never>['findKeyBefore'] {
+  const loadKeyAtOffset = prepareReplannedQuery((view, values) =>
+    selectSortKeys(buildBaseQuery(view, values), order).limit(1).offset(values.offset),
   );
-  const keysFromEnd = prepareCustom((view, values) =>
-    selectSortKeys(bare(view, values), reverseOrder(order)).select(feedPosition(view)).limit(1).offset(values.offset),
+  const loadKeyFromEnd = prepareReplannedQuery((view, values) =>
+    selectSortKeys(buildBaseQuery(view, values), reverseOrder(order))
+      .select(selectFeedPosition(view))
+      .limit(1)
+      .offset(values.offset),
   );
   return async (view, values, { total, position }) => {
     const { offset } = values;
-    const [last] = offset > total / 2 ? await keysFromEnd(view, { ...values, offset: total - offset }) : [];
+    const [keyRowFromEnd] = offset > total / 2 ? await loadKeyFromEnd(view, { ...values, offset: total - offset }) : [];
     // Counting from the end is right only if no record was added or deleted since the total was counted.
-    if (last !== undefined && last.as_of === position) return sortKeyOf(order, last);
-    const [found] = await keys(view, { ...values, offset: offset - 1 });
-    return found && sortKeyOf(order, found);
+    if (keyRowFromEnd !== undefined && keyRowFromEnd.as_of === position) return sortKeyOf(order, keyRowFromEnd);
+    const [keyRow] = await loadKeyAtOffset(view, { ...values, offset: offset - 1 });
+    return keyRow && sortKeyOf(order, keyRow);
   };
 }
 
-/** Queries for the records of a resource, as its list returns them. */
+/** Queries for the records of a resource, with all fields that its list returns. `longTexts` are column names. */
 type RecordQueries<Row> = {
   readonly resourceType: ResourceName;
   readonly shown: (view: AccountView) => ListQuery<Row>;
@@ -149,110 +164,118 @@ type RecordQueries<Row> = {
 
 function prepareSinglePage<Row>(
   { shown }: RecordQueries<Row>,
-  narrow: ApplyFilters,
+  applyFilters: ApplyFilters,
   order: ListOrder,
 ): ListQueries<Row>['page'] {
-  const rows = prepareRows(order, (view, values) => narrow(orderQuery(shown(view), order), values));
-  return async (view, values, start) => toPage(await rows(view, values, start), order, values.max - 1);
+  const loadRows = prepareLoadRows(order, (view, values) => applyFilters(applyOrder(shown(view), order), values));
+  return async (view, values, startKey) => toPage(await loadRows(view, values, startKey), order, values.max - 1);
 }
 
 /** Selects and sorts only the keys. The records are loaded in slices while the response is written. */
 function prepareSlicedPage<Row extends object>(
   records: RecordQueries<Row>,
-  bare: BuildQuery<object>,
+  buildBaseQuery: BuildQuery<object>,
   order: ListOrder,
 ): ListQueries<Row>['page'] {
   const { resourceType, longTexts, byIds } = records;
-  const keys = prepareRows(order, (view, values) => {
-    const sized = selectSortKeys(bare(view, values), order).select(totalByteLength(longTexts).as('size'));
-    return sized as ListQuery<SizedKey>;
+  const loadKeys = prepareLoadRows(order, (view, values) => {
+    const sizedKeyQuery = selectSortKeys(buildBaseQuery(view, values), order).select(
+      totalByteLength(longTexts).as('size'),
+    );
+    return sizedKeyQuery as ListQuery<SizedKey>;
   });
-  return async (view, values, start) => {
-    const shape = { order, limit: values.max - 1, id: resourceTypes[resourceType].key };
-    return loadSlices(await keys(view, values, start), shape, (ids) => byIds(view, ids));
+  return async (view, values, startKey) => {
+    const pageOptions = { order, limit: values.max - 1, id: resourceTypes[resourceType].key };
+    return loadSlices(await loadKeys(view, values, startKey), pageOptions, (ids) => byIds(view, ids));
   };
 }
 
 function prepareListQueries<Row extends object>(
   records: RecordQueries<Row>,
-  given: readonly BoundFilter[],
+  boundFilters: readonly BoundFilter[],
   order: ListOrder,
 ): ListQueries<Row> {
-  const narrow: ApplyFilters = (query, values) =>
-    given.reduce(
+  const applyFilters: ApplyFilters = (query, values) =>
+    boundFilters.reduce(
       (q, { name, filter, bound }) => q.where(filter.where(filter.isPreparedPerValue ? bound : values[name])),
       query,
     );
-  const bare: BuildQuery<object> = (view, values) =>
-    narrow(view.selectFrom(resourceTables[records.resourceType]) as ListQuery<object>, values);
-  const count = prepareCustom((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
-  const isLong = records.longTexts.length > 0;
+  const buildBaseQuery: BuildQuery<object> = (view, values) =>
+    applyFilters(view.selectFrom(resourceTables[records.resourceType]) as ListQuery<object>, values);
+  const countRows = prepareReplannedQuery((view, values) =>
+    buildBaseQuery(view, values).select(sql<number>`count(*)`.as('total')),
+  );
+  const hasLongTexts = records.longTexts.length > 0;
   return {
-    count: async (view, values) => (await count(view, values))[0]?.total ?? 0,
-    page: isLong ? prepareSlicedPage(records, bare, order) : prepareSinglePage(records, narrow, order),
-    findKeyBefore: prepareKeyBefore(bare, order),
+    count: async (view, values) => (await countRows(view, values))[0]?.total ?? 0,
+    page: hasLongTexts
+      ? prepareSlicedPage(records, buildBaseQuery, order)
+      : prepareSinglePage(records, applyFilters, order),
+    findKeyBefore: prepareFindKeyBefore(buildBaseQuery, order),
   };
 }
 
 /**
  * Creates the list function of a resource. Queries are compiled once for each combination of filters and order.
  *
- * @param find the query for the records with all response fields
+ * @param buildRecordQuery builds the query for the records with all response fields
  * @param longTexts columns that may hold long texts; if there are any, pages are loaded in slices
  */
 export function createListFunction<F extends Filters, DB, T extends keyof DB, Row extends object>(
   resourceType: ResourceName,
   filters: F,
-  find: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
+  buildRecordQuery: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
   longTexts: readonly string[],
 ): (
   view: AccountView,
-  given: ParsedParameters<F & QueryParameters>,
+  parameterValues: ParsedParameters<F & QueryParameters>,
   paging: PageRequest,
   order: ListOrder,
 ) => Promise<Page<Row>> {
-  const shown = find as unknown as RecordQueries<Row>['shown'];
-  const byIds = AccountView.preparedByIds((view, ids) =>
-    shown(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
+  const selectRecords = buildRecordQuery as unknown as RecordQueries<Row>['shown'];
+  const loadByIds = AccountView.prepareQueryByIds((view, ids) =>
+    selectRecords(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
   );
-  const records = { resourceType, shown, longTexts, byIds };
-  const shapes = new Map<string, ListQueries<Row>>();
-  function cachedShape(given: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
-    const filterNames = given.map(({ name, filter, bound }) => (filter.isPreparedPerValue ? `${name}=${bound}` : name));
-    const name = [order.name, ...filterNames].join(' ');
-    const shape = shapes.get(name) ?? prepareListQueries(records, given, order);
-    if (shapes.size < MAX_CACHED_QUERIES) shapes.set(name, shape);
-    return shape;
+  const records = { resourceType, shown: selectRecords, longTexts, byIds: loadByIds };
+  const queriesByName = new Map<string, ListQueries<Row>>();
+  function getCachedQueries(boundFilters: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
+    const filterNames = boundFilters.map(({ name, filter, bound }) =>
+      filter.isPreparedPerValue ? `${name}=${bound}` : name,
+    );
+    const queryName = [order.name, ...filterNames].join(' ');
+    const listQueries = queriesByName.get(queryName) ?? prepareListQueries(records, boundFilters, order);
+    if (queriesByName.size < MAX_CACHED_QUERIES) queriesByName.set(queryName, listQueries);
+    return listQueries;
   }
-  return async (view, given, paging, order) => {
-    const bound = bindFilters(filters, given);
-    const { offset, sortKey: cursor } = pageStartOf(paging, order);
-    const filterValues = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
+  return async (view, parameterValues, paging, order) => {
+    const boundFilters = bindFilters(filters, parameterValues);
+    const { offset, sortKey: cursorKey } = pageStartOf(paging, order);
+    const filterValues = Object.fromEntries(boundFilters.map((boundFilter) => [boundFilter.name, boundFilter.bound]));
     const values: ListQueryValues = { ...filterValues, max: paging.limit + 1, offset };
-    const { count, page, findKeyBefore } = cachedShape(bound, order);
-    if (bound.length > 0) {
-      const [total, found] = await Promise.all([count(view, values), page(view, values, cursor)]);
-      return { ...found, total };
+    const { count, page, findKeyBefore } = getCachedQueries(boundFilters, order);
+    if (boundFilters.length > 0) {
+      const [total, foundPage] = await Promise.all([count(view, values), page(view, values, cursorKey)]);
+      return { ...foundPage, total };
     }
-    const counted = await countRecords(view, resourceType);
-    const { total } = counted;
+    const recordCount = await countRecords(view, resourceType);
+    const { total } = recordCount;
     if (offset >= total) return { slices: [], total };
-    const isDeep = offset > MIN_DEEP_OFFSET && order.isIndexed;
-    const start = isDeep ? await findKeyBefore(view, values, counted) : cursor;
-    return { ...(await page(view, values, start)), total };
+    const isDeepPage = offset > MIN_DEEP_OFFSET && order.isIndexed;
+    const startKey = isDeepPage ? await findKeyBefore(view, values, recordCount) : cursorKey;
+    return { ...(await page(view, values, startKey)), total };
   };
 }
 
 /** Selects the feed position of the account, as `as_of`, in the snapshot of the query. */
-const feedPosition = (view: AccountView) =>
+const selectFeedPosition = (view: AccountView) =>
   sql<number>`(${view.selectFrom('positions').select('positions.position')})`.as('as_of');
 
 const sortKeyName = (index: number) => `sort_key_${index}`;
 
-const sortKeyValues = (key: SortKeyValues) =>
+const toSortKeyParameters = (key: SortKeyValues) =>
   Object.fromEntries(key.map((value, index) => [sortKeyName(index), value]));
 
-const sortKeyIn = (values: ListQueryValues, { keys }: ListOrder): SortKeyValues =>
+const readSortKey = (values: ListQueryValues, { keys }: ListOrder): SortKeyValues =>
   keys.map((_, index) => values[sortKeyName(index)]);
 
 /** Sort key of a record, including its id, and the size of its long texts in bytes. */
@@ -271,53 +294,53 @@ export const totalByteLength = (columns: readonly string[]): RawBuilder<number> 
  * record is left out.
  *
  * @param keys the keys of the page's records, plus one more if there is a next page
- * @param load loads records by id, in any order
+ * @param loadRecords loads records by id, in any order
  */
 function loadSlices<Row extends object>(
   keys: readonly SizedKey[],
   { order, limit, id }: { readonly order: ListOrder; readonly limit: number; readonly id: string },
-  load: (ids: readonly number[]) => Promise<readonly Row[]>,
+  loadRecords: (ids: readonly number[]) => Promise<readonly Row[]>,
 ): Omit<Page<Row>, 'total'> {
   const pageKeys = keys.slice(0, limit);
-  const last = pageKeys.at(-1);
+  const lastKey = pageKeys.at(-1);
   const idOf = (row: object) => Number(Reflect.get(row, id));
-  async function sliceOf(piece: readonly SizedKey[]): Promise<PageSlice<Row>> {
-    const rows = new Map((await load(piece.map(idOf))).map((row) => [idOf(row), row]));
-    const found = piece.flatMap((key) => {
-      const row = rows.get(idOf(key));
+  async function loadSlice(sliceKeys: readonly SizedKey[]): Promise<PageSlice<Row>> {
+    const rowsById = new Map((await loadRecords(sliceKeys.map(idOf))).map((row) => [idOf(row), row]));
+    const foundRecords = sliceKeys.flatMap((key) => {
+      const row = rowsById.get(idOf(key));
       return row === undefined ? [] : [{ key, row }];
     });
     return {
-      rows: found.map(({ row }) => row),
-      cursorAfter: (index) => encodeCursor(order, found[index]?.key ?? {}),
+      rows: foundRecords.map(({ row }) => row),
+      cursorAfter: (index) => encodeCursor(order, foundRecords[index]?.key ?? {}),
     };
   }
-  async function* slices() {
-    for (const piece of splitBySize(pageKeys)) yield await sliceOf(piece);
+  async function* generateSlices() {
+    for (const sliceKeys of splitBySize(pageKeys)) yield await loadSlice(sliceKeys);
   }
-  const bytes = pageKeys.reduce((sum, { size }) => sum + size, 0);
+  const totalBytes = pageKeys.reduce((sum, { size }) => sum + size, 0);
   return {
-    slices: slices(),
-    isLarge: bytes > MAX_SLICE_BYTES,
-    next: last !== undefined && keys.length > limit ? encodeCursor(order, last) : undefined,
+    slices: generateSlices(),
+    isLarge: totalBytes > MAX_SLICE_BYTES,
+    next: lastKey !== undefined && keys.length > limit ? encodeCursor(order, lastKey) : undefined,
   };
 }
 
 /** Splits records into slices of at most MAX_SLICE_ROWS rows and MAX_SLICE_BYTES bytes, at least one row in each. */
 export function splitBySize<Sized extends { readonly size: number }>(
-  all: readonly Sized[],
+  items: readonly Sized[],
 ): readonly (readonly Sized[])[] {
-  const pieces: Sized[][] = [];
-  let room = 0;
-  for (const one of all) {
-    const piece = pieces.at(-1);
-    if (piece !== undefined && one.size <= room && piece.length < MAX_SLICE_ROWS) {
-      piece.push(one);
-      room -= one.size;
+  const slices: Sized[][] = [];
+  let remainingBytes = 0;
+  for (const item of items) {
+    const lastSlice = slices.at(-1);
+    if (lastSlice !== undefined && item.size <= remainingBytes && lastSlice.length < MAX_SLICE_ROWS) {
+      lastSlice.push(item);
+      remainingBytes -= item.size;
       continue;
     }
-    pieces.push([one]);
-    room = MAX_SLICE_BYTES - one.size;
+    slices.push([item]);
+    remainingBytes = MAX_SLICE_BYTES - item.size;
   }
-  return pieces;
+  return slices;
 }

@@ -6,7 +6,7 @@ import { startTarget } from '../../../test/kit/network/target.ts';
 import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { sharedStores, stores } from '../../../test/kit/service/stores.ts';
-import type { Attempt } from '../../delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../delivery/transport/attempt.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 
@@ -200,7 +200,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C41 above the pending quota nothing is created, and the task stays open and recurring', async (t) => {
-    const attempt: Attempt = ({ signal }) =>
+    const attempt: SendAttempt = ({ signal }) =>
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
       });

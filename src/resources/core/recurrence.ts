@@ -1,22 +1,22 @@
 import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
-import { daysIn, isDueBeforeStart, parseCalendarTime } from '../../http/fields/dates.ts';
-import { type Field, writable } from '../../http/fields/field.ts';
+import { daysInMonth, isDueBeforeStart, parseCalendarTime } from '../../http/fields/dates.ts';
+import { type Field, writableField } from '../../http/fields/field.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssignees } from './assignments.ts';
-import { openCompletion } from './completion.ts';
+import { openRecordCompletion } from './completion.ts';
 import type { ColumnValues } from './references.ts';
-import { idBatches, resourceTables } from './resource-tables.ts';
+import { loadIdBatches, resourceTables } from './resource-tables.ts';
 
 type RecurringResourceType = 'task' | 'subtask';
 
 /** Number of subtasks copied per batch. It is low because each subtask may have a thousand assigned users to copy. */
-const BATCH_SIZE = 100;
+const SUBTASK_BATCH_SIZE = 100;
 
 /** Returns the recurrence period of a record after a change; undefined if the record does not recur. */
-export function periodAfterChange(before: ColumnValues, stored: ColumnValues): RecurrencePeriod | undefined {
-  const letter = stored.recurring ?? before.recurring;
-  return isPeriod(letter) ? letter : undefined;
+export function periodAfterChange(oldRecord: ColumnValues, newValues: ColumnValues): RecurrencePeriod | undefined {
+  const letter = newValues.recurring ?? oldRecord.recurring;
+  return isRecurrencePeriod(letter) ? letter : undefined;
 }
 
 /**
@@ -30,20 +30,20 @@ export async function repeatTask(
   period: RecurrencePeriod,
   taskId: number,
 ): Promise<NewOccurrence[]> {
-  const created = await repeatRecord(write, 'task', period, taskId);
-  const [task] = created;
-  if (task === undefined) return [];
-  const subtasks = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
-  const inOrder = subtasks.orderBy('subtasks.subtask_id');
-  for await (const ids of idBatches(write, 'subtask', 'task_id', [taskId], BATCH_SIZE)) {
-    const rows = await inOrder.where('subtasks.subtask_id', 'in', ids).execute();
-    const copies = rows.map((row) => ({ ...row, task_id: task.recordId }));
-    created.push(...(await insertOpenCopies(write, 'subtask', period, copies)));
-    const recurring = rows.flatMap((row) => (row.recurring === '' ? [] : [row.subtask_id]));
-    if (recurring.length > 0)
-      await write.updateTable('subtasks').set({ recurring: '' }).where('subtask_id', 'in', recurring).execute();
+  const newOccurrences = await repeatRecord(write, 'task', period, taskId);
+  const [taskOccurrence] = newOccurrences;
+  if (taskOccurrence === undefined) return [];
+  const subtaskQuery = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
+  const orderedQuery = subtaskQuery.orderBy('subtasks.subtask_id');
+  for await (const ids of loadIdBatches(write, 'subtask', 'task_id', [taskId], SUBTASK_BATCH_SIZE)) {
+    const rows = await orderedQuery.where('subtasks.subtask_id', 'in', ids).execute();
+    const copies = rows.map((row) => ({ ...row, task_id: taskOccurrence.recordId }));
+    newOccurrences.push(...(await insertOpenCopies(write, 'subtask', period, copies)));
+    const recurringIds = rows.flatMap((row) => (row.recurring === '' ? [] : [row.subtask_id]));
+    if (recurringIds.length > 0)
+      await write.updateTable('subtasks').set({ recurring: '' }).where('subtask_id', 'in', recurringIds).execute();
   }
-  return created;
+  return newOccurrences;
 }
 
 /** Creates the next subtask of a recurring subtask that was just completed, in the same task (C41). */
@@ -62,12 +62,12 @@ async function repeatRecord(
   id: number,
 ): Promise<NewOccurrence[]> {
   const [table, { key }] = [resourceTables[resourceType], resourceTypes[resourceType]];
-  const found = write.selectFrom(table).selectAll(table);
-  const rows: readonly ColumnValues[] = await found.where(`${table}.${key}` as never, '=', id as never).execute();
-  const created = await insertOpenCopies(write, resourceType, period, rows);
-  const ending = write.updateTable(table).set({ recurring: '' } as never);
-  await ending.where(key as never, '=', id as never).execute();
-  return created;
+  const recordQuery = write.selectFrom(table).selectAll(table);
+  const rows: readonly ColumnValues[] = await recordQuery.where(`${table}.${key}` as never, '=', id as never).execute();
+  const newOccurrences = await insertOpenCopies(write, resourceType, period, rows);
+  const recurrenceUpdate = write.updateTable(table).set({ recurring: '' } as never);
+  await recurrenceUpdate.where(key as never, '=', id as never).execute();
+  return newOccurrences;
 }
 
 /** Inserts an open copy of each record, with the same creator and assignments. Its dates are one period later. */
@@ -79,18 +79,18 @@ async function insertOpenCopies(
 ): Promise<NewOccurrence[]> {
   if (rows.length === 0) return [];
   const { key } = resourceTypes[resourceType];
-  const stamps = { date_created: write.now, date_modified: null };
+  const timestamps = { date_created: write.now, date_modified: null };
   const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
-    ...{ ...fields, ...addPeriod(period, fields as RecordDates), ...openCompletion, ...stamps },
+    ...{ ...fields, ...addPeriod(period, fields as RecordDates), ...openRecordCompletion, ...timestamps },
   }));
-  const inserting = write.insertInto(resourceTables[resourceType], copies as never).returning(key as never);
-  const created: readonly ColumnValues[] = await inserting.execute();
+  const insertQuery = write.insertInto(resourceTables[resourceType], copies as never).returning(key as never);
+  const createdRows: readonly ColumnValues[] = await insertQuery.execute();
   // Both databases assign ids in insertion order, but may return the rows in any order.
-  const ids = created.map((row) => Number(row[key])).sort((one, other) => one - other);
-  await copyAssignees(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
+  const copyIds = createdRows.map((row) => Number(row[key])).sort((one, other) => one - other);
+  await copyAssignees(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), copyIds[index] ?? 0])));
   return rows.map((row, index) => ({
     kind: `new_${resourceType}`,
-    recordId: ids[index] ?? 0,
+    recordId: copyIds[index] ?? 0,
     userId: Number(row.user_id),
   }));
 }
@@ -109,19 +109,19 @@ export type RecurrencePeriod = keyof typeof recurrencePeriods;
 
 const periodLetters = Object.keys(recurrencePeriods) as RecurrencePeriod[];
 
-const isPeriod = (text: unknown): text is RecurrencePeriod => periodLetters.some((letter) => letter === text);
+const isRecurrencePeriod = (text: unknown): text is RecurrencePeriod => periodLetters.some((letter) => letter === text);
 
 const periodLegend = periodLetters.map((letter) => `${letter} ${recurrencePeriods[letter].description}`).join(', ');
 
 /** Declares the field `recurring`: the letter of a period, or an empty text if the record does not recur. */
-export const recurring = (description: string): Field<string, 'writable'> =>
-  writable<string>(
+export const recurrenceField = (description: string): Field<string, 'writable'> =>
+  writableField<string>(
     {
       description: `${description} ${periodLegend}; empty: it does not recur.`,
       // Existing clients send an empty text, 0, false or null for a record that does not recur.
       inputSchema: { title: 'RecurrenceInput', enum: ['', '0', ...periodLetters, 0, false, null] },
       requirement: `must be one of ${periodLetters.join(', ')}, or empty`,
-      parse: (value) => (isPeriod(value) ? value : ''),
+      parse: (value) => (isRecurrencePeriod(value) ? value : ''),
       serialize: (stored) => stored,
       outputSchema: { title: 'Recurrence', type: 'string', enum: ['', ...periodLetters] },
     },
@@ -148,7 +148,7 @@ function moveDate(period: RecurrencePeriod, date: string): string | undefined {
   const { days, months } = recurrencePeriods[period];
   const monthIndex = month - 1 + months;
   const [movedYear, movedMonth] = [year + Math.floor(monthIndex / 12), (monthIndex % 12) + 1];
-  const movedDay = Math.min(day, daysIn(movedYear, movedMonth)) + days;
-  const moved = new Date(new Date(0).setUTCFullYear(movedYear, movedMonth - 1, movedDay));
-  return parseCalendarTime(`${moved.toISOString().slice(0, 10)}${date.slice(10)}`);
+  const movedDay = Math.min(day, daysInMonth(movedYear, movedMonth)) + days;
+  const movedDate = new Date(new Date(0).setUTCFullYear(movedYear, movedMonth - 1, movedDay));
+  return parseCalendarTime(`${movedDate.toISOString().slice(0, 10)}${date.slice(10)}`);
 }

@@ -1,6 +1,13 @@
 import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { Fields } from '../../http/fields/field.ts';
-import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
+import {
+  defineCreateRoute,
+  defineDeleteRoute,
+  defineGetRoute,
+  defineListRoute,
+  defineUpdateRoute,
+  type Route,
+} from '../../http/routes/route.ts';
 import type { Permission } from '../../permissions.ts';
 import type { ResourceOperations } from './define-resource.ts';
 import type { Filters } from './filters.ts';
@@ -17,65 +24,65 @@ type RouteDescriptions = {
 };
 
 /** Creates the routes of a resource: list, create, get, change and remove. */
-export function resourceRoutes<
+export function createResourceRoutes<
   F extends Fields,
   C extends Fields,
   P extends Filters,
   O extends RequestedOrders,
   L extends Fields,
->(records: ResourceOperations<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
-  const { resourceType, fields, changes, parameters, kinds } = records;
+>(operations: ResourceOperations<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
+  const { resourceType, fields, changeFields, parameters, kinds } = operations;
   const { collection, key, permission } = resourceTypes[resourceType];
   const parent = parentOf(resourceType);
   const parentKey = parent && resourceTypes[parent].key;
-  const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
-  const head = (path: string, description: string) => ({ path, description });
-  const reading = { permission, fields };
-  const writing = { permission: permission.replace(':read', ':write') as Permission, fields };
-  const single = `${collection}/{${key}}`;
+  const readId = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
+  const pathAndDescription = (path: string, description: string) => ({ path, description });
+  const readOptions = { permission, fields };
+  const writeOptions = { permission: permission.replace(':read', ':write') as Permission, fields };
+  const recordPath = `${collection}/{${key}}`;
   return [
-    list({
-      ...head(collection, descriptions.list),
-      ...reading,
-      fields: records.listed,
+    defineListRoute({
+      ...pathAndDescription(collection, descriptions.list),
+      ...readOptions,
+      fields: operations.listed,
       parameters,
-      call: (view, _caller, given, paging) => records.list(view, given, paging),
+      call: (view, _caller, parameterValues, paging) => operations.list(view, parameterValues, paging),
     }),
-    create({
-      ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
-      ...writing,
-      records: [`new_${resourceType}`],
+    defineCreateRoute({
+      ...pathAndDescription(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
+      ...writeOptions,
+      recordedKinds: [`new_${resourceType}`],
       at: { collection, key },
       call: (write, caller, input, ids) =>
-        records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),
+        operations.create(write, caller, input, parentKey === undefined ? undefined : readId(ids, parentKey)),
     }),
-    get({
-      ...head(single, descriptions.get),
-      ...reading,
-      call: (view, _caller, ids) => records.get(view, idIn(ids, key)),
+    defineGetRoute({
+      ...pathAndDescription(recordPath, descriptions.get),
+      ...readOptions,
+      call: (view, _caller, ids) => operations.get(view, readId(ids, key)),
     }),
     ...(descriptions.change === undefined
       ? []
       : [
-          update({
-            ...head(single, descriptions.change),
-            ...writing,
-            inputFields: changes,
-            records: kinds.change,
-            call: (write, caller, input, ids) => records.change(write, caller, idIn(ids, key), input),
+          defineUpdateRoute({
+            ...pathAndDescription(recordPath, descriptions.change),
+            ...writeOptions,
+            inputFields: changeFields,
+            recordedKinds: kinds.change,
+            call: (write, caller, input, ids) => operations.change(write, caller, readId(ids, key), input),
           }),
         ]),
-    remove({
-      ...head(single, descriptions.remove),
-      permission: writing.permission,
-      records: kinds.remove,
-      call: (write, caller, ids) => records.remove(write, caller, idIn(ids, key)),
+    defineDeleteRoute({
+      ...pathAndDescription(recordPath, descriptions.remove),
+      permission: writeOptions.permission,
+      recordedKinds: kinds.remove,
+      call: (write, caller, ids) => operations.remove(write, caller, readId(ids, key)),
     }),
   ];
 }
 
 /** Copies the routes of one HTTP method to another collection path, which existing clients use. */
-export function aliasRoutes(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+export function createAliasRoutes(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
   return routes
     .filter((route) => route.method === method)
     .map((route) => ({

@@ -11,23 +11,23 @@ import type { Tables } from '../../store/tables.ts';
 /** A resource type whose records are the rows of a table. The table has the name of the collection in the routes. */
 export type ResourceName = Exclude<RecordResourceType, 'user'>;
 
-type TableOfEach = {
+type TableByResource = {
   [N in ResourceName]: (typeof resourceTypes)[N]['collection'] extends `/${infer Table}` ? Table : never;
 };
 
-export type ListedTable = TableOfEach[ResourceName];
+export type ResourceTable = TableByResource[ResourceName];
 
 const resourceNames = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
 
 /** Creates an object with one value for each resource type. */
-export function mapResources<T>(make: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
-  return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, make(resourceType)])) as Record<
+export function mapResources<T>(makeValue: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
+  return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, makeValue(resourceType)])) as Record<
     ResourceName,
     T
   >;
 }
 
-export const resourceTables = mapResources(tableNameOf) as TableOfEach;
+export const resourceTables = mapResources(tableNameOf) as TableByResource;
 
 /** Returns the id column of a resource type, qualified with its table. */
 export const idColumnOf = (resourceType: ResourceName) =>
@@ -37,29 +37,29 @@ export const idColumnOf = (resourceType: ResourceName) =>
  * Number of records per batch. On SQLite, a statement over all records of an account would block the event loop for too
  * long.
  */
-const BATCH_SIZE = 500;
+const DEFAULT_BATCH_SIZE = 500;
 
-type IdQuery = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
+type IdQuery = SelectQueryBuilder<Tables, ResourceTable, { id: number }>;
 
 /** Yields the ids of the records that have one of these values in a column, in batches and in ascending order. */
-export async function* idBatches(
+export async function* loadIdBatches(
   view: AccountView,
   resourceType: ResourceName,
   column: string,
   values: readonly number[],
-  batchSize = BATCH_SIZE,
+  batchSize = DEFAULT_BATCH_SIZE,
 ): AsyncGenerator<number[], void> {
-  const [table, id] = [resourceTables[resourceType], idColumnOf(resourceType)];
-  const matching = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
-  const ordered = matching.select(`${id} as id` as never).orderBy('id' as never) as unknown as IdQuery;
+  const [table, idColumn] = [resourceTables[resourceType], idColumnOf(resourceType)];
+  const matchingRows = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
+  const orderedIds = matchingRows.select(`${idColumn} as id` as never).orderBy('id' as never) as unknown as IdQuery;
   let rows: readonly { id: number }[];
-  let last = 0;
+  let lastId = 0;
   do {
-    rows = await ordered
-      .where(id as never, '>', last as never)
+    rows = await orderedIds
+      .where(idColumn as never, '>', lastId as never)
       .limit(batchSize)
       .execute();
     if (rows.length > 0) yield rows.map((row) => row.id);
-    last = rows.at(-1)?.id ?? last;
+    lastId = rows.at(-1)?.id ?? lastId;
   } while (rows.length === batchSize);
 }

@@ -58,55 +58,57 @@ export const reverseOrder = (order: ListOrder): ListOrder => ({
 export type SortKeyValues = readonly unknown[];
 
 /** Adds an order to a query, and selects the computed keys that `sortKeyOf` needs. */
-export function orderQuery<DB, T extends keyof DB, Row>(
+export function applyOrder<DB, T extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, T, Row>,
   { keys, direction }: ListOrder,
 ): SelectQueryBuilder<DB, T, Row> {
-  const sorted = keys.reduce((sorting, { by }) => sorting.orderBy(sql.raw(by), direction), query);
-  const computed = keys.flatMap(({ by }, index) => (columnOf(by) === undefined ? [{ by, index }] : []));
-  if (computed.length === 0) return sorted;
-  return sorted.select(computed.map(({ by, index }) => sql.raw(by).as(sortKeyAlias(index)))) as typeof sorted;
+  const orderedQuery = keys.reduce((sortedQuery, { by }) => sortedQuery.orderBy(sql.raw(by), direction), query);
+  const computedKeys = keys.flatMap(({ by }, index) => (columnNameOf(by) === undefined ? [{ by, index }] : []));
+  if (computedKeys.length === 0) return orderedQuery;
+  return orderedQuery.select(
+    computedKeys.map(({ by, index }) => sql.raw(by).as(sortKeyAlias(index))),
+  ) as typeof orderedQuery;
 }
 
 const sortKeyAlias = (index: number) => `key_${index}`;
 
 /** Returns the column name of a key; undefined if the key is an SQL expression. */
-const columnOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
+const columnNameOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
 
 /** Selects only the keys of an order, from which `sortKeyOf` reads the sort key. */
 export function selectSortKeys<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
   order: ListOrder,
 ): SelectQueryBuilder<DB, T, object> {
-  const columns = order.keys.map(({ by }) => columnOf(by)).filter((one) => one !== undefined);
-  return orderQuery(query.select(columns.map((one) => sql.ref(one).as(one))), order);
+  const columns = order.keys.map(({ by }) => columnNameOf(by)).filter((column) => column !== undefined);
+  return applyOrder(query.select(columns.map((column) => sql.ref(column).as(column))), order);
 }
 
 /** Builds the condition for the records after a sort key (keyset pagination). */
-export function afterSortKey({ keys, direction }: ListOrder, sortKey: SortKeyValues): Expression<SqlBool> {
-  const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(sortKey)];
-  return direction === 'asc' ? sql`(${names}) > (${values})` : sql`(${names}) < (${values})`;
+export function buildKeysetCondition({ keys, direction }: ListOrder, sortKey: SortKeyValues): Expression<SqlBool> {
+  const [keyExpressions, keyValues] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(sortKey)];
+  return direction === 'asc' ? sql`(${keyExpressions}) > (${keyValues})` : sql`(${keyExpressions}) < (${keyValues})`;
 }
 
 /**
  * Encodes the cursor of a row as base64url; `decodeCursor` decodes it. The row must be from a query ordered by
- * `orderQuery`.
+ * `applyOrder`.
  */
 export function encodeCursor(order: ListOrder, row: object): string {
   return Buffer.from(JSON.stringify([order.name, ...sortKeyOf(order, row)])).toString('base64url');
 }
 
-/** Returns the sort key of a row. The row must be from a query built with `orderQuery` or `selectSortKeys`. */
+/** Returns the sort key of a row. The row must be from a query built with `applyOrder` or `selectSortKeys`. */
 export function sortKeyOf({ keys }: ListOrder, row: object): SortKeyValues {
-  return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? sortKeyAlias(index)]);
+  return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnNameOf(by) ?? sortKeyAlias(index)]);
 }
 
 /** Decodes the sort key in a cursor. Throws 400 if the cursor is malformed or belongs to another order. */
 export function decodeCursor({ name, keys }: ListOrder, cursor: string): SortKeyValues {
   const [orderName, ...sortKey] = parseCursor(cursor);
-  const fits = (value: unknown, index: number) =>
+  const isValidKeyValue = (value: unknown, index: number) =>
     keys[index]?.valueType === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);
-  if (orderName === name && sortKey.length === keys.length && sortKey.every(fits)) return sortKey;
+  if (orderName === name && sortKey.length === keys.length && sortKey.every(isValidKeyValue)) return sortKey;
   throw invalidInput([
     { field: 'after', message: 'must be a cursor from the Link header of a page in the same order' },
   ]);
@@ -114,8 +116,8 @@ export function decodeCursor({ name, keys }: ListOrder, cursor: string): SortKey
 
 function parseCursor(cursor: string): readonly unknown[] {
   try {
-    const found: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    return Array.isArray(found) ? found : [];
+    const parsedCursor: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(parsedCursor) ? parsedCursor : [];
   } catch {
     return [];
   }

@@ -15,18 +15,18 @@ type DateFields<K extends string> = { readonly [key in K]?: string | null | unde
  * Creates a check that the end of a record is not before its beginning (C26). If a change sets only one of the two
  * dates, the check uses the stored value of the other date (C27). The error names a field of the request.
  *
- * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
+ * @param isEndBeforeBegin whether `end` is before `begin`; the default compares calendar times as text
  */
 export function createDateOrderCheck<B extends string, E extends string>(
   begin: B,
   end: E,
-  isWrong: (begin: string, end: string) => boolean = (one, other) => other < one,
+  isEndBeforeBegin: (begin: string, end: string) => boolean = (beginDate, endDate) => endDate < beginDate,
 ) {
-  return (given: DateFields<B | E>, before: DateFields<B | E> = {}): void => {
-    const all: DateFields<B | E> = { ...before, ...given };
-    if (!all[begin] || !all[end] || !isWrong(all[begin], all[end])) return;
+  return (input: DateFields<B | E>, oldRecord: DateFields<B | E> = {}): void => {
+    const mergedDates: DateFields<B | E> = { ...oldRecord, ...input };
+    if (!mergedDates[begin] || !mergedDates[end] || !isEndBeforeBegin(mergedDates[begin], mergedDates[end])) return;
     throw invalidInput([
-      given[end] === undefined
+      input[end] === undefined
         ? { field: begin, message: `must not be after ${end}` }
         : { field: end, message: `must not be before ${begin}` },
     ]);

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 
 /** Selects the seconds tracked on a task or subtask: the sum of its time entries (C38). */
-export const selectTrackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
-  const [table = '', key = ''] = id.split('.');
+export const selectTrackedSeconds = (idColumn: 'tasks.task_id' | 'subtasks.subtask_id') => {
+  const [table = '', key = ''] = idColumn.split('.');
   return sql<number>`(select cast(coalesce(sum(time_entries.seconds), 0) as bigint) from time_entries
     where time_entries.account_id = ${sql.ref(`${table}.account_id`)}
-    and ${sql.ref(`time_entries.${key}`)} = ${sql.ref(id)})`.as('tracked_seconds');
+    and ${sql.ref(`time_entries.${key}`)} = ${sql.ref(idColumn)})`.as('tracked_seconds');
 };
 
 /**

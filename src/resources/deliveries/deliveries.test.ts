@@ -6,7 +6,7 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { finalizedDeliveries, finalizedOfHook, ID_BUCKET_SQL } from './deliveries.ts';
+import { buildFinalizedCondition, ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -122,8 +122,8 @@ for (const { name, test, testService } of stores) {
         .where('user_id', '=', Number(owner.userId))
         .executeTakeFirstOrThrow();
       const view = new AccountView(store.read, account_id, 0);
-      const page = finalizedDeliveries(view)
-        .where(finalizedOfHook(view, Number(owner.userId), 71))
+      const page = selectFinalizedDeliveries(view)
+        .where(buildFinalizedCondition(view, Number(owner.userId), 71))
         .orderBy('id')
         .limit(3);
       const plan = await page.explain<{ detail: string }>(undefined, sql`query plan`);

@@ -1,10 +1,10 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { DELIVERED_OUTCOME, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
-import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import { DELIVERED_OUTCOME, localErrorOutcomes } from '../../delivery/dispatcher/retry-policy.ts';
+import { buildResourceUrl, type DeliveryKind, hookKinds } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
-  ownId,
+  ownRecordId,
   readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
@@ -16,19 +16,19 @@ import {
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { enumParameter, idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { action, get, list, type Route } from '../../http/routes/route.ts';
+import { defineActionRoute, defineGetRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
-import { afterSortKey, ascendingOrder, numberKey, orderQuery } from '../core/sorting.ts';
+import { applyOrder, ascendingOrder, buildKeysetCondition, numberKey } from '../core/sorting.ts';
 import { resolveListedUser } from '../users/lookup.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
 /** Fields of a delivery: one occurrence for one hook (X3). */
 export const deliveryFields = {
-  id: ownId('Identifier of the delivery; its Webhook-Id in every attempt.'),
+  id: ownRecordId('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: readOnlyId('The hook.'),
   event: readOnlyEnum('The kind of occurrence, or test.', [...hookKinds, 'test']),
   resource_url: readOnlyText('The address of the record, as in the notification.'),
@@ -52,13 +52,13 @@ const attemptFields = {
 /** Maximum number of attempts in the response for one delivery. If there are more, the last attempts are returned. */
 export const MAX_ATTEMPTS = 1_000;
 
-const attempts = readOnlyRecords(
+const attemptsField = readOnlyRecords(
   'The attempts, oldest first; at most the last 1000.',
   attemptFields,
   'DeliveryAttempt',
 );
 
-export const deliveryDetailFields = { ...deliveryFields, attempts };
+export const deliveryDetailFields = { ...deliveryFields, attempts: attemptsField };
 
 export const deliveryParameters = {
   hook_id: idParameter('Only deliveries of this hook.'),
@@ -69,8 +69,8 @@ export const deliveryParameters = {
 type DeliveryRow = OutputOf<typeof deliveryFields>;
 type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
 
-/** Selects pending deliveries, with the same columns as `finalizedDeliveries`. */
-export function pendingDeliveries(view: AccountView) {
+/** Selects pending deliveries, with the same columns as `selectFinalizedDeliveries`. */
+export function selectPendingDeliveries(view: AccountView) {
   return view
     .selectFrom('pending_deliveries')
     .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
@@ -86,8 +86,8 @@ export function pendingDeliveries(view: AccountView) {
     ]);
 }
 
-/** Selects finalized deliveries, with the same columns as `pendingDeliveries`. */
-export function finalizedDeliveries(view: AccountView) {
+/** Selects finalized deliveries, with the same columns as `selectPendingDeliveries`. */
+export function selectFinalizedDeliveries(view: AccountView) {
   return view
     .selectFrom('finalized_deliveries')
     .select([
@@ -102,7 +102,7 @@ export function finalizedDeliveries(view: AccountView) {
     ]);
 }
 
-type FoundDelivery = {
+type StoredDelivery = {
   id: number;
   hook_id: number;
   user_id: number;
@@ -113,19 +113,19 @@ type FoundDelivery = {
   state: string;
 };
 
-function toRow(row: FoundDelivery, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
+function toDeliveryRow(row: StoredDelivery, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
   const { kind, record_id, user_id: _, ...rest } = row;
   return {
     ...rest,
     event: kind,
-    resource_url: resourceUrl(baseUrl, kind as DeliveryKind, record_id),
+    resource_url: buildResourceUrl(baseUrl, kind as DeliveryKind, record_id),
     last_outcome: lastOutcome ?? '',
   };
 }
 
-const byId = ascendingOrder('id', numberKey('id'));
-const pendingById = ascendingOrder('id', numberKey('pending_deliveries.delivery_id'));
-const finalizedById = ascendingOrder('id', numberKey('finalized_deliveries.delivery_id'));
+const orderById = ascendingOrder('id', numberKey('id'));
+const pendingOrderById = ascendingOrder('id', numberKey('pending_deliveries.delivery_id'));
+const finalizedOrderById = ascendingOrder('id', numberKey('finalized_deliveries.delivery_id'));
 
 /**
  * Lists the deliveries of the caller's hooks, in the order of their creation (X3). Admins can list the deliveries of
@@ -134,77 +134,81 @@ const finalizedById = ascendingOrder('id', numberKey('finalized_deliveries.deliv
 export async function listDeliveries(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof deliveryParameters>,
+  parameterValues: ParsedParameters<typeof deliveryParameters>,
   paging: PageRequest,
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
-  const userId = resolveListedUser(caller, given.user_id);
-  let open = pendingDeliveries(view).where('pending_deliveries.user_id', '=', userId);
-  let finalized = finalizedDeliveries(view);
-  if (given.hook_id === undefined) finalized = finalized.where('finalized_deliveries.user_id', '=', userId);
+  const userId = resolveListedUser(caller, parameterValues.user_id);
+  let pendingQuery = selectPendingDeliveries(view).where('pending_deliveries.user_id', '=', userId);
+  let finalizedQuery = selectFinalizedDeliveries(view);
+  if (parameterValues.hook_id === undefined)
+    finalizedQuery = finalizedQuery.where('finalized_deliveries.user_id', '=', userId);
   else {
-    open = open.where('pending_deliveries.hook_id', '=', given.hook_id);
-    finalized = finalized.where(finalizedOfHook(view, userId, given.hook_id));
+    pendingQuery = pendingQuery.where('pending_deliveries.hook_id', '=', parameterValues.hook_id);
+    finalizedQuery = finalizedQuery.where(buildFinalizedCondition(view, userId, parameterValues.hook_id));
   }
-  if (given.state !== undefined) {
-    const operator = given.state === 'undelivered' ? 'is not' : 'is';
-    open = open.where('hooks.date_ended', operator, null);
-    finalized = finalized.where('finalized_deliveries.state', '=', given.state);
-    if (given.state !== 'pending' && given.state !== 'undelivered') open = open.where(sql<boolean>`1 = 0`);
+  if (parameterValues.state !== undefined) {
+    const operator = parameterValues.state === 'undelivered' ? 'is not' : 'is';
+    pendingQuery = pendingQuery.where('hooks.date_ended', operator, null);
+    finalizedQuery = finalizedQuery.where('finalized_deliveries.state', '=', parameterValues.state);
+    if (parameterValues.state !== 'pending' && parameterValues.state !== 'undelivered')
+      pendingQuery = pendingQuery.where(sql<boolean>`1 = 0`);
   }
-  const { offset, sortKey } = pageStartOf(paging, byId);
-  const count = sql<number>`count(*)`.as('total');
-  const [openCount, finalizedCount] = [
-    await open.clearSelect().select(count).executeTakeFirstOrThrow(),
-    await finalized.clearSelect().select(count).executeTakeFirstOrThrow(),
+  const { offset, sortKey } = pageStartOf(paging, orderById);
+  const countSql = sql<number>`count(*)`.as('total');
+  const [pendingCount, finalizedCount] = [
+    await pendingQuery.clearSelect().select(countSql).executeTakeFirstOrThrow(),
+    await finalizedQuery.clearSelect().select(countSql).executeTakeFirstOrThrow(),
   ];
   if (sortKey !== undefined) {
-    open = open.where(afterSortKey(pendingById, sortKey));
-    finalized = finalized.where(afterSortKey(finalizedById, sortKey));
+    pendingQuery = pendingQuery.where(buildKeysetCondition(pendingOrderById, sortKey));
+    finalizedQuery = finalizedQuery.where(buildKeysetCondition(finalizedOrderById, sortKey));
   }
-  const rows: FoundDelivery[] = await orderQuery(open.unionAll(finalized), byId)
+  const rows: StoredDelivery[] = await applyOrder(pendingQuery.unionAll(finalizedQuery), orderById)
     .limit(paging.limit + 1)
     .offset(offset)
     .execute();
-  const last = await findLastAttempts(
+  const lastAttempts = await findLastAttempts(
     view,
     rows.map(({ id }) => id),
   );
-  const page = { ...toPage(rows, byId, paging.limit), total: openCount.total + finalizedCount.total };
-  return mapRows(page, (row) => toRow(row, last.get(row.id)?.outcome, baseUrl));
+  const page = { ...toPage(rows, orderById, paging.limit), total: pendingCount.total + finalizedCount.total };
+  return mapRows(page, (row) => toDeliveryRow(row, lastAttempts.get(row.id)?.outcome, baseUrl));
 }
 
 /** The last attempt of a delivery, and the number of its attempts. */
 export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
 
 /**
- * Finds the last attempt of each delivery that has attempts. An index makes this independent of the total number of
- * attempts.
+ * Finds the last attempt of each delivery that has attempts. Because of an index, the cost does not depend on the total
+ * number of attempts.
  */
 export async function findLastAttempts(
   view: AccountView,
   deliveryIds: readonly number[],
 ): Promise<ReadonlyMap<number, LastAttempt>> {
   if (deliveryIds.length === 0) return new Map();
-  const wanted = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as wanted`;
-  const attemptsOf = (id: string) => sql`from attempts as other
+  const deliveryIdValues = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as wanted`;
+  const buildAttemptsSql = (id: string) => sql`from attempts as other
     where other.account_id = ${view.accountId} and other.delivery_id = ${sql.ref(id)}`;
   const rows = await view
     .selectFrom('attempts')
     .where(
       sql<SqlBool>`(attempts.delivery_id, attempts.attempt_id) in (
-        select wanted.column1, (select max(other.attempt_id) ${attemptsOf('wanted.column1')}) from ${wanted})`,
+        select wanted.column1, (select max(other.attempt_id) ${buildAttemptsSql('wanted.column1')}) from ${deliveryIdValues})`,
     )
     .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
-    .select(sql<number>`(select count(*) ${attemptsOf('attempts.delivery_id')})`.as('attempts'))
+    .select(sql<number>`(select count(*) ${buildAttemptsSql('attempts.delivery_id')})`.as('attempts'))
     .execute();
   return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
-async function findVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<FoundDelivery> {
+async function findVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<StoredDelivery> {
   const row =
-    (await pendingDeliveries(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
-    (await finalizedDeliveries(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
+    (await selectPendingDeliveries(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
+    (await selectFinalizedDeliveries(view)
+      .where('finalized_deliveries.delivery_id', '=', deliveryId)
+      .executeTakeFirst());
   if (row === undefined) throw notFound();
   if (row.user_id !== caller.userId && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'This delivery belongs to another user.' });
@@ -233,7 +237,7 @@ export async function getDelivery(
     .orderBy('attempts.attempt_id', 'desc')
     .limit(MAX_ATTEMPTS)
     .execute();
-  return { ...toRow(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
+  return { ...toDeliveryRow(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
 }
 
 /**
@@ -247,35 +251,35 @@ export async function redeliver(
   baseUrl: string,
 ): Promise<DeliveryRow> {
   const row = await findVisibleDelivery(write, caller, deliveryId);
-  const hook = await write
+  const liveHook = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
     .where('hooks.hook_id', '=', row.hook_id)
     .where('hooks.date_ended', 'is', null)
     .executeTakeFirst();
-  if (hook === undefined) throw new Problem('hook_ended');
+  if (liveHook === undefined) throw new Problem('hook_ended');
   await requestRedelivery(write, { deliveryId, hookId: row.hook_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }
 
-export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
+export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
-    list({
+    defineListRoute({
       path: '/deliveries',
       description: 'Lists the deliveries of your hooks, for 30 days.',
       permission: 'hooks:read',
       parameters: deliveryParameters,
       fields: deliveryFields,
-      call: (view, caller, given, paging) => listDeliveries(view, caller, given, paging, baseUrl()),
+      call: (view, caller, parameterValues, paging) => listDeliveries(view, caller, parameterValues, paging, baseUrl()),
     }),
-    get({
+    defineGetRoute({
       path: '/deliveries/{delivery_id}',
       description: 'Returns a delivery with its attempts.',
       permission: 'hooks:read',
       fields: deliveryDetailFields,
       call: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
     }),
-    action({
+    defineActionRoute({
       path: '/deliveries/{delivery_id}/redeliver',
       description: 'Sends a delivery again immediately, with the same Webhook-Id. A failure does not count.',
       permission: 'hooks:write',
@@ -293,18 +297,18 @@ export type TimeBucket = { readonly from: number; readonly until: number };
 /** SQL expression: 1 if an attempt was delivered, otherwise 0. */
 export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED_OUTCOME)} then 1 else 0 end`;
 
-export const countAll = sql<number>`count(*)`;
+export const countAllSql = sql<number>`count(*)`;
 
 /**
  * Selects the attempts in an interval that were delivered or failed, without local errors. An index covers the query.
  */
-export function selectAttempts(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
+export function selectAttempts(view: AccountView, { from, until }: TimeBucket, hookCondition?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
     .where('attempts.attempted_at', '>=', from)
     .where('attempts.attempted_at', '<', until)
-    .where('attempts.outcome', 'not in', localErrorWords);
-  return ofHooks === undefined ? query : query.where(ofHooks);
+    .where('attempts.outcome', 'not in', localErrorOutcomes);
+  return hookCondition === undefined ? query : query.where(hookCondition);
 }
 
 /**
@@ -313,10 +317,10 @@ export function selectAttempts(view: AccountView, { from, until }: TimeBucket, o
  *
  * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
  */
-export function latestBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
-  const newest = Math.floor(now / lengthMs) * lengthMs;
-  return Array.from({ length: bucketCount }, (_, back) => {
-    const from = newest - back * lengthMs;
+export function getLatestBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
+  const newestStart = Math.floor(now / lengthMs) * lengthMs;
+  return Array.from({ length: bucketCount }, (_, bucketsBack) => {
+    const from = newestStart - bucketsBack * lengthMs;
     return { from, until: from + lengthMs };
   });
 }
@@ -331,18 +335,18 @@ export const ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
  * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
  * order (see migration 0010), so the query visits each bucket between the first and the last delivery of the user.
  */
-export function finalizedOfHook(view: AccountView, userId: number, hookId: number) {
-  const end = (which: 'min' | 'max') =>
+export function buildFinalizedCondition(view: AccountView, userId: number, hookId: number) {
+  const boundaryBucket = (aggregate: 'min' | 'max') =>
     view
       .selectFrom('finalized_deliveries')
       .where('finalized_deliveries.user_id', '=', userId)
-      .select(sql<number>`${sql.raw(which)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
+      .select(sql<number>`${sql.raw(aggregate)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
   // `+ 0` prevents the planner from using the index on user_id. That index has the order of the list, but its use would
   // scan all rows of the user.
   return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET_SQL)} in (
     with recursive buckets (bucket) as (
-      select (${end('min')})
+      select (${boundaryBucket('min')})
       union all
-      select bucket + 1 from buckets where bucket < (${end('max')})
+      select bucket + 1 from buckets where bucket < (${boundaryBucket('max')})
     ) select bucket from buckets)`;
 }

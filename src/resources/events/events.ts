@@ -1,26 +1,26 @@
 import type { OutputOf } from '../../http/fields/field.ts';
-import { calendarTime, ownId, requiredName, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import { calendarTime, ownRecordId, requiredName, resourceIdOrNone } from '../../http/fields/field-types.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   aliasFilter,
-  dateFrom,
-  dateTo,
-  filterConditions,
+  buildFilterConditions,
+  dateFromFilter,
+  dateToFilter,
   idFilter,
   rejectConflictingAliases,
 } from '../core/filters.ts';
 import { createListFunction, loadPage } from '../core/pagination.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectOverlapping } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */
 export const eventFields = {
-  event_id: ownId('Identifier of the event.'),
+  event_id: ownRecordId('Identifier of the event.'),
   event_name: requiredName('Name of the event.'),
   start_date: calendarTime('First day.'),
   due_date: calendarTime('Last day.'),
@@ -31,12 +31,16 @@ export const eventFields = {
 /** Filters of the event list (C25). A filter by day includes the whole day. All filters are combined with AND. */
 export const eventFilters = {
   project_id: idFilter('Only events of this project; 0 for events without one.', 'events.project_id'),
-  from: dateFrom('Starting on this day or later.', 'events.start_date'),
-  to: dateTo('Due on this day or earlier.', 'events.due_date'),
-  ...aliasFilter('start_from', 'start_date_from', dateFrom('Starting on this day or later.', 'events.start_date')),
-  ...aliasFilter('start_to', 'start_date_to', dateTo('Starting on this day or earlier.', 'events.start_date')),
-  ...aliasFilter('due_from', 'due_date_from', dateFrom('Due on this day or later.', 'events.due_date')),
-  ...aliasFilter('due_to', 'due_date_to', dateTo('Due on this day or earlier.', 'events.due_date')),
+  from: dateFromFilter('Starting on this day or later.', 'events.start_date'),
+  to: dateToFilter('Due on this day or earlier.', 'events.due_date'),
+  ...aliasFilter(
+    'start_from',
+    'start_date_from',
+    dateFromFilter('Starting on this day or later.', 'events.start_date'),
+  ),
+  ...aliasFilter('start_to', 'start_date_to', dateToFilter('Starting on this day or earlier.', 'events.start_date')),
+  ...aliasFilter('due_from', 'due_date_from', dateFromFilter('Due on this day or later.', 'events.due_date')),
+  ...aliasFilter('due_to', 'due_date_to', dateToFilter('Due on this day or earlier.', 'events.due_date')),
 };
 
 type EventRow = OutputOf<typeof eventFields>;
@@ -49,25 +53,44 @@ export const events = {
 /** Lists events (C25). A request for events that overlap a period uses a separate index. */
 async function listEvents(
   view: AccountView,
-  given: ParsedParameters<typeof eventFilters>,
+  parameterValues: ParsedParameters<typeof eventFilters>,
   paging: PageRequest,
 ): Promise<Page<EventRow>> {
-  rejectConflictingAliases(eventFilters, given);
-  const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
+  rejectConflictingAliases(eventFilters, parameterValues);
+  const {
+    start_date_to,
+    start_to = start_date_to,
+    due_date_from,
+    due_from = due_date_from,
+    ...others
+  } = parameterValues;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
-    const found = selectOverlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
-    const bare = view.selectFrom('events').innerJoin(found, 'under_way.event_id', 'events.event_id');
-    return loadPage(bare, bare.selectAll('events'), byStart, filterConditions(eventFilters, others), paging);
+    const overlappingIds = selectOverlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const overlappingEvents = view
+      .selectFrom('events')
+      .innerJoin(overlappingIds, 'under_way.event_id', 'events.event_id');
+    return loadPage(
+      overlappingEvents,
+      overlappingEvents.selectAll('events'),
+      orderByStart,
+      buildFilterConditions(eventFilters, others),
+      paging,
+    );
   }
-  const first = given.from ?? given.start_from ?? given.start_date_from;
-  const last = given.to ?? given.due_to ?? given.due_date_to;
-  return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging, byStart);
+  const firstDay = parameterValues.from ?? parameterValues.start_from ?? parameterValues.start_date_from;
+  const lastDay = parameterValues.to ?? parameterValues.due_to ?? parameterValues.due_date_to;
+  return listByStart(
+    view,
+    firstDay === undefined || lastDay === undefined ? parameterValues : { ...parameterValues, begun_by: lastDay },
+    paging,
+    orderByStart,
+  );
 }
 
 /** Sorts by start date, and then by id to make the order total (C7). */
-const byStart = ascendingOrder('start', textKey('events.start_date'), numberKey('events.event_id'));
+const orderByStart = ascendingOrder('start', textKey('events.start_date'), numberKey('events.event_id'));
 
-const list = createListFunction(
+const listByStart = createListFunction(
   'event',
   // `begun_by` is set together with a first day. An event that is due by a day has also begun by that day, so the scan
   // of the index on start_date is limited at both ends.
@@ -76,7 +99,7 @@ const list = createListFunction(
   [],
 );
 
-export const eventRoutes = resourceRoutes(events, {
+export const eventRoutes = createResourceRoutes(events, {
   list: 'Lists calendar events by start date.',
   create: 'Creates a calendar event.',
   get: 'Returns a calendar event.',

@@ -28,7 +28,7 @@ const earliestStarts: readonly ((day: string) => string)[] = [
  * dates.
  */
 export function selectOverlapping(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
-  const [first, ...others] = earliestStarts.map((startFrom, index) =>
+  const [firstScan, ...otherScans] = earliestStarts.map((startFrom, index) =>
     view
       .selectFrom('events')
       .select('events.event_id')
@@ -37,6 +37,6 @@ export function selectOverlapping(view: AccountView, { startTo, dueFrom }: { sta
       .where('events.start_date', '<=', `${startTo} 23:59:59`)
       .where('events.due_date', '>=', `${dueFrom} 00:00:00`),
   );
-  if (first === undefined) throw new Error('there are reaches');
-  return others.reduce((all, one) => all.unionAll(one), first);
+  if (firstScan === undefined) throw new Error('there are reaches');
+  return otherScans.reduce((union, scan) => union.unionAll(scan), firstScan);
 }

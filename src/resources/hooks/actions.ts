@@ -2,7 +2,7 @@ import { writeAuditEntries } from '../../audit/actions.ts';
 import { type EnqueueHookAlerts, endHooks } from '../../delivery/outbox/end-hooks.ts';
 import { type OccurrenceKind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
 import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
-import { overlapEndsAt, parseSecrets } from '../../delivery/transport/signature.ts';
+import { findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { requirePermission } from '../../http/auth/authenticate.ts';
 import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
@@ -14,7 +14,7 @@ import { type Caller, isAdmin } from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { filterConditions } from '../core/filters.ts';
+import { buildFilterConditions } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
@@ -40,37 +40,44 @@ type StoredHook = {
   secrets: string | null;
 };
 
-function toRow(row: StoredHook, now: number): HookRow {
-  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, secrets: stored, ...rest } = row;
+function toHookRow(row: StoredHook, now: number): HookRow {
+  const {
+    hook_id: id,
+    kind: event,
+    target: target_url,
+    due_at: next_attempt_at,
+    secrets: storedSecrets,
+    ...rest
+  } = row;
   const liveState = row.failures > 0 ? 'failing' : 'live';
-  const secrets = parseSecrets(stored);
+  const secrets = parseSecrets(storedSecrets);
   return {
     ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? liveState : 'ended' },
     signed: secrets.length > 0,
     secret_created: secrets[0]?.since ?? null,
-    secret_previous_until: overlapEndsAt(secrets, now),
+    secret_previous_until: findOverlapEnd(secrets, now),
   };
 }
 
-const byId = ascendingOrder('id', numberKey('hooks.hook_id'));
+const orderById = ascendingOrder('id', numberKey('hooks.hook_id'));
 
 /** Lists the caller's hooks (X1). Admins can list the hooks of another user. */
 export async function listHooks(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof hookFilters & typeof ownerParameter>,
+  parameterValues: ParsedParameters<typeof hookFilters & typeof ownerParameter>,
   paging: PageRequest,
 ): Promise<Page<HookRow>> {
-  const { user_id, ...filters } = given;
+  const { user_id, ...filters } = parameterValues;
   const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, user_id));
   const page = await loadPage(
     hooksOfOwner,
     hooksOfOwner.selectAll('hooks'),
-    byId,
-    filterConditions(hookFilters, filters),
+    orderById,
+    buildFilterConditions(hookFilters, filters),
     paging,
   );
-  return mapRows(page, (row) => toRow(row, view.now));
+  return mapRows(page, (row) => toHookRow(row, view.now));
 }
 
 /**
@@ -88,7 +95,7 @@ export async function findAccessibleHook(view: AccountView, caller: Caller, hook
 export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
   const row = await findAccessibleHook(view, caller, hookId);
   if (row === undefined) throw notFound();
-  return toRow(row, view.now);
+  return toHookRow(row, view.now);
 }
 
 /**
@@ -105,14 +112,14 @@ export async function requireAllowedTarget(
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   requirePermission(caller, permissionFor(input.event));
-  const check = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
-  if (!('allowed' in check) || check.allowed) return;
-  onForbidden(explainForbiddenTarget(check));
-  throw invalidInput([{ field: 'target_url', message: check.word }]);
+  const targetCheck = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
+  if (!('allowed' in targetCheck) || targetCheck.allowed) return;
+  onForbidden(explainForbiddenTarget(targetCheck));
+  throw invalidInput([{ field: 'target_url', message: targetCheck.word }]);
 }
 
 /**
- * Creates a hook (C11, C12). Its target must be unique on the whole service. Of two concurrent calls with one target,
+ * Creates a hook (C11, C12). Its target must be unique in the whole service. Of two concurrent calls with one target,
  * exactly one succeeds.
  */
 export async function subscribe(
@@ -150,12 +157,12 @@ async function requireHookQuota(write: AccountWrite, maxHooks: number | undefine
 }
 
 async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
-  const taken = await write
+  const claimedTarget = await write
     .insertInto('targets', { target_hash: hashTarget(normalizeTarget(new URL(target))), hook_id: hookId })
     .onConflict((conflict) => conflict.column('target_hash').doNothing())
     .returning('hook_id')
     .executeTakeFirst();
-  if (taken === undefined) throw new Problem('target_taken');
+  if (claimedTarget === undefined) throw new Problem('target_taken');
 }
 
 /** Ends a hook (C13). If an admin ends the hook of another user, its owner gets a hook alert (X10). */
@@ -163,12 +170,12 @@ export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  alerts: EnqueueHookAlerts,
+  enqueueAlerts: EnqueueHookAlerts,
 ): Promise<void> {
   const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
   // The dispatcher may have ended the hook since it was read.
-  if ((await endHooks(write, [hookId], 'deleted', alerts)).length === 0) throw notFound();
+  if ((await endHooks(write, [hookId], 'deleted', enqueueAlerts)).length === 0) throw notFound();
 }
 
 /** Makes an ended hook live again under its id, and enqueues the deliveries that it missed (X1). */
@@ -188,7 +195,7 @@ export async function restoreEndedHook(
   return getHook(write, caller, hookId);
 }
 
-/** Requests a test of a hook (X1): a notification whose resource_url is the hook itself. It is sent immediately. */
+/** Requests a test of a hook: a delivery whose `resource_url` is the hook itself. It is sent immediately (X1). */
 export async function testHook(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
   const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined) throw notFound();

@@ -1,7 +1,13 @@
 import { type EnqueueHookAlerts, skipHookAlerts } from '../../delivery/outbox/end-hooks.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { creationBodySpec } from '../../http/fields/validate-body.ts';
-import { action, get, list, type Route, remove } from '../../http/routes/route.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import {
+  defineActionRoute,
+  defineDeleteRoute,
+  defineGetRoute,
+  defineListRoute,
+  type Route,
+} from '../../http/routes/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';
@@ -29,13 +35,13 @@ export type HookPorts = {
 
 const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
-export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, hookAlerts: alerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
-  const input = creationBodySpec(hookInputFields);
-  const hookQuota: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
-  const pendingQuota: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
+export function createHookRoutes(ports: HookPorts): readonly Route[] {
+  const { guard, log, baseUrl, hookAlerts: enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
+  const bodySpec = createCreationBodySpec(hookInputFields);
+  const hookQuotaProblems: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
+  const pendingQuotaProblems: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
   return [
-    list({
+    defineListRoute({
       path: '/hooks',
       description: 'Lists your hooks, including ended ones.',
       permission: 'hooks:read',
@@ -49,54 +55,54 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       description: 'Subscribes a target to a kind of occurrence.',
       permission: 'hooks:write',
       parameters: {},
-      body: input.schema,
+      body: bodySpec.schema,
       status: 201,
       responseSchema: subscriptionSchema,
-      records: [],
-      conditional: false,
-      problems: ['target_taken', ...hookQuota],
+      recordedKinds: [],
+      supportsPreconditions: false,
+      problems: ['target_taken', ...hookQuotaProblems],
       mode: 'write',
       // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
       lockMode: quotas.hooks === undefined ? 'shared' : 'exclusive',
       prepare: (caller, { body }) =>
-        requireAllowedTarget(guard, caller, input.read(body), (explanation) =>
+        requireAllowedTarget(guard, caller, bodySpec.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, input.read(body), quotas.hooks);
+        const id = await subscribe(write, caller, bodySpec.read(body), quotas.hooks);
         return { body: { id: String(id) }, created: `/hooks/${id}` };
       },
     },
-    get({
+    defineGetRoute({
       path: '/hooks/{hook_id}',
       description: 'Returns a hook; an ended one for 30 days.',
       permission: 'hooks:read',
       fields: hookFields,
       call: (view, caller, ids) => getHook(view, caller, ids.hook_id),
     }),
-    remove({
+    defineDeleteRoute({
       path: '/hooks/{hook_id}',
       description: 'Unsubscribes. After the answer no new attempt begins.',
       permission: 'hooks:write',
-      records: [],
-      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, alerts),
+      recordedKinds: [],
+      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, enqueueAlerts),
     }),
-    action({
+    defineActionRoute({
       path: '/hooks/{hook_id}/restore',
       description: 'Restores an ended hook and sends what it missed.',
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
-      problems: ['target_taken', ...hookQuota, ...pendingQuota],
+      problems: ['target_taken', ...hookQuotaProblems, ...pendingQuotaProblems],
       call: (write, caller, ids) => restoreEndedHook(write, caller, ids.hook_id, quotas.hooks),
     }),
-    action({
+    defineActionRoute({
       path: '/hooks/{hook_id}/test',
       description: 'Sends a notification of the hook itself immediately, also during a backoff.',
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended', ...pendingQuota],
+      problems: ['hook_ended', ...pendingQuotaProblems],
       call: (write, caller, ids) => testHook(write, caller, ids.hook_id, baseUrl()),
     }),
   ];

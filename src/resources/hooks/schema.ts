@@ -3,7 +3,7 @@ import { hookKinds, isHookKind, type OccurrenceKind } from '../../delivery/outbo
 import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
 import type { Field } from '../../http/fields/field.ts';
 import {
-  ownId,
+  ownRecordId,
   readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
@@ -12,11 +12,11 @@ import {
   readOnlyTimestamp,
 } from '../../http/fields/field-types.ts';
 import { idParameter } from '../../http/routes/query-parameters.ts';
-import { sqlCondition, wordFilter } from '../core/filters.ts';
+import { enumFilter, sqlCondition } from '../core/filters.ts';
 
 /** Response fields of a hook (X1). */
 export const hookFields = {
-  id: ownId('Identifier of the hook.'),
+  id: ownRecordId('Identifier of the hook.'),
   event: readOnlyEnum('The kind of occurrence.', hookKinds, 'HookKind'),
   target_url: readOnlyText('The address that is notified.'),
   user_id: readOnlyId('The user of the hook.'),
@@ -32,7 +32,7 @@ export const hookFields = {
   secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
 
-const targetUrl: Field<string, 'writable'> = {
+const targetUrlField: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
   inputSchema: {
@@ -50,7 +50,7 @@ const targetUrl: Field<string, 'writable'> = {
   serialize: (stored) => stored,
 };
 
-const event: Field<OccurrenceKind, 'writable'> = {
+const eventField: Field<OccurrenceKind, 'writable'> = {
   mode: 'writable',
   description: 'The kind of occurrence to subscribe to.',
   inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
@@ -64,7 +64,7 @@ const event: Field<OccurrenceKind, 'writable'> = {
 };
 
 /** Input fields of a subscription (the specification, section 4). */
-export const hookInputFields = { target_url: targetUrl, event };
+export const hookInputFields = { target_url: targetUrlField, event: eventField };
 
 /** Response schema of a subscription. The id is at the top level, not in `data` (C11). */
 export const subscriptionSchema = {
@@ -76,7 +76,7 @@ export const subscriptionSchema = {
 };
 
 export const hookFilters = {
-  state: wordFilter('live, failing or ended.', {
+  state: enumFilter('live, failing or ended.', {
     live: sqlCondition('hooks.date_ended is null and hooks.failures = 0'),
     failing: sqlCondition('hooks.date_ended is null and hooks.failures > 0'),
     ended: sqlCondition('hooks.date_ended is not null'),

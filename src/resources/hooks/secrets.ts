@@ -1,10 +1,10 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
-import { addSecret, overlapEndsAt, parseSecrets } from '../../delivery/transport/signature.ts';
+import { addSecret, findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
-import { integer, oneTimeSecret, ownId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { create, type Route, remove } from '../../http/routes/route.ts';
+import { integer, oneTimeSecret, ownRecordId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { defineCreateRoute, defineDeleteRoute, type Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { newSigningSecret, type Random } from '../../secrets.ts';
@@ -18,7 +18,7 @@ const MAX_OVERLAP_S = 7 * DAY_S;
 
 /** Response fields of a new secret. No other response contains the secret (X8). */
 export const secretFields = {
-  hook_id: ownId('Identifier of the hook.'),
+  hook_id: ownRecordId('Identifier of the hook.'),
   secret: oneTimeSecret('The secret: whsec_ and base64. It is returned only once.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
@@ -32,7 +32,7 @@ export const secretInputFields = {
   },
 };
 
-/** Creates a secret that signs the hook's notifications (X8). Previous secrets also sign for `overlap` more seconds. */
+/** Creates a secret that signs the hook's deliveries (X8). Previous secrets also sign for `overlap` more seconds. */
 export async function createSecret(
   write: AccountWrite,
   caller: Caller,
@@ -45,13 +45,13 @@ export async function createSecret(
   const secret = newSigningSecret(random);
   const secrets = addSecret(parseSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
   await setSecrets(write, hookId, secrets);
-  const previous_until = overlapEndsAt(secrets, now);
+  const previous_until = findOverlapEnd(secrets, now);
   const detail = { user_id: String(hook.user_id), previous_until: formatTimestamp(previous_until) };
   writeAuditEntries(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
   return { hook_id: hookId, secret, date_created: now, previous_until };
 }
 
-/** Deletes the secrets of a hook, whose notifications are then no longer signed (X8). */
+/** Deletes the secrets of a hook. Its deliveries are then no longer signed (X8). */
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLiveHook(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
@@ -74,25 +74,25 @@ async function getLiveHook(view: AccountView, caller: Caller, hookId: number) {
   return row;
 }
 
-export function secretRoutes({ random }: { random: Random }): readonly Route[] {
+export function createSecretRoutes({ random }: { random: Random }): readonly Route[] {
   return [
-    create({
+    defineCreateRoute({
       path: '/hooks/{hook_id}/secret',
       description: 'Creates a signing secret for a hook, which replaces the previous one. It is returned only once.',
       permission: 'hooks:write',
       fields: secretFields,
       inputFields: secretInputFields,
-      records: [],
+      recordedKinds: [],
       lockMode: 'exclusive',
       problems: ['hook_ended'],
       at: { collection: '/hooks', key: 'hook_id' },
       call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),
     }),
-    remove({
+    defineDeleteRoute({
       path: '/hooks/{hook_id}/secret',
       description: 'Deletes the signing secrets of a hook. After the response no new attempt is signed.',
       permission: 'hooks:write',
-      records: [],
+      recordedKinds: [],
       problems: ['hook_ended'],
       call: (write, caller, ids) => deleteSecrets(write, caller, ids.hook_id),
     }),

@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
   };
   const carillon = await testService({ after }, { ports: { resolve } });
 
-  const verdictOf = async (who: ApiUser) => (await carillon.signIn(who)).console.verdict;
+  const verdictOf = async (who: ApiUser) => (await carillon.signIn(who)).console.checkTarget;
 
   test('C11 the target check predicts the result of a subscription and reveals no address', async () => {
     const owner = await carillon.createAccount('words.test');

@@ -1,7 +1,7 @@
 import { normalizeTarget, parseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { createRecordSchema, serializeRecord } from '../../http/fields/field.ts';
 import { readOnlyEnum, readOnlyText } from '../../http/fields/field-types.ts';
-import { recordSchema } from '../../http/routes/pagination.ts';
+import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import { type QueryParameter, readQuery } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
@@ -19,7 +19,7 @@ export const targetCheckFields = {
   message: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
 };
 
-export const targetCheckSchema = responseSchema(targetCheckFields);
+export const targetCheckSchema = createRecordSchema(targetCheckFields);
 
 export const targetCheckParameters = {
   target_url: {
@@ -38,18 +38,18 @@ export type TargetCheckRow = {
   readonly message: string;
 };
 
-/** Checks a target like a subscription does (C11, C12), with the same guard. Stores nothing. */
+/** Checks a target as a subscription does, with the same guard, but stores nothing (C11, C12). */
 export async function checkTarget(guard: SsrfGuard, isTaken: IsTargetTaken, text: string): Promise<TargetCheckRow> {
   const parsed = parseTarget(text);
   if ('fault' in parsed) return { verdict: 'malformed', message: parsed.fault };
-  const check = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
-  if ('allowed' in check && !check.allowed) {
-    return { verdict: check.word, message: 'leads to a forbidden address' };
+  const guardResult = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
+  if ('allowed' in guardResult && !guardResult.allowed) {
+    return { verdict: guardResult.word, message: 'leads to a forbidden address' };
   }
   if (await isTaken(hashTarget(normalizeTarget(parsed.url)))) {
     return { verdict: 'taken', message: 'is the target of another live hook' };
   }
-  if ('failure' in check) return { verdict: 'unresolved', message: unresolvedMessages[check.failure] };
+  if ('failure' in guardResult) return { verdict: 'unresolved', message: unresolvedMessages[guardResult.failure] };
   return { verdict: 'allowed', message: 'may be notified' };
 }
 
@@ -60,8 +60,8 @@ const unresolvedMessages = {
 
 export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTargetTaken };
 
-/** Creates the routes that only the console group serves. */
-export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
+/** Creates the route of the target check, which only the console group serves. */
+export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -71,10 +71,10 @@ export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonl
       parameters: targetCheckParameters,
       body: undefined,
       status: 200,
-      responseSchema: recordSchema(targetCheckSchema),
-      records: [],
+      responseSchema: createRecordResponseSchema(targetCheckSchema),
+      recordedKinds: [],
       problems: [],
-      conditional: false,
+      supportsPreconditions: false,
       mode: 'read',
       bypassesReadLimit: true,
       async run(_view, _caller, { query }) {

@@ -1,6 +1,6 @@
 import type { Webhook } from '../../http/routes/openapi.ts';
 
-/** The notification that targets receive (C15), as the OpenAPI document describes it. */
+/** The webhook that targets receive, as the OpenAPI document describes it (C15). */
 export const webhooks: Readonly<Record<string, Webhook>> = {
   notification: {
     operationId: 'receiveNotification',

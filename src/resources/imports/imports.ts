@@ -3,16 +3,16 @@ import type { TemporaryTextFile } from '../../http/body/temporary-file.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import {
   type CreationInput,
+  createRecordSchema,
   type Field,
   type JsonSchema,
   type OutputOf,
-  readOnly,
-  responseSchema,
+  readOnlyField,
   serializeRecord,
 } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
-import { creationBodySpec } from '../../http/fields/validate-body.ts';
-import { recordSchema } from '../../http/routes/pagination.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import type { Route, WriteSteps } from '../../http/routes/route.ts';
 import { addDays } from '../../ical/days.ts';
 import { CalendarError } from '../../ical/line-reader.ts';
@@ -24,9 +24,9 @@ import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { timeZoneField } from '../calendars/calendars.ts';
-import { requireExists } from '../core/references.ts';
+import { requireRecord } from '../core/references.ts';
 
-/** Maximum length of a file in UTF-16 code units. Its request body, in JSON, is also limited by MAX_BODY_BYTES. */
+/** Maximum length of a file in UTF-16 code units. MAX_BODY_BYTES also limits the JSON body that contains the file. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
 /** Matches the start of every calendar file. A file with another start is rejected before parsing. */
@@ -34,7 +34,7 @@ const CALENDAR_START = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
-const ics: Field<string, 'writable'> = {
+const icsField: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The file: iCalendar (RFC 5545), as text.',
   inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_REQUIREMENT },
@@ -48,7 +48,7 @@ const ics: Field<string, 'writable'> = {
 
 /** Input fields of an import. */
 export const importInputFields = {
-  ics,
+  ics: icsField,
   project_id: resourceIdOrNone('The project of the created events.'),
   time_zone: timeZoneField("Zone to which times with a zone are converted. Default: the account's."),
   default_time_zone: timeZoneField("The same for an account without a zone. Default: the file's."),
@@ -56,9 +56,9 @@ export const importInputFields = {
   again: writeOnlyFlag('Create imported events again that were deleted here since.'),
 };
 
-const STRING: JsonSchema = { type: 'string' };
+const STRING_SCHEMA: JsonSchema = { type: 'string' };
 
-const dropped = readOnly<readonly SkippedItems[]>(
+const droppedField = readOnlyField<readonly SkippedItems[]>(
   'Items of the file that were left out or changed: what, why, how many, and the first ones with their lines.',
   (rows) => rows.map((row) => ({ ...row, message: skipReasons[row.reason], count: String(row.count) })),
   {
@@ -68,11 +68,11 @@ const dropped = readOnly<readonly SkippedItems[]>(
       type: 'object',
       required: ['what', 'reason', 'message', 'count', 'examples'],
       properties: {
-        what: STRING,
+        what: STRING_SCHEMA,
         reason: { type: 'string', enum: Object.keys(skipReasons) },
-        message: STRING,
-        count: STRING,
-        examples: { type: 'array', items: STRING },
+        message: STRING_SCHEMA,
+        count: STRING_SCHEMA,
+        examples: { type: 'array', items: STRING_SCHEMA },
       },
     },
   },
@@ -87,7 +87,7 @@ export const importFields = {
   time_zone: readOnlyText('Zone to which times with a zone were converted; UTC if there is none.'),
   repeated_from: readOnlyText('First day of imported recurring events, `YYYY-MM-DD`.'),
   repeated_to: readOnlyText('Last day of imported recurring events, `YYYY-MM-DD`.'),
-  dropped,
+  dropped: droppedField,
 };
 
 /** Recurring events are imported from this number of days ago: one year. */
@@ -110,19 +110,19 @@ export async function importCalendar(
   input: CreationInput<typeof importInputFields>,
   file: TemporaryTextFile | undefined,
 ): Promise<OutputOf<typeof importFields>> {
-  if (input.project_id !== 0) await requireExists(view, 'project', input.project_id);
-  const options = await parseOptionsFor(view, input);
+  if (input.project_id !== 0) await requireRecord(view, 'project', input.project_id);
+  const options = await buildParseOptions(view, input);
   const { events, dropped, zone } = await parseFile(caller.accountId, file, options);
-  const total: ImportCounts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
-  for (let first = 0; first < events.length; first += EVENTS_PER_TRANSACTION) {
-    const batch = events.slice(first, first + EVENTS_PER_TRANSACTION);
-    const counts = await write((one) => importBatch(one, caller, batch, input));
-    for (const name of Object.keys(total) as (keyof ImportCounts)[]) total[name] += counts[name];
+  const totalCounts: ImportCounts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
+  for (let start = 0; start < events.length; start += EVENTS_PER_TRANSACTION) {
+    const batch = events.slice(start, start + EVENTS_PER_TRANSACTION);
+    const counts = await write((batchWrite) => importBatch(batchWrite, caller, batch, input));
+    for (const name of Object.keys(totalCounts) as (keyof ImportCounts)[]) totalCounts[name] += counts[name];
   }
-  return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
+  return { ...totalCounts, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
 }
 
-async function parseOptionsFor(
+async function buildParseOptions(
   view: AccountView,
   input: Pick<CreationInput<typeof importInputFields>, 'time_zone' | 'default_time_zone'>,
 ): Promise<ParseOptions> {
@@ -132,8 +132,8 @@ async function parseOptionsFor(
     .executeTakeFirstOrThrow();
   const today = formatTimestamp(view.now).slice(0, 10);
   // UTC is the default zone of an account, so it means that no zone was set.
-  const own = time_zone === 'UTC' ? '' : time_zone;
-  const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
+  const accountZone = time_zone === 'UTC' ? '' : time_zone;
+  const zone = [input.time_zone, accountZone, input.default_time_zone].find((zoneName) => zoneName !== '');
   return { zone, domain, from: addDays(today, -PAST_DAYS), to: addDays(today, FUTURE_DAYS) };
 }
 
@@ -160,35 +160,37 @@ async function importBatch(
   events: readonly ParsedEvent[],
   { project_id, silent, again }: CreationInput<typeof importInputFields>,
 ): Promise<ImportCounts> {
-  if (project_id !== 0) await requireExists(write, 'project', project_id);
-  const imported = await findImported(write, events);
-  const isDeleted = (event: ParsedEvent) => imported.get(event.entryHash)?.exists === false;
-  const isNew = (event: ParsedEvent) => !imported.has(event.entryHash) || (again === 1 && isDeleted(event));
-  const created = await createEvents(write, caller, events.filter(isNew), project_id);
-  const existing = events.filter((event) => !isNew(event) && !isDeleted(event));
-  const differing = existing.filter((event) => imported.get(event.entryHash)?.contentHash !== event.contentHash);
-  const changed = await changeEvents(write, differing, imported);
+  if (project_id !== 0) await requireRecord(write, 'project', project_id);
+  const importedByHash = await findImportedEntries(write, events);
+  const isDeleted = (event: ParsedEvent) => importedByHash.get(event.entryHash)?.exists === false;
+  const isNew = (event: ParsedEvent) => !importedByHash.has(event.entryHash) || (again === 1 && isDeleted(event));
+  const createdIds = await createEvents(write, caller, events.filter(isNew), project_id);
+  const existingEvents = events.filter((event) => !isNew(event) && !isDeleted(event));
+  const differingEvents = existingEvents.filter(
+    (event) => importedByHash.get(event.entryHash)?.contentHash !== event.contentHash,
+  );
+  const changedIds = await changeEvents(write, differingEvents, importedByHash);
   const userId = caller.userId;
   // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
   // even a hook that is restored later.
   const kind = silent === 1 ? 'changed_event' : 'new_event';
   recordOccurrences(write, [
-    ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
-    ...changed.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
+    ...createdIds.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
+    ...changedIds.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
   ]);
   return {
-    created: created.length,
-    changed: changed.length,
-    unchanged: existing.length - changed.length,
-    deleted: events.length - created.length - existing.length,
+    created: createdIds.length,
+    changed: changedIds.length,
+    unchanged: existingEvents.length - changedIds.length,
+    deleted: events.length - createdIds.length - existingEvents.length,
   };
 }
 
-async function findImported(
+async function findImportedEntries(
   view: AccountView,
   events: readonly ParsedEvent[],
 ): Promise<ReadonlyMap<string, ImportedEntry>> {
-  const hashes = events.map(({ entryHash }) => entryHash);
+  const entryHashes = events.map(({ entryHash }) => entryHash);
   const rows = await view
     .selectFrom('imported_events')
     .leftJoin('events', (join) =>
@@ -198,7 +200,7 @@ async function findImported(
     )
     .select(['imported_events.entry_hash', 'imported_events.event_id', 'imported_events.content_hash'])
     .select('events.event_id as existing_id')
-    .where('imported_events.entry_hash', 'in', hashes)
+    .where('imported_events.entry_hash', 'in', entryHashes)
     .execute();
   return new Map(
     rows.map(({ entry_hash, event_id, content_hash, existing_id }) => [
@@ -216,26 +218,26 @@ async function createEvents(
   project_id: number,
 ): Promise<readonly number[]> {
   if (events.length === 0) return [];
-  const stamps = { project_id, user_id: caller.userId, date_created: write.now, date_modified: null };
-  const stored = await write
+  const commonColumns = { project_id, user_id: caller.userId, date_created: write.now, date_modified: null };
+  const insertedRows = await write
     .insertInto(
       'events',
-      events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date, ...stamps })),
+      events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date, ...commonColumns })),
     )
     .returning(['event_id', 'event_name', 'start_date', 'due_date'])
     .execute();
   // The order of returned rows is undefined, so events and rows are matched by contents. Rows with equal contents are
   // interchangeable.
-  const rowsByContents = Map.groupBy(stored, contentsOf);
-  const created = events.map((event) => ({
+  const rowsByContents = Map.groupBy(insertedRows, contentsKeyOf);
+  const createdEvents = events.map((event) => ({
     event,
-    event_id: rowsByContents.get(contentsOf(event))?.shift()?.event_id ?? 0,
+    event_id: rowsByContents.get(contentsKeyOf(event))?.shift()?.event_id ?? 0,
   }));
-  await storeEntries(write, created);
-  return created.map(({ event_id }) => event_id);
+  await storeImportedEntries(write, createdEvents);
+  return createdEvents.map(({ event_id }) => event_id);
 }
 
-function contentsOf({
+function contentsKeyOf({
   event_name,
   start_date,
   due_date,
@@ -246,10 +248,10 @@ function contentsOf({
 async function changeEvents(
   write: AccountWrite,
   events: readonly ParsedEvent[],
-  imported: ReadonlyMap<string, ImportedEntry>,
+  importedByHash: ReadonlyMap<string, ImportedEntry>,
 ): Promise<readonly number[]> {
-  const changed = events.map((event) => ({ event, event_id: imported.get(event.entryHash)?.eventId ?? 0 }));
-  for (const { event, event_id } of changed) {
+  const changedEvents = events.map((event) => ({ event, event_id: importedByHash.get(event.entryHash)?.eventId ?? 0 }));
+  for (const { event, event_id } of changedEvents) {
     const { event_name, start_date, due_date } = event;
     await write
       .updateTable('events')
@@ -257,11 +259,11 @@ async function changeEvents(
       .where('event_id', '=', event_id)
       .execute();
   }
-  await storeEntries(write, changed);
-  return changed.map(({ event_id }) => event_id);
+  await storeImportedEntries(write, changedEvents);
+  return changedEvents.map(({ event_id }) => event_id);
 }
 
-async function storeEntries(
+async function storeImportedEntries(
   write: AccountWrite,
   entries: readonly { readonly event: ParsedEvent; readonly event_id: number }[],
 ): Promise<void> {
@@ -285,8 +287,8 @@ async function storeEntries(
 /** Maximum size of the request body in bytes: the file, escaped as JSON, and the other fields. */
 const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
 
-export function importRoutes(): readonly Route[] {
-  const input = creationBodySpec(importInputFields);
+export function createImportRoutes(): readonly Route[] {
+  const bodySpec = createCreationBodySpec(importInputFields);
   return [
     {
       method: 'POST',
@@ -294,17 +296,17 @@ export function importRoutes(): readonly Route[] {
       description: 'Imports an .ics file. Importing it again creates no duplicates.',
       permission: 'events:write',
       parameters: {},
-      body: input.schema,
-      longField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
+      body: bodySpec.schema,
+      streamedField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
       status: 200,
-      responseSchema: recordSchema(responseSchema(importFields)),
-      records: ['new_event', 'changed_event'],
-      conditional: false,
+      responseSchema: createRecordResponseSchema(createRecordSchema(importFields)),
+      recordedKinds: ['new_event', 'changed_event'],
+      supportsPreconditions: false,
       problems: [],
       mode: 'steps',
       async run(steps, caller, { body, text }) {
-        const imported = await importCalendar(steps, caller, input.read(body), text);
-        return { body: { data: serializeRecord(importFields, imported) } };
+        const importResult = await importCalendar(steps, caller, bodySpec.read(body), text);
+        return { body: { data: serializeRecord(importFields, importResult) } };
       },
     },
   ];

@@ -2,7 +2,7 @@ import { writeAuditEntries } from '../../audit/actions.ts';
 import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
 import {
   oneTimeSecret,
-  ownId,
+  ownRecordId,
   readOnlyFlag,
   readOnlyId,
   readOnlyText,
@@ -13,14 +13,14 @@ import {
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { create, list, type Route, remove } from '../../http/routes/route.ts';
+import { defineCreateRoute, defineDeleteRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { revokeInvitations } from '../auth/revoke-access.ts';
-import { filterConditions, idFilter } from '../core/filters.ts';
+import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { newPassphraseField } from '../passphrases/passphrases.ts';
@@ -28,7 +28,7 @@ import { getUser } from '../users/users.ts';
 
 /** Fields of an invitation: a link with which a user can set a passphrase once. */
 export const invitationFields = {
-  id: ownId('Identifier of the link.'),
+  id: ownRecordId('Identifier of the link.'),
   user_id: readOnlyId('The user it is for.'),
   made_by: readOnlyId('The user who created it; 0 for the command line and the first start.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
@@ -57,12 +57,12 @@ export const publicInvitationFields = {
   expires: readOnlyTimestamp('When the link expires, UTC.'),
 };
 
-const token = shortText('The part of the link after the last slash.');
+const tokenField = shortText('The part of the link after the last slash.');
 
-export const invitationTokenFields = { token };
+export const invitationTokenFields = { token: tokenField };
 
 export const acceptInvitationFields = {
-  token,
+  token: tokenField,
   passphrase: newPassphraseField('The passphrase. It must be neither the e-mail address nor the domain.'),
 };
 
@@ -76,29 +76,35 @@ type StoredInvitation = {
   expires_at: number;
 };
 
-function toRow(row: StoredInvitation): OutputOf<typeof invitationFields> {
+function toInvitationRow(row: StoredInvitation): OutputOf<typeof invitationFields> {
   const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
   return { id, user_id, made_by, date_created, expires };
 }
 
-function openInvitations(view: AccountView) {
+function selectOpenInvitations(view: AccountView) {
   return view
     .selectFrom('invitations')
     .where('invitations.used_at', 'is', null)
     .where('invitations.expires_at', '>', view.now);
 }
 
-const byId = ascendingOrder('id', numberKey('invitations.invitation_id'));
+const orderById = ascendingOrder('id', numberKey('invitations.invitation_id'));
 
 /** Lists the invitations that can still be used. */
 export async function listInvitations(
   view: AccountView,
-  given: ParsedParameters<typeof invitationFilters>,
+  parameterValues: ParsedParameters<typeof invitationFilters>,
   paging: PageRequest,
 ): Promise<Page<OutputOf<typeof invitationFields>>> {
-  const all = openInvitations(view).selectAll('invitations');
-  const page = await loadPage(openInvitations(view), all, byId, filterConditions(invitationFilters, given), paging);
-  return mapRows(page, toRow);
+  const invitationRows = selectOpenInvitations(view).selectAll('invitations');
+  const page = await loadPage(
+    selectOpenInvitations(view),
+    invitationRows,
+    orderById,
+    buildFilterConditions(invitationFilters, parameterValues),
+    paging,
+  );
+  return mapRows(page, toInvitationRow);
 }
 
 /** Creates an invitation. Only admins can create one, and only for users whose role is not above their own. */
@@ -109,9 +115,9 @@ export async function createInvitation(
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<OutputOf<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
-  requireNotAbove(user.role, caller);
+  requireInvitableRole(user.role, caller);
   const { token, ...row } = await insertInvitation(write, user.user_id, random);
-  return { ...toRow(row), link: invitationLink(baseUrl(), token) };
+  return { ...toInvitationRow(row), link: buildInvitationLink(baseUrl(), token) };
 }
 
 /**
@@ -127,7 +133,7 @@ export async function insertInvitation(
   const token = newToken(random);
   const row = await write.insertRow('invitations', {
     user_id: userId,
-    made_by: write.by.userId,
+    made_by: write.actor.userId,
     token_hash: hashToken(token),
     date_created: write.now,
     expires_at: write.now + INVITATION_TTL_MS,
@@ -146,23 +152,23 @@ export async function insertInvitation(
  * Returns the link of an invitation, which is a page of the console. The token is in the fragment of the URL, which
  * browsers send to no server, so no log contains it.
  */
-export function invitationLink(baseUrl: string, token: string): string {
+export function buildInvitationLink(baseUrl: string, token: string): string {
   return `${baseUrl}/#/welcome/${token}`;
 }
 
 /** Revokes an open invitation. Throws 404 if it was used or has expired. */
 export async function revokeInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
-  const row = await openInvitations(write)
+  const row = await selectOpenInvitations(write)
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
     .select('users.role')
     .where('invitations.invitation_id', '=', invitationId)
     .executeTakeFirst();
   if (row === undefined) throw notFound();
-  requireNotAbove(row.role as Role, caller);
+  requireInvitableRole(row.role as Role, caller);
   await revokeInvitations(write, { only: invitationId }, 'ended by hand');
 }
 
-function requireNotAbove(role: Role, caller: Caller): void {
+function requireInvitableRole(role: Role, caller: Caller): void {
   if (!outranks(role, caller.role)) return;
   throw new Problem('not_permitted', { detail: 'You cannot manage links for a user whose role is above your own.' });
 }
@@ -194,32 +200,32 @@ export async function deleteExpiredInvitations(store: Store, now: number): Promi
 
 export type InvitationPorts = { readonly random: Random; readonly baseUrl: () => string };
 
-export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
+export function createInvitationRoutes(ports: InvitationPorts): readonly Route[] {
   return [
-    list({
+    defineListRoute({
       path: '/invitations',
       description: 'Lists the open links with which users can set a passphrase; for admins.',
       permission: 'users:write',
       parameters: invitationFilters,
       fields: invitationFields,
-      call: (view, _caller, given, paging) => listInvitations(view, given, paging),
+      call: (view, _caller, parameterValues, paging) => listInvitations(view, parameterValues, paging),
     }),
-    create({
+    defineCreateRoute({
       path: '/invitations',
       description: 'Creates a link with which a user can set a passphrase once; for admins. It replaces earlier ones.',
       permission: 'users:write',
       fields: issuedInvitationFields,
       inputFields: invitationInputFields,
-      records: [],
+      recordedKinds: [],
       lockMode: 'exclusive',
       at: { collection: '/invitations', key: 'id' },
       call: (write, caller, input) => createInvitation(write, caller, input, ports),
     }),
-    remove({
+    defineDeleteRoute({
       path: '/invitations/{invitation_id}',
       description: 'Revokes a link; for admins.',
       permission: 'users:write',
-      records: [],
+      recordedKinds: [],
       call: (write, caller, ids) => revokeInvitation(write, caller, ids.invitation_id),
     }),
   ];

@@ -1,5 +1,5 @@
 import { type CreationInput, serializeRecord } from '../../http/fields/field.ts';
-import { creationBodySpec } from '../../http/fields/validate-body.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
@@ -20,22 +20,22 @@ import {
 export type AcceptInvitationPorts = { readonly random: Random; readonly passphrases: PassphraseHasher };
 
 /** Creates the public routes for the holder of an invitation link. */
-export function invitationPublicRoutes(ports: AcceptInvitationPorts): readonly PublicRoute[] {
-  const tokenInput = creationBodySpec(invitationTokenFields);
-  const acceptInput = creationBodySpec(acceptInvitationFields);
+export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): readonly PublicRoute[] {
+  const tokenBodySpec = createCreationBodySpec(invitationTokenFields);
+  const acceptBodySpec = createCreationBodySpec(acceptInvitationFields);
   return [
     {
       method: 'POST',
       path: '/invitation',
       description: 'Returns the user of a link, without using the link up.',
-      body: tokenInput.schema,
+      body: tokenBodySpec.schema,
       async run({ read, now, body }) {
-        const found = await findOpenInvitation(read, tokenInput.read(body).token, now);
+        const openInvitation = await findOpenInvitation(read, tokenBodySpec.read(body).token, now);
         const invitation = {
-          ...found,
-          user_name: fullNameOf(found),
-          has_passphrase: found.passphrase_hash !== null,
-          expires: found.expires_at,
+          ...openInvitation,
+          user_name: fullNameOf(openInvitation),
+          has_passphrase: openInvitation.passphrase_hash !== null,
+          expires: openInvitation.expires_at,
         };
         return { body: { data: serializeRecord(publicInvitationFields, invitation) } };
       },
@@ -44,8 +44,8 @@ export function invitationPublicRoutes(ports: AcceptInvitationPorts): readonly P
       method: 'POST',
       path: '/welcome',
       description: 'Sets the passphrase of the user of a link, once, and signs them in.',
-      body: acceptInput.schema,
-      run: (request) => acceptInvitation(request, acceptInput.read(request.body), ports),
+      body: acceptBodySpec.schema,
+      run: (request) => acceptInvitation(request, acceptBodySpec.read(request.body), ports),
     },
   ];
 }
@@ -58,23 +58,23 @@ async function acceptInvitation(
 ): Promise<PublicResult> {
   const invitation = await findOpenInvitation(request.read, token, request.now);
   requireNotEmailOrDomain(passphrase, invitation);
-  const hash = await passphrases.hash(passphrase, clientNetworkOf(request.source));
+  const passphraseHash = await passphrases.hash(passphrase, clientNetworkOf(request.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
-  const opened = await request.runInAccount({ accountId, userId, lockMode: 'exclusive' }, async (write) => {
+  const newSession = await request.runInAccount({ accountId, userId, lockMode: 'exclusive' }, async (write) => {
     // Only one of two concurrent requests with the same link succeeds.
-    if (!(await markInvitationUsed(write, invitation_id))) throw invalidLinkProblem();
-    await storePassphrase(write, userId, hash);
+    if (!(await markInvitationUsed(write, invitation_id))) throw createInvalidLinkProblem();
+    await storePassphrase(write, userId, passphraseHash);
     await endSessions(write, { userId }, 'a passphrase was set');
     await revokeInvitations(write, { userId }, 'a passphrase was set');
-    return openSession(write, { userId, agent: request.agent }, random);
+    return openSession(write, { userId, agent: request.userAgent }, random);
   });
   await signOut(request, 'signed in anew');
-  return toSignInResult(opened);
+  return toSignInResult(newSession);
 }
 
 /** Finds an open invitation by its token. Throws the same 404 for an unknown, used, expired or revoked invitation. */
-async function findOpenInvitation(read: Queries, token: string, now: number) {
-  const found = await read
+async function findOpenInvitation(queries: Queries, token: string, now: number) {
+  const openInvitation = await queries
     .selectFrom('invitations')
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
     .innerJoin('accounts', 'accounts.account_id', 'invitations.account_id')
@@ -96,11 +96,11 @@ async function findOpenInvitation(read: Queries, token: string, now: number) {
     .where('invitations.expires_at', '>', now)
     .where('users.date_deleted', 'is', null)
     .executeTakeFirst();
-  if (found === undefined) throw invalidLinkProblem();
-  return found;
+  if (openInvitation === undefined) throw createInvalidLinkProblem();
+  return openInvitation;
 }
 
-function invalidLinkProblem(): Problem {
+function createInvalidLinkProblem(): Problem {
   return new Problem('not_found', {
     detail: 'This link is no longer valid: it was used, has expired, or was replaced by a newer one.',
   });

@@ -3,7 +3,7 @@ import type { AuthenticateKey, CallerLookup, Reauthorize } from '../../http/auth
 import type { Log } from '../../log.ts';
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';
-import { prepared, withRowLocksOrSkipped } from '../../store/prepared-queries.ts';
+import { prepareQuery, withRowLocksSkipLocked } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
@@ -15,7 +15,7 @@ export type Authenticator = {
   flush(): Promise<void>;
 };
 
-const findKey = prepared((queries, { hash, domain }: { hash: string; domain: string }) =>
+const findKeyByHash = prepareQuery((queries, { hash, domain }: { hash: string; domain: string }) =>
   queries
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -35,7 +35,7 @@ const findKey = prepared((queries, { hash, domain }: { hash: string; domain: str
     .where('accounts.domain', '=', domain),
 );
 
-const findLiveKey = prepared(
+const findLiveKeyById = prepareQuery(
   (queries, { keyId }: { keyId: number }) =>
     queries
       .selectFrom('api_keys')
@@ -53,20 +53,20 @@ const permissionSets = new Map<string, ReadonlySet<Permission>>();
  * Returns the permissions of a key: those stored with the key that the role of its user still has. Sets are memoized,
  * so equal permissions are the same object.
  */
-function effectivePermissions(role: Role, text: string): ReadonlySet<Permission> {
-  const name = `${role}:${text}`;
-  let set = permissionSets.get(name);
-  if (set === undefined) {
-    const widest = permissionsOf(role);
-    set = new Set(
-      text
+function getEffectivePermissions(role: Role, permissionText: string): ReadonlySet<Permission> {
+  const cacheKey = `${role}:${permissionText}`;
+  let permissionSet = permissionSets.get(cacheKey);
+  if (permissionSet === undefined) {
+    const rolePermissions = permissionsOf(role);
+    permissionSet = new Set(
+      permissionText
         .split(',')
         .filter(isPermission)
-        .filter((permission) => widest.includes(permission)),
+        .filter((permission) => rolePermissions.includes(permission)),
     );
-    permissionSets.set(name, set);
+    permissionSets.set(cacheKey, permissionSet);
   }
-  return set;
+  return permissionSet;
 }
 
 /**
@@ -75,19 +75,19 @@ function effectivePermissions(role: Role, text: string): ReadonlySet<Permission>
  */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
   const cache = new CallerCache(store);
-  const lastUsed = new LastUsedTracker({
+  const lastUsedTracker = new LastUsedTracker({
     store,
     clock,
-    write: (queries, keyIds, at) => {
-      const older = queries
+    write: (queries, keyIds, usedAt) => {
+      const olderKeys = queries
         .selectFrom('api_keys')
         .select('key_id')
         .where('key_id', 'in', keyIds)
-        .where(({ or, eb }) => or([eb('last_used', 'is', null), eb('last_used', '<', at)]));
+        .where(({ or, eb }) => or([eb('last_used', 'is', null), eb('last_used', '<', usedAt)]));
       return queries
         .updateTable('api_keys')
-        .set({ last_used: at })
-        .where('key_id', 'in', withRowLocksOrSkipped(queries, older))
+        .set({ last_used: usedAt })
+        .where('key_id', 'in', withRowLocksSkipLocked(queries, olderKeys))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
@@ -95,22 +95,22 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   function authenticate(key: string, domain: string): CallerLookup {
     const hash = hashApiKey(key);
-    const found = cache.find(`${hash} ${domain}`, () => lookUp(hash, domain));
-    return found instanceof Promise ? found.then(accept) : accept(found);
+    const entryOrPromise = cache.findEntry(`${hash} ${domain}`, () => lookUpKey(hash, domain));
+    return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
   }
 
-  function accept(entry: CachedCaller | undefined): Caller | undefined {
+  function toValidCaller(entry: CachedCaller | undefined): Caller | undefined {
     if (entry === undefined || hasExpired(entry.caller.expiresAt)) return undefined;
-    lastUsed.recordUse(entry, entry.caller.keyId);
+    lastUsedTracker.recordUse(entry, entry.caller.keyId);
     return entry.caller;
   }
 
   const hasExpired = (expiresAt: number | null) => expiresAt !== null && expiresAt <= clock.now();
 
-  async function lookUp(hash: string, domain: string): Promise<CachedCaller | undefined> {
-    let [row] = await findKey(store.read, { hash, domain });
+  async function lookUpKey(hash: string, domain: string): Promise<CachedCaller | undefined> {
+    let [row] = await findKeyByHash(store.read, { hash, domain });
     // The key may have been created by another process after this event-loop iteration took its snapshot.
-    if (row === undefined && store.refreshSnapshot()) [row] = await findKey(store.read, { hash, domain });
+    if (row === undefined && store.refreshSnapshot()) [row] = await findKeyByHash(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {
@@ -119,20 +119,20 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       role,
       keyId: row.key_id,
       sessionId: 0,
-      permissions: effectivePermissions(role, row.permissions),
+      permissions: getEffectivePermissions(role, row.permissions),
       expiresAt: row.expires_at,
     };
     return { caller, lastUsed: row.last_used ?? 0 };
   }
 
-  async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
+  async function confirmAccess(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
     if (!tx.mayHaveStaleAccess && cache.entryOf(caller) !== undefined) return !hasExpired(expiresAt);
-    const [row] = await tx.dedupe(caller, () => findLiveKey(tx.queries, { keyId }));
+    const [row] = await tx.dedupe(caller, () => findLiveKeyById(tx.queries, { keyId }));
     if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
     // Sets are memoized, so equal permissions are the same object.
-    return effectivePermissions(role, row.permissions) === caller.permissions;
+    return getEffectivePermissions(role, row.permissions) === caller.permissions;
   }
 
-  return { authenticate, confirm, flush: () => lastUsed.flush() };
+  return { authenticate, confirm: confirmAccess, flush: () => lastUsedTracker.flush() };
 }

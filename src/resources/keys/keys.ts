@@ -3,9 +3,9 @@ import { type Expiry, expiryTimestamp, parseExpiry } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { ChangeInput, CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
 import {
-  label,
   oneTimeSecret,
-  ownId,
+  ownRecordId,
+  plainText,
   readOnlyFlag,
   readOnlyId,
   readOnlyList,
@@ -16,7 +16,14 @@ import {
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
+import {
+  defineCreateRoute,
+  defineDeleteRoute,
+  defineGetRoute,
+  defineListRoute,
+  defineUpdateRoute,
+  type Route,
+} from '../../http/routes/route.ts';
 import {
   type Caller,
   isAdmin,
@@ -30,14 +37,14 @@ import {
 import { notFound, Problem } from '../../problems.ts';
 import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { filterConditions, idFilter } from '../core/filters.ts';
+import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
 
 /** Response fields of a key; they never include its secret (X7). */
 const keyFields = {
-  id: ownId('Identifier of the key.'),
+  id: ownRecordId('Identifier of the key.'),
   user_id: readOnlyId('The user of the key.'),
   label: readOnlyText('Its label.'),
   permissions: readOnlyList('Its permissions.', permissions, 'Permission'),
@@ -47,7 +54,7 @@ const keyFields = {
   revoked: readOnlyFlag('Whether it was revoked.'),
 };
 
-const permissionList: Field<readonly Permission[] | null, 'writable'> = {
+const permissionsField: Field<readonly Permission[] | null, 'writable'> = {
   mode: 'writable',
   description: 'Its permissions; at most those of your own key. Default: all of them.',
   inputSchema: {
@@ -62,7 +69,7 @@ const permissionList: Field<readonly Permission[] | null, 'writable'> = {
   serialize: (stored) => stored,
 };
 
-const expires: Field<Expiry, 'writable'> = {
+const expiresField: Field<Expiry, 'writable'> = {
   mode: 'writable',
   description: 'Expiry: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Default: that of your own key.',
   inputSchema: {
@@ -78,16 +85,16 @@ const expires: Field<Expiry, 'writable'> = {
 
 /** Input fields of a new key. */
 const keyInputFields = {
-  label: label('Its label.'),
-  permissions: permissionList,
+  label: plainText('Its label.'),
+  permissions: permissionsField,
   user_id: resourceIdOrNone('The user of the key. Only admins may give another user.'),
-  expires,
+  expires: expiresField,
 };
 
 /** Input fields of a change of a key. */
 const keyChangeFields = {
   label: keyInputFields.label,
-  permissions: { ...permissionList, description: 'The remaining permissions. None can be added.' },
+  permissions: { ...permissionsField, description: 'The remaining permissions. None can be added.' },
 };
 
 /** Response fields of a new key, including its secret, which is returned only once. */
@@ -114,37 +121,37 @@ type StoredKey = {
   revoked_at: number | null;
 };
 
-function toRow(row: StoredKey): KeyRow {
+function toKeyRow(row: StoredKey): KeyRow {
   const { key_id: id, expires_at: expires, revoked_at, permissions, ...rest } = row;
   return {
     ...rest,
     id,
     expires,
-    permissions: permissions.split(',').filter((one) => one !== ''),
+    permissions: permissions.split(',').filter((permission) => permission !== ''),
     revoked: revoked_at !== null,
   };
 }
 
-const byId = ascendingOrder('id', numberKey('api_keys.key_id'));
+const orderById = ascendingOrder('id', numberKey('api_keys.key_id'));
 
 /** Lists the keys of the caller. Admins see the keys of all users of the account (X7). */
 export async function listKeys(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof keyFilters>,
+  parameterValues: ParsedParameters<typeof keyFilters>,
   paging: PageRequest,
 ): Promise<Page<KeyRow>> {
-  const visible = isAdmin(caller)
+  const visibleKeys = isAdmin(caller)
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
   const page = await loadPage(
-    visible,
-    visible.selectAll('api_keys'),
-    byId,
-    filterConditions(keyFilters, given),
+    visibleKeys,
+    visibleKeys.selectAll('api_keys'),
+    orderById,
+    buildFilterConditions(keyFilters, parameterValues),
     paging,
   );
-  return mapRows(page, toRow);
+  return mapRows(page, toKeyRow);
 }
 
 /** Returns a key that the caller may see; otherwise throws 404. */
@@ -155,7 +162,7 @@ async function getKey(view: AccountView, caller: Caller, keyId: number): Promise
     .where('api_keys.key_id', '=', keyId)
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return toRow(row);
+  return toKeyRow(row);
 }
 
 /** Issues a key (X7). It never has more permissions or a later expiry than the caller's own key. */
@@ -175,18 +182,18 @@ async function issueKey(
       detail: 'You cannot issue a key to a user whose role is above your own.',
     });
   }
-  const widest = permissionsOf(user.role).filter((permission) => caller.permissions.has(permission));
-  const wanted = input.permissions ?? widest;
-  const wider = wanted.find((permission) => !widest.includes(permission));
-  if (wider !== undefined)
+  const grantablePermissions = permissionsOf(user.role).filter((permission) => caller.permissions.has(permission));
+  const requestedPermissions = input.permissions ?? grantablePermissions;
+  const excessPermission = requestedPermissions.find((permission) => !grantablePermissions.includes(permission));
+  if (excessPermission !== undefined)
     throw new Problem('not_permitted', {
-      detail: `Your own key, or the user, does not have ${wider}.`,
+      detail: `Your own key, or the user, does not have ${excessPermission}.`,
     });
   const expiresAt = expiryTimestamp(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
   }
-  return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, random);
+  return insertKey(write, { userId, label: input.label, permissions: requestedPermissions, expiresAt }, random);
 }
 
 /** Issues a key without a permission check; used by the command line and by `issueKey`. */
@@ -195,13 +202,13 @@ export async function insertKey(
   input: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
   random: Random,
 ): Promise<IssuedKeyRow> {
-  const key = newApiKey(random);
+  const apiKey = newApiKey(random);
   const row = await write.insertRow('api_keys', {
     user_id: input.userId,
-    key_hash: hashApiKey(key),
+    key_hash: hashApiKey(apiKey),
     label: input.label,
     // Permissions are stored in the order of the permission table, so that equal sets are stored as equal text.
-    permissions: permissions.filter((one) => input.permissions.includes(one)).join(','),
+    permissions: permissions.filter((permission) => input.permissions.includes(permission)).join(','),
     date_created: write.now,
     last_used: null,
     expires_at: input.expiresAt,
@@ -212,7 +219,7 @@ export async function insertKey(
     subject: `key ${row.key_id}`,
     detail: { user_id: String(row.user_id), permissions: row.permissions, expires: formatTimestamp(row.expires_at) },
   });
-  return { ...toRow(row), key };
+  return { ...toKeyRow(row), key: apiKey };
 }
 
 /** Revokes a key. Throws 404 if it is already revoked. Hooks are not affected (C23). */
@@ -229,22 +236,26 @@ export async function narrowKey(
   changes: ChangeInput<typeof keyChangeFields>,
 ): Promise<KeyRow> {
   const row = await findManageableKey(write, caller, keyId);
-  const current = row.permissions.split(',').filter(isPermission);
-  const wanted = changes.permissions ?? current;
-  const wider = wanted.find((permission) => !current.includes(permission));
-  if (wider !== undefined)
+  const currentPermissions = row.permissions.split(',').filter(isPermission);
+  const requestedPermissions = changes.permissions ?? currentPermissions;
+  const excessPermission = requestedPermissions.find((permission) => !currentPermissions.includes(permission));
+  if (excessPermission !== undefined)
     throw new Problem('not_permitted', {
-      detail: `Permissions cannot be added to a key, and this one does not have ${wider}.`,
+      detail: `Permissions cannot be added to a key, and this one does not have ${excessPermission}.`,
     });
-  const narrowed = permissions.filter((one) => wanted.includes(one)).join(',');
+  const narrowedPermissions = permissions.filter((permission) => requestedPermissions.includes(permission)).join(',');
   await write
     .updateTable('api_keys')
-    .set({ label: changes.label ?? row.label, permissions: narrowed })
+    .set({ label: changes.label ?? row.label, permissions: narrowedPermissions })
     .where('key_id', '=', keyId)
     .execute();
-  if (wanted.length < current.length) {
+  if (requestedPermissions.length < currentPermissions.length) {
     write.markAccessChange();
-    writeAuditEntries(write, { action: 'key.narrowed', subject: `key ${keyId}`, detail: { permissions: narrowed } });
+    writeAuditEntries(write, {
+      action: 'key.narrowed',
+      subject: `key ${keyId}`,
+      detail: { permissions: narrowedPermissions },
+    });
   }
   return getKey(write, caller, keyId);
 }
@@ -283,9 +294,9 @@ export async function revokeLiveKey(write: AccountWrite, keyId: number): Promise
   return numUpdatedRows > 0n;
 }
 
-export function keyRoutes({ random }: { random: Random }): readonly Route[] {
+export function createKeyRoutes({ random }: { random: Random }): readonly Route[] {
   return [
-    list({
+    defineListRoute({
       path: '/keys',
       description: 'Lists API keys: your own, or for admins those of every user.',
       permission: 'keys:read',
@@ -293,37 +304,37 @@ export function keyRoutes({ random }: { random: Random }): readonly Route[] {
       fields: keyFields,
       call: listKeys,
     }),
-    create({
+    defineCreateRoute({
       path: '/keys',
       description: 'Issues an API key with at most the permissions of your own. It is returned only once.',
       permission: 'keys:write',
       fields: issuedKeyFields,
       inputFields: keyInputFields,
-      records: [],
+      recordedKinds: [],
       at: { collection: '/keys', key: 'id' },
       call: (write, caller, input) => issueKey(write, caller, input, random),
     }),
-    get({
+    defineGetRoute({
       path: '/keys/{key_id}',
       description: 'Returns an API key, without its secret.',
       permission: 'keys:read',
       fields: keyFields,
       call: (view, caller, ids) => getKey(view, caller, ids.key_id),
     }),
-    update({
+    defineUpdateRoute({
       path: '/keys/{key_id}',
       description: 'Renames an API key or removes permissions, effective immediately. Permissions cannot be added.',
       permission: 'keys:write',
       fields: keyFields,
       inputFields: keyChangeFields,
-      records: [],
+      recordedKinds: [],
       call: (write, caller, input, ids) => narrowKey(write, caller, ids.key_id, input),
     }),
-    remove({
+    defineDeleteRoute({
       path: '/keys/{key_id}',
       description: 'Revokes an API key. Hooks are not affected.',
       permission: 'keys:write',
-      records: [],
+      recordedKinds: [],
       call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),
     }),
   ];

@@ -1,7 +1,13 @@
-import { kinds, type OccurrenceKind, permissionFor, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
-import { type FeedPage, follow } from '../../http/feed/follow-route.ts';
+import { buildResourceUrl, kinds, type OccurrenceKind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
+import { defineFeedRoute, type FeedPage } from '../../http/feed/follow-route.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
-import { ownId, readOnlyEnum, readOnlyId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import {
+  ownRecordId,
+  readOnlyEnum,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+} from '../../http/fields/field-types.ts';
 import { enumParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { FeedRequest, Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
@@ -10,7 +16,7 @@ import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of a feed entry (X2). */
 export const notificationFields = {
-  cursor: ownId('Its position in the feed; later entries have higher ones.'),
+  cursor: ownRecordId('Its position in the feed; later entries have higher ones.'),
   kind: readOnlyEnum('What happened.', Object.keys(kinds), 'NotificationKind'),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
@@ -34,7 +40,7 @@ type FeedQuery = ParsedParameters<typeof notificationParameters>;
 
 /**
  * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
- * out. `next` is after these entries too, so they are scanned only once.
+ * out. The cursor `next` is after these entries too, so that they are scanned only once.
  */
 export async function followNotifications(
   view: AccountView,
@@ -48,31 +54,35 @@ export async function followNotifications(
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
     .executeTakeFirstOrThrow();
-  if (after === 'latest' || after === position) return { rows: [], next: position, isEnd: true };
+  if (after === 'latest' || after === position) return { rows: [], nextCursor: position, isEnd: true };
   // A cursor above the position, or from before a restore, was never issued in this epoch.
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
-  let reached = after;
-  for (let scanned = 0; scanned < MAX_SCANNED_PER_CALL; ) {
-    const size = Math.min(MAX_ROWS_PER_QUERY, Math.max(MIN_ROWS_PER_QUERY, limit - rows.length));
-    const found = await occurrencesAfter(view, reached ?? epochStart, size);
+  let reachedPosition = after;
+  for (let scannedCount = 0; scannedCount < MAX_SCANNED_PER_CALL; ) {
+    const batchSize = Math.min(MAX_ROWS_PER_QUERY, Math.max(MIN_ROWS_PER_QUERY, limit - rows.length));
+    const foundOccurrences = await loadOccurrencesAfter(view, reachedPosition ?? epochStart, batchSize);
     // Positions have no gaps. If the next position is missing, retention has deleted its occurrence.
-    const [first] = found;
-    if (reached !== undefined && reached < position && first?.position !== reached + 1)
+    const [firstOccurrence] = foundOccurrences;
+    if (
+      reachedPosition !== undefined &&
+      reachedPosition < position &&
+      firstOccurrence?.position !== reachedPosition + 1
+    )
       throw new Problem('cursor_gone');
-    for (const row of found) {
-      if (rows.length === limit) return { rows, next: reached ?? position, isEnd: false };
-      reached = row.position;
-      if (isVisible(visibility, row)) rows.push(toRow(row, baseUrl));
+    for (const occurrence of foundOccurrences) {
+      if (rows.length === limit) return { rows, nextCursor: reachedPosition ?? position, isEnd: false };
+      reachedPosition = occurrence.position;
+      if (isVisible(visibility, occurrence)) rows.push(toNotificationRow(occurrence, baseUrl));
     }
-    if (found.length < size) return { rows, next: reached ?? position, isEnd: true };
-    scanned += found.length;
+    if (foundOccurrences.length < batchSize) return { rows, nextCursor: reachedPosition ?? position, isEnd: true };
+    scannedCount += foundOccurrences.length;
   }
-  return { rows, next: reached ?? position, isEnd: false };
+  return { rows, nextCursor: reachedPosition ?? position, isEnd: false };
 }
 
-function occurrencesAfter(view: AccountView, position: number, limit: number): Promise<Occurrence[]> {
+function loadOccurrencesAfter(view: AccountView, position: number, limit: number): Promise<Occurrence[]> {
   return selectOccurrences(view)
     .where('occurrences.position', '>', position)
     .orderBy('occurrences.position')
@@ -80,20 +90,26 @@ function occurrencesAfter(view: AccountView, position: number, limit: number): P
     .execute();
 }
 
-function toRow({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
-  return { ...rest, cursor: position, kind, resource_url: resourceUrl(baseUrl, kind as OccurrenceKind, record_id) };
+function toNotificationRow({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
+  return {
+    ...rest,
+    cursor: position,
+    kind,
+    resource_url: buildResourceUrl(baseUrl, kind as OccurrenceKind, record_id),
+  };
 }
 
-export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
+export function createNotificationRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
-    follow({
+    defineFeedRoute({
       path: '/notifications',
       description: 'Reads the feed: all occurrences of the last 90 days, in order and without gaps.',
       permission: 'hooks:read',
       parameters: notificationParameters,
       fields: notificationFields,
-      entry: ({ cursor, kind }) => ({ cursor, kind: kind ?? '' }),
-      call: (view, caller, given, reading) => followNotifications(view, caller, given, reading, baseUrl()),
+      cursorAndKindOf: ({ cursor, kind }) => ({ cursor, kind: kind ?? '' }),
+      call: (view, caller, parameterValues, feedRequest) =>
+        followNotifications(view, caller, parameterValues, feedRequest, baseUrl()),
     }),
   ];
 }
@@ -121,8 +137,8 @@ export function selectOccurrences(view: AccountView) {
 }
 
 /**
- * The occurrences that a caller may see (X2): those caused by the user `userId` (undefined: by any user), of these
- * `kinds`.
+ * The occurrences that a caller may see: those of one of the `kinds` that the user `userId` has caused. If `userId` is
+ * undefined, occurrences that any user has caused (X2).
  */
 export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
@@ -136,11 +152,11 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }
-  const wanted = kind === undefined ? (Object.keys(kinds) as OccurrenceKind[]) : [kind];
+  const requestedKinds = kind === undefined ? (Object.keys(kinds) as OccurrenceKind[]) : [kind];
   return {
     userId: scope === 'account' ? undefined : caller.userId,
     // Kinds that a newer version has recorded are not in the table `kinds`, so they are never included.
-    kinds: new Set(wanted.filter((one) => caller.permissions.has(permissionFor(one)))),
+    kinds: new Set(requestedKinds.filter((requestedKind) => caller.permissions.has(permissionFor(requestedKind)))),
   };
 }
 

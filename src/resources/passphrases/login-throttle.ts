@@ -20,8 +20,8 @@ type ThrottleEntry = { failures: number; startedAt: number; blockedUntil: number
 
 /** One login attempt. It counts as failed until it succeeds. */
 export type LoginAttempt = {
-  /** Runs the passphrase check `work`. An attempt whose check throws is not counted. */
-  check(work: () => Promise<boolean>): Promise<boolean>;
+  /** Runs the passphrase check `verify`. An attempt whose check throws is not counted. */
+  check(verify: () => Promise<boolean>): Promise<boolean>;
 };
 
 /**
@@ -44,49 +44,49 @@ export class LoginThrottle {
    *   network
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
-  begin(user: string, source: string): LoginAttempt {
-    const name = JSON.stringify([user, clientNetworkOf(source)]);
+  beginAttempt(user: string, source: string): LoginAttempt {
+    const entryKey = JSON.stringify([user, clientNetworkOf(source)]);
     const now = this.#clock.monotonic();
-    const entry = this.#find(name, now);
+    const entry = this.#getOrCreateEntry(entryKey, now);
     if (now < entry.blockedUntil) {
       throw new Problem('too_many_tries', { retryAfterS: Math.ceil((entry.blockedUntil - now) / 1_000) });
     }
     // The attempt is counted before the check, so that concurrent attempts are counted too.
     entry.failures += 1;
-    const excess = entry.failures - FREE_ATTEMPTS;
-    if (excess >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excess, MAX_DELAY_MS);
+    const excessFailures = entry.failures - FREE_ATTEMPTS;
+    if (excessFailures >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excessFailures, MAX_DELAY_MS);
     entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
-    this.#store(name, entry);
+    this.#storeEntry(entryKey, entry);
     return {
-      check: async (work) => {
-        const isRight = await work().catch((error: unknown) => {
+      check: async (verify) => {
+        const isCorrect = await verify().catch((error: unknown) => {
           entry.failures -= 1;
           if (entry.failures < FREE_ATTEMPTS) entry.blockedUntil = 0;
-          // An entry without failures is deleted. It could evict an entry that has failures.
-          if (entry.failures === 0 && this.#entries.get(name) === entry) this.#entries.delete(name);
+          // Delete an entry without failures, so that it does not evict an entry with failures.
+          if (entry.failures === 0 && this.#entries.get(entryKey) === entry) this.#entries.delete(entryKey);
           throw error;
         });
-        if (isRight) this.#entries.delete(name);
-        return isRight;
+        if (isCorrect) this.#entries.delete(entryKey);
+        return isCorrect;
       },
     };
   }
 
-  #find(name: string, now: number): ThrottleEntry {
-    const entry = this.#entries.get(name);
+  #getOrCreateEntry(entryKey: string, now: number): ThrottleEntry {
+    const entry = this.#entries.get(entryKey);
     const isStale = entry !== undefined && (now >= entry.expiresAt || isWindowOver(entry, now));
     return entry === undefined || isStale ? { failures: 0, startedAt: now, blockedUntil: 0, expiresAt: 0 } : entry;
   }
 
-  #store(name: string, entry: ThrottleEntry): void {
-    this.#entries.delete(name);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= MAX_TRACKED_PAIRS && oldest !== undefined) this.#entries.delete(oldest);
-    this.#entries.set(name, entry);
+  #storeEntry(entryKey: string, entry: ThrottleEntry): void {
+    this.#entries.delete(entryKey);
+    const [oldestKey] = this.#entries.keys();
+    if (this.#entries.size >= MAX_TRACKED_PAIRS && oldestKey !== undefined) this.#entries.delete(oldestKey);
+    this.#entries.set(entryKey, entry);
   }
 }
 
-/** Whether the window has passed before the free attempts were used up. The count then starts again. */
+/** Returns whether the window has ended with free attempts left. The count of failures then starts again. */
 function isWindowOver({ failures, startedAt }: ThrottleEntry, now: number): boolean {
   return failures < FREE_ATTEMPTS && now - startedAt >= FAILURE_WINDOW_MS;
 }

@@ -45,7 +45,7 @@ for (const { test, testService } of stores) {
     assert.equal((await here.console.user.get()).user_id, owner.userId);
     await assert.rejects(elsewhere.console.user.get(), { code: 'signed_out' });
     await colleague.console.user.get();
-    await assert.rejects(here.console.invitation(link.split('/').at(-1) ?? ''), { code: 'not_found' });
+    await assert.rejects(here.console.getInvitedUser(link.split('/').at(-1) ?? ''), { code: 'not_found' });
     assert.deepEqual([await signIn(owner, FIRST), await signIn(owner, SECOND)], [401, 200]);
     const stored = await carillon.store.read
       .selectFrom('passphrases')

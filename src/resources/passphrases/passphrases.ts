@@ -1,8 +1,8 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { type CreationInput, type Field, responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { type CreationInput, createRecordSchema, type Field, serializeRecord } from '../../http/fields/field.ts';
 import { readOnlyId } from '../../http/fields/field-types.ts';
-import { creationBodySpec, isValidText } from '../../http/fields/validate-body.ts';
-import { recordSchema } from '../../http/routes/pagination.ts';
+import { createCreationBodySpec, isValidText } from '../../http/fields/validate-body.ts';
+import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import { type Route, writeWithPreparation } from '../../http/routes/route.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import type { Caller } from '../../permissions.ts';
@@ -22,8 +22,8 @@ function passphraseField(description: string, minLength: number, errorMessage: s
     mode: 'writeOnly',
     description,
     inputSchema: { type: 'string', minLength, maxLength: MAX_PASSPHRASE_LENGTH, 'x-must': errorMessage },
-    // `isText` trims a text. The bars keep leading and trailing spaces, which are part of a passphrase. Control
-    // characters are rejected.
+    // `isValidText` rejects text that cannot be stored, but also trims it. The bars protect leading and trailing
+    // spaces, which are part of a passphrase.
     validate: (value) => (isValidText(`|${value}|`, 2, MAX_PASSPHRASE_LENGTH + 2) ? undefined : errorMessage),
     parse: String,
     default: undefined,
@@ -66,13 +66,13 @@ export async function preparePassphraseChange(
   source: string,
   { passphrases, throttle }: { passphrases: PassphraseHasher; throttle: LoginThrottle },
 ): Promise<PassphraseHashes> {
-  requireNotEmailOrDomain(input.passphrase, await emailAndDomainOf(view, caller.userId));
-  const stored = await findPassphraseHash(view, caller.userId);
-  const attempt = throttle.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
+  requireNotEmailOrDomain(input.passphrase, await loadEmailAndDomain(view, caller.userId));
+  const storedHash = await findPassphraseHash(view, caller.userId);
+  const attempt = throttle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = clientNetworkOf(source);
-  const isCorrect = await attempt.check(() => passphrases.matches(input.current, stored, network));
-  if (!isCorrect || stored === undefined) throw wrongPassphraseProblem();
-  return { currentHash: stored, newHash: await passphrases.hash(input.passphrase, network) };
+  const isCorrect = await attempt.check(() => passphrases.matches(input.current, storedHash, network));
+  if (!isCorrect || storedHash === undefined) throw wrongPassphraseProblem();
+  return { currentHash: storedHash, newHash: await passphrases.hash(input.passphrase, network) };
 }
 
 /** Stores the new passphrase, ends the user's other sessions and revokes the user's open invitations. */
@@ -81,10 +81,10 @@ export async function changePassphrase(
   caller: Caller,
   { currentHash, newHash }: PassphraseHashes,
 ): Promise<{ user_id: number }> {
-  const { userId: user_id, sessionId: except } = caller;
+  const { userId: user_id, sessionId: ownSessionId } = caller;
   if ((await findPassphraseHash(write, user_id)) !== currentHash) throw wrongPassphraseProblem();
   await storePassphrase(write, user_id, newHash);
-  await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
+  await endSessions(write, { userId: user_id, except: ownSessionId }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
   return { user_id };
 }
@@ -113,14 +113,14 @@ export async function findPassphraseHash(view: AccountView, userId: number): Pro
 /** Rejects a passphrase that equals the e-mail address or the domain, because an attacker tries these first. */
 export function requireNotEmailOrDomain(
   passphrase: string,
-  names: { readonly email: string; readonly domain: string },
+  forbiddenNames: { readonly email: string; readonly domain: string },
 ): void {
-  const normalized = (text: string) => text.normalize('NFKC').trim().toLowerCase();
-  if (![names.email, names.domain].map(normalized).includes(normalized(passphrase))) return;
+  const normalize = (text: string) => text.normalize('NFKC').trim().toLowerCase();
+  if (![forbiddenNames.email, forbiddenNames.domain].map(normalize).includes(normalize(passphrase))) return;
   throw invalidInput([{ field: 'passphrase', message: 'must be neither your e-mail address nor the domain' }]);
 }
 
-async function emailAndDomainOf(view: AccountView, userId: number): Promise<{ email: string; domain: string }> {
+async function loadEmailAndDomain(view: AccountView, userId: number): Promise<{ email: string; domain: string }> {
   return view
     .selectFrom('users')
     .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
@@ -135,8 +135,8 @@ function wrongPassphraseProblem() {
 
 export type PassphrasePorts = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
 
-export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
-  const input = creationBodySpec(passphraseFields);
+export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[] {
+  const bodySpec = createCreationBodySpec(passphraseFields);
   return [
     {
       method: 'PUT',
@@ -144,18 +144,18 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
       description: 'Changes your passphrase and ends your other sessions.',
       permission: undefined,
       parameters: {},
-      body: input.schema,
+      body: bodySpec.schema,
       status: 200,
-      responseSchema: recordSchema(responseSchema(passphraseResponseFields)),
-      records: [],
-      conditional: false,
+      responseSchema: createRecordResponseSchema(createRecordSchema(passphraseResponseFields)),
+      recordedKinds: [],
+      supportsPreconditions: false,
       problems: ['too_many_tries'],
       lockMode: 'exclusive',
       ...writeWithPreparation({
         prepare: (caller, { body }, view, source) =>
-          preparePassphraseChange(view, caller, input.read(body), source, ports),
-        run: async (write, caller, _input, found) => ({
-          body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, found)) },
+          preparePassphraseChange(view, caller, bodySpec.read(body), source, ports),
+        run: async (write, caller, _input, hashes) => ({
+          body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, hashes)) },
         }),
       }),
     },

@@ -12,7 +12,7 @@ import {
   hoursFromSeconds,
   integer,
   longText,
-  ownId,
+  ownRecordId,
   readOnlyNumber,
   readOnlyText,
   requiredName,
@@ -24,24 +24,24 @@ import {
 import { revokeCalendars } from '../auth/revoke-access.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  dateFrom,
-  dateTo,
+  dateFromFilter,
+  dateToFilter,
+  enumFilter,
   idFilter,
   sqlCondition,
   tagFilter,
-  timestampFrom,
-  timestampTo,
-  wordFilter,
+  timestampFromFilter,
+  timestampToFilter,
 } from '../core/filters.ts';
-import { recurring } from '../core/recurrence.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { recurrenceField } from '../core/recurrence.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { PROJECT_SECONDS_SQL } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */
 export const projectFields = {
-  project_id: ownId('Identifier of the project.'),
+  project_id: ownRecordId('Identifier of the project.'),
   project_name: requiredName('Name of the project.'),
   uri: shortText('Its URL elsewhere.', 2_048),
   description: longText('Description.'),
@@ -68,7 +68,7 @@ export const projectFields = {
   archived: flag('Whether it is archived.'),
   progress: integer('Progress in percent.', 100),
   notifications: flag('Stored for existing clients; it has no effect.'),
-  recurring: recurring('Its recurrence; a closed project is not repeated.'),
+  recurring: recurrenceField('Its recurrence; a closed project is not repeated.'),
   template: constant('Always "0": there are no templates.', '0'),
   ...commonFields,
   users: assignedUsers('The assigned users.'),
@@ -77,12 +77,12 @@ export const projectFields = {
 
 export const projectFilters = {
   client_id: idFilter('For this client; 0 for projects without one.', 'projects.client_id'),
-  due_from: dateFrom('Due on this day or later.', 'projects.due_date'),
-  due_to: dateTo('Due on this day or earlier.', 'projects.due_date'),
-  created_from: timestampFrom('Created on this day (UTC) or later.', 'projects.date_created'),
-  created_to: timestampTo('Created on this day (UTC) or earlier.', 'projects.date_created'),
+  due_from: dateFromFilter('Due on this day or later.', 'projects.due_date'),
+  due_to: dateToFilter('Due on this day or earlier.', 'projects.due_date'),
+  created_from: timestampFromFilter('Created on this day (UTC) or later.', 'projects.date_created'),
+  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'projects.date_created'),
   tag: tagFilter('With this tag.', 'projects.tags'),
-  status: wordFilter('open leaves out closed and archived; there are no templates.', {
+  status: enumFilter('open leaves out closed and archived; there are no templates.', {
     open: sqlCondition('projects.closed = 0 and projects.archived = 0'),
     closed: sqlCondition('projects.closed = 1'),
     templates: sqlCondition('1 = 0'),
@@ -94,8 +94,8 @@ export const projects = defineResource('project', {
   fields: projectFields,
   filters: projectFilters,
   orders: {
-    descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
-    by: {
+    description: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
+    byName: {
       projectname: asc(textKey('fold(projects.project_name)')),
       // The response shows a due date of zeros for a project without one. Such projects are sorted accordingly, before
       // all others.
@@ -120,7 +120,7 @@ export const projects = defineResource('project', {
   beforeRemove: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
 
-export const projectRoutes = resourceRoutes(projects, {
+export const projectRoutes = createResourceRoutes(projects, {
   list: 'Lists projects.',
   create: 'Creates a project.',
   get: 'Returns a project.',

@@ -4,7 +4,7 @@ import type { AuthenticateSession } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';
-import { prepared, withRowLocksOrSkipped } from '../../store/prepared-queries.ts';
+import { prepareQuery, withRowLocksSkipLocked } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
@@ -17,7 +17,7 @@ export type SessionAuthenticator = {
   flush(): Promise<void>;
 };
 
-const findSession = prepared((queries, { hash }: { hash: string }) =>
+const findSession = prepareQuery((queries, { hash }: { hash: string }) =>
   queries
     .selectFrom('sessions')
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -33,7 +33,7 @@ const findSession = prepared((queries, { hash }: { hash: string }) =>
     .where('users.date_deleted', 'is', null),
 );
 
-const findLiveSession = prepared((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
+const findLiveSession = prepareQuery((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
   queries
     .selectFrom('sessions')
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -48,29 +48,29 @@ type CachedSession = CachedCaller & { readonly expiresAt: number };
 const permissionSets = new Map<Role, ReadonlySet<Permission>>();
 
 /** Returns the permissions of a session, which are those of the user's role. */
-function rolePermissions(role: Role): ReadonlySet<Permission> {
-  const set = permissionSets.get(role) ?? new Set(permissionsOf(role));
-  permissionSets.set(role, set);
-  return set;
+function getRolePermissions(role: Role): ReadonlySet<Permission> {
+  const permissionSet = permissionSets.get(role) ?? new Set(permissionsOf(role));
+  permissionSets.set(role, permissionSet);
+  return permissionSet;
 }
 
 /** Creates the authenticator for sessions. It finds no caller for an unknown token, or if the session has ended. */
 export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = ports;
   const cache = new CallerCache<CachedSession>(store);
-  const lastUsed = new LastUsedTracker({
+  const lastUsedTracker = new LastUsedTracker({
     store,
     clock,
-    write: (queries, sessionIds, at) => {
-      const older = queries
+    write: (queries, sessionIds, usedAt) => {
+      const olderSessions = queries
         .selectFrom('sessions')
         .select('session_id')
         .where('session_id', 'in', sessionIds)
-        .where('last_used', '<', at);
+        .where('last_used', '<', usedAt);
       return queries
         .updateTable('sessions')
-        .set({ last_used: at })
-        .where('session_id', 'in', withRowLocksOrSkipped(queries, older))
+        .set({ last_used: usedAt })
+        .where('session_id', 'in', withRowLocksSkipLocked(queries, olderSessions))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
@@ -80,17 +80,17 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 
   function authenticate(token: string): CallerLookup {
     const hash = hashToken(token);
-    const found = cache.find(hash, () => lookUp(hash));
-    return found instanceof Promise ? found.then(accept) : accept(found);
+    const entryOrPromise = cache.findEntry(hash, () => lookUpSession(hash));
+    return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
   }
 
-  function accept(entry: CachedSession | undefined): Caller | undefined {
+  function toValidCaller(entry: CachedSession | undefined): Caller | undefined {
     if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsed)) return undefined;
-    lastUsed.recordUse(entry, entry.caller.sessionId);
+    lastUsedTracker.recordUse(entry, entry.caller.sessionId);
     return entry.caller;
   }
 
-  async function lookUp(hash: string): Promise<CachedSession | undefined> {
+  async function lookUpSession(hash: string): Promise<CachedSession | undefined> {
     const [row] = await findSession(store.read, { hash });
     if (row === undefined) return undefined;
     const role = row.role as Role;
@@ -100,28 +100,27 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       role,
       keyId: 0,
       sessionId: row.session_id,
-      permissions: rolePermissions(role),
+      permissions: getRolePermissions(role),
       expiresAt: null,
     };
     return { caller, lastUsed: row.last_used, expiresAt: row.expires_at };
   }
 
-  async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
+  async function confirmAccess(tx: Tx, caller: Caller): Promise<boolean> {
     const entry = tx.mayHaveStaleAccess ? undefined : cache.entryOf(caller);
     if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsed);
     const [row] = await findLiveSession(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }
 
-  return { authenticate, confirm, flush: () => lastUsed.flush() };
+  return { authenticate, confirm: confirmAccess, flush: () => lastUsedTracker.flush() };
 }
 
 /**
- * Names of browsers, each with a pattern that matches its version. If the User-Agent of one browser also contains the
- * name of a second browser, the first comes before the second. `also` is a text that the User-Agent must contain as
- * well.
+ * Names of browsers, each with a pattern that matches its version. The order matters: Edge comes before Chrome, because
+ * the User-Agent of Edge also contains the name of Chrome. `also` is a text that the User-Agent must contain as well.
  */
-const browsers: readonly (readonly [name: string, pattern: RegExp, also?: string])[] = [
+const browserPatterns: readonly (readonly [name: string, pattern: RegExp, also?: string])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],
   ['Samsung Internet', /\bSamsungBrowser\/(\d+)/],
@@ -130,7 +129,7 @@ const browsers: readonly (readonly [name: string, pattern: RegExp, also?: string
   ['Safari', /\bVersion\/(\d+)/, ' Safari/'],
 ];
 
-const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
+const systemPatterns: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['iPhone', /\biPhone\b/],
   ['iPad', /\biPad\b/],
   ['Android', /\bAndroid\b/],
@@ -147,11 +146,13 @@ const MAX_BROWSER_NAME_LENGTH = 120;
  * truncated.
  */
 export function browserNameOf(userAgent: string): string {
-  const browser = browsers.find(([, pattern, also = '']) => pattern.test(userAgent) && userAgent.includes(also));
-  const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0];
+  const browser = browserPatterns.find(
+    ([, pattern, requiredText = '']) => pattern.test(userAgent) && userAgent.includes(requiredText),
+  );
+  const systemName = systemPatterns.find(([, pattern]) => pattern.test(userAgent))?.[0];
   if (browser === undefined)
     return [...userAgent.replaceAll('\0', '')].slice(0, MAX_BROWSER_NAME_LENGTH).join('').trim();
   const [name, pattern] = browser;
   const [, version] = pattern.exec(userAgent) ?? [];
-  return `${name} ${version}${system === undefined ? '' : ` on ${system}`}`;
+  return `${name} ${version}${systemName === undefined ? '' : ` on ${systemName}`}`;
 }

@@ -2,8 +2,8 @@ import { type SqlBool, sql } from 'kysely';
 import { writeAuditEntries } from '../../audit/actions.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
-  label,
-  ownId,
+  ownRecordId,
+  plainText,
   readOnlyFlag,
   readOnlyId,
   readOnlyText,
@@ -13,7 +13,7 @@ import {
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { list, type Route, remove } from '../../http/routes/route.ts';
+import { defineDeleteRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
@@ -29,7 +29,7 @@ import { SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './lifetime
 
 /** Response fields of a session. */
 const sessionFields = {
-  id: ownId('Identifier of the session.'),
+  id: ownRecordId('Identifier of the session.'),
   user_id: readOnlyId('Who is signed in.'),
   date_created: readOnlyTimestamp('When the user signed in, UTC.'),
   last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
@@ -46,31 +46,31 @@ const sessionParameters = {
 /** Input fields of sign-in. */
 export const signInFields = {
   domain: shortText('The domain of the account. Optional if the service has exactly one.'),
-  email: label('The e-mail address of the user.'),
+  email: plainText('The e-mail address of the user.'),
   passphrase: enteredPassphraseField('The passphrase of the user.'),
 };
 
 export const signedInFields = { user_id: readOnlyId('Who is signed in.') };
 
-function liveSessions(view: AccountView) {
+function selectLiveSessions(view: AccountView) {
   return view
     .selectFrom('sessions')
     .where('sessions.expires_at', '>', view.now)
     .where('sessions.last_used', '>', view.now - SESSION_IDLE_TTL_MS);
 }
 
-const byId = ascendingOrder('id', numberKey('sessions.session_id'));
+const orderById = ascendingOrder('id', numberKey('sessions.session_id'));
 
 /** Lists the sessions of the caller. Admins can list the sessions of another user. */
 async function listSessions(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof sessionParameters>,
+  parameterValues: ParsedParameters<typeof sessionParameters>,
   paging: PageRequest,
 ): Promise<Page<OutputOf<typeof sessionFields>>> {
-  const owner = sql<SqlBool>`sessions.user_id = ${resolveListedUser(caller, given.user_id)}`;
-  const rows = liveSessions(view).selectAll('sessions');
-  const page = await loadPage(liveSessions(view), rows, byId, [owner], paging);
+  const ownerCondition = sql<SqlBool>`sessions.user_id = ${resolveListedUser(caller, parameterValues.user_id)}`;
+  const sessionsQuery = selectLiveSessions(view).selectAll('sessions');
+  const page = await loadPage(selectLiveSessions(view), sessionsQuery, orderById, [ownerCondition], paging);
   return mapRows(page, (row) => ({
     ...row,
     id: row.session_id,
@@ -81,7 +81,7 @@ async function listSessions(
 
 /** Ends a session of the caller. Admins can also end sessions of users whose role is not above their own. */
 export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
-  const row = await liveSessions(write)
+  const row = await selectLiveSessions(write)
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
     .select(['sessions.user_id', 'users.role'])
     .where('sessions.session_id', '=', sessionId)
@@ -114,7 +114,7 @@ export async function openSession(
     last_used: write.now,
     expires_at: write.now + SESSION_TTL_MS,
     agent: browserNameOf(agent),
-    source: write.by.source,
+    source: write.actor.source,
   });
   await endOldestSessions(write, userId);
   writeAuditEntries(write, {
@@ -130,7 +130,7 @@ export const MAX_SESSIONS_PER_USER = 50;
 
 /** Ends the oldest sessions of a user above the limit, so that repeated sign-ins do not fill the table. */
 async function endOldestSessions(write: AccountWrite, userId: number): Promise<void> {
-  const older = await write
+  const excessSessions = await write
     .selectFrom('sessions')
     .select('sessions.session_id')
     .where('sessions.user_id', '=', userId)
@@ -138,40 +138,41 @@ async function endOldestSessions(write: AccountWrite, userId: number): Promise<v
     .limit(MAX_SESSIONS_PER_USER)
     .offset(MAX_SESSIONS_PER_USER)
     .execute();
-  for (const { session_id } of older) await endSessions(write, { userId, only: session_id }, 'too many sessions');
+  for (const { session_id } of excessSessions)
+    await endSessions(write, { userId, only: session_id }, 'too many sessions');
 }
 
 const DELETE_BATCH_SIZE = 500;
 
 /** Deletes expired sessions in batches. Returns how many were deleted. */
 export async function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
-  let total = 0;
+  let totalDeleted = 0;
   while (!isStopped()) {
-    const deleted = await store.write(async ({ queries }) => {
-      const expired = queries
+    const deletedCount = await store.write(async ({ queries }) => {
+      const expiredIds = queries
         .selectFrom('sessions')
         .select('session_id')
         .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
         .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('sessions')
-        .where('session_id', 'in', expired)
+        .where('session_id', 'in', expiredIds)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
-    total += deleted;
-    if (deleted < DELETE_BATCH_SIZE) return total;
+    totalDeleted += deletedCount;
+    if (deletedCount < DELETE_BATCH_SIZE) return totalDeleted;
   }
-  return total;
+  return totalDeleted;
 }
 
 /** Finds a user by e-mail address, ignoring case. `passphrase_hash` is null if no passphrase was set. */
-export async function findUserByEmail(
-  read: Queries,
+export async function findSignInUser(
+  queries: Queries,
   accountId: number,
   email: string,
 ): Promise<{ user_id: number; email: string; passphrase_hash: string | null } | undefined> {
-  return read
+  return queries
     .selectFrom('users')
     .leftJoin('passphrases', 'passphrases.user_id', 'users.user_id')
     .select(['users.user_id', 'users.email', 'passphrases.passphrase_hash'])
@@ -182,7 +183,7 @@ export async function findUserByEmail(
 }
 
 export const sessionRoutes: readonly Route[] = [
-  list({
+  defineListRoute({
     path: '/sessions',
     description: 'Lists your sessions, or for admins those of another user.',
     permission: undefined,
@@ -190,11 +191,11 @@ export const sessionRoutes: readonly Route[] = [
     fields: sessionFields,
     call: listSessions,
   }),
-  remove({
+  defineDeleteRoute({
     path: '/sessions/{session_id}',
     description: 'Ends a session: your own, or for admins that of another user.',
     permission: undefined,
-    records: [],
+    recordedKinds: [],
     call: (write, caller, ids) => endSession(write, caller, ids.session_id),
   }),
 ];

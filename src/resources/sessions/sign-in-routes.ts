@@ -1,5 +1,5 @@
 import { type CreationInput, serializeRecord } from '../../http/fields/field.ts';
-import { creationBodySpec } from '../../http/fields/validate-body.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { invalidInput, Problem } from '../../problems.ts';
@@ -9,7 +9,7 @@ import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
 import { findPassphraseHash } from '../passphrases/passphrases.ts';
-import { findUserByEmail, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
+import { findSignInUser, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
 
 export type SignInPorts = {
   readonly random: Random;
@@ -19,19 +19,19 @@ export type SignInPorts = {
    * Called for each rejected sign-in, with the account and the user that it named. The id of an unknown account or user
    * is 0.
    */
-  readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
+  readonly onRefused: (refusal: { source: string; accountId: number; userId: number }) => void;
 };
 
 /** Creates the public routes for sign-in and sign-out. */
-export function sessionPublicRoutes(ports: SignInPorts): readonly PublicRoute[] {
-  const input = creationBodySpec(signInFields);
+export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRoute[] {
+  const bodySpec = createCreationBodySpec(signInFields);
   return [
     {
       method: 'POST',
       path: '/session',
       description: 'Signs in with domain, email and passphrase.',
-      body: input.schema,
-      run: (request) => signIn(request, input.read(request.body), ports),
+      body: bodySpec.schema,
+      run: (request) => signIn(request, bodySpec.read(request.body), ports),
     },
     {
       method: 'DELETE',
@@ -52,42 +52,42 @@ async function signIn(
   input: CreationInput<typeof signInFields>,
   { random, passphrases, throttle, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
-  const hasSeveral = await hasSeveralAccounts(request.read);
-  const account = await findAccount(request.read, input.domain, hasSeveral);
-  const user = account === undefined ? undefined : await findUserByEmail(request.read, account.account_id, input.email);
+  const isMultiAccount = await hasSeveralAccounts(request.read);
+  const account = await findSignInAccount(request.read, input.domain, isMultiAccount);
+  const user = account === undefined ? undefined : await findSignInUser(request.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = user?.user_id ?? 0;
   // The key of the throttle has the same form for known and unknown users, so a delay does not reveal whether a user
   // exists.
-  const who = JSON.stringify([hasSeveral ? input.domain : '', user?.email ?? input.email]).toLowerCase();
-  const stored = user?.passphrase_hash ?? undefined;
+  const throttleKey = JSON.stringify([isMultiAccount ? input.domain : '', user?.email ?? input.email]).toLowerCase();
+  const storedHash = user?.passphrase_hash ?? undefined;
   const network = clientNetworkOf(request.source);
-  const opened = (await throttle
-    .begin(who, request.source)
-    .check(() => passphrases.matches(input.passphrase, stored, network)))
-    ? await open()
+  const newSession = (await throttle
+    .beginAttempt(throttleKey, request.source)
+    .check(() => passphrases.matches(input.passphrase, storedHash, network)))
+    ? await openVerifiedSession()
     : undefined;
-  if (opened === undefined) {
+  if (newSession === undefined) {
     onRefused({ source: request.source, accountId, userId });
     throw new Problem('sign_in_refused');
   }
   await signOut(request, 'signed in anew');
-  return toSignInResult(opened);
+  return toSignInResult(newSession);
 
-  async function open(): Promise<NewSession | undefined> {
+  async function openVerifiedSession(): Promise<NewSession | undefined> {
     // Rehash if the stored hash uses a lower cost than the current setting.
-    const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
+    const isOutdated = storedHash !== undefined && passphrases.isOutdated(storedHash);
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
     return request.runInAccount({ accountId, userId, lockMode: 'shared' }, async (write) => {
-      // The passphrase was changed meanwhile, or the user was deleted: reject the sign-in.
-      if ((await findPassphraseHash(write, userId)) !== stored) return undefined;
-      if (newHash !== '') await replaceHash(write, userId, newHash);
-      return openSession(write, { userId, agent: request.agent }, random);
+      // Reject the sign-in if the passphrase was changed or the user was deleted meanwhile.
+      if ((await findPassphraseHash(write, userId)) !== storedHash) return undefined;
+      if (newHash !== '') await replacePassphraseHash(write, userId, newHash);
+      return openSession(write, { userId, agent: request.userAgent }, random);
     });
   }
 }
 
-async function replaceHash(write: AccountWrite, userId: number, hash: string): Promise<void> {
+async function replacePassphraseHash(write: AccountWrite, userId: number, hash: string): Promise<void> {
   await write
     .updateTable('passphrases')
     .set({ passphrase_hash: hash })
@@ -95,19 +95,20 @@ async function replaceHash(write: AccountWrite, userId: number, hash: string): P
     .execute();
 }
 
-async function hasSeveralAccounts(read: Queries): Promise<boolean> {
-  return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length > 1;
+async function hasSeveralAccounts(queries: Queries): Promise<boolean> {
+  return (await queries.selectFrom('accounts').select('account_id').limit(2).execute()).length > 1;
 }
 
 /** Finds the account with a domain. Without a domain, finds the only account of the service. */
-async function findAccount(
-  read: Queries,
+async function findSignInAccount(
+  queries: Queries,
   domain: string,
-  hasSeveral: boolean,
+  isMultiAccount: boolean,
 ): Promise<{ account_id: number } | undefined> {
-  const accounts = read.selectFrom('accounts').select('account_id');
+  const accounts = queries.selectFrom('accounts').select('account_id');
   if (domain !== '') return accounts.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
-  if (hasSeveral) throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
+  if (isMultiAccount)
+    throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
   return accounts.executeTakeFirst();
 }
 
@@ -117,16 +118,16 @@ export function toSignInResult({ userId, token, lifeMs }: NewSession): PublicRes
 }
 
 /** Ends the session whose token the browser has sent, if it has sent one. */
-export async function signOut(request: PublicRequest, because: 'signed out' | 'signed in anew'): Promise<void> {
-  if (request.token === undefined) return;
+export async function signOut(request: PublicRequest, reason: 'signed out' | 'signed in anew'): Promise<void> {
+  if (request.sessionToken === undefined) return;
   const session = await request.read
     .selectFrom('sessions')
     .select(['session_id', 'account_id', 'user_id'])
-    .where('token_hash', '=', hashToken(request.token))
+    .where('token_hash', '=', hashToken(request.sessionToken))
     .executeTakeFirst();
   if (session === undefined) return;
-  const { account_id: accountId, user_id: userId, session_id: only } = session;
+  const { account_id: accountId, user_id: userId, session_id: sessionId } = session;
   await request.runInAccount({ accountId, userId, lockMode: 'shared' }, (write) =>
-    endSessions(write, { userId, only }, because),
+    endSessions(write, { userId, only: sessionId }, reason),
   );
 }

@@ -4,12 +4,12 @@ import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields
 import { waitForNextSlice } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { list, type Route } from '../../http/routes/route.ts';
+import { defineListRoute, type Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
-import { countAll, isDeliveredSql, latestBuckets, selectAttempts } from '../deliveries/deliveries.ts';
+import { countAllSql, getLatestBuckets, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
 import { resolveListedUser } from '../users/lookup.ts';
 
 /** Response fields: the attempts of one hook in one hour, by outcome. */
@@ -29,9 +29,9 @@ export const hourParameters = {
 type HourRow = OutputOf<typeof hourFields>;
 
 const HOUR_MS = 3_600_000;
-const HOURS = 24;
+const HOURS_PER_HOOK = 24;
 
-const byHour = ascendingOrder('hour', numberKey('hook_id'), numberKey('hour'));
+const orderByHour = ascendingOrder('hour', numberKey('hook_id'), numberKey('hour'));
 
 /**
  * Lists the last 24 hours of each hook, including the current hour and hours without attempts. Every hook has the same
@@ -40,47 +40,52 @@ const byHour = ascendingOrder('hour', numberKey('hook_id'), numberKey('hour'));
 export async function listHours(
   view: AccountView,
   caller: Caller,
-  given: ParsedParameters<typeof hourParameters>,
+  parameterValues: ParsedParameters<typeof hourParameters>,
   paging: PageRequest,
 ): Promise<Page<HourRow>> {
-  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, given.user_id));
-  if (given.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', given.hook_id);
-  const { total } = await hooks.select(countAll.as('total')).executeTakeFirstOrThrow();
-  const { offset, sortKey = [0, 0] } = pageStartOf(paging, byHour);
-  const [hookId, hour] = sortKey as [number, number];
-  const first = Math.floor(offset / HOURS);
-  const skipped = offset - first * HOURS;
+  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, parameterValues.user_id));
+  if (parameterValues.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', parameterValues.hook_id);
+  const { total } = await hooks.select(countAllSql.as('total')).executeTakeFirstOrThrow();
+  const { offset, sortKey = [0, 0] } = pageStartOf(paging, orderByHour);
+  const [afterHookId, afterHour] = sortKey as [number, number];
+  const firstHookOffset = Math.floor(offset / HOURS_PER_HOOK);
+  const skippedRows = offset - firstHookOffset * HOURS_PER_HOOK;
   const rows = await hooks
     .select('hooks.hook_id')
-    .where('hooks.hook_id', '>=', hookId)
+    .where('hooks.hook_id', '>=', afterHookId)
     .orderBy('hooks.hook_id')
-    .offset(first)
+    .offset(firstHookOffset)
     // Load one more hook, because rows of the first hook may have been on the previous page.
-    .limit(Math.ceil((skipped + paging.limit + 1) / HOURS) + 1)
+    .limit(Math.ceil((skippedRows + paging.limit + 1) / HOURS_PER_HOOK) + 1)
     .execute();
   const hookIds = rows.map((row) => row.hook_id);
-  const hours = await loadHours(view, hookIds);
-  const found = hours.filter((one) => Number(one.hook_id) > hookId || Number(one.hour) > hour);
-  return { ...toPage(found.slice(skipped, skipped + paging.limit + 1), byHour, paging.limit), total: total * HOURS };
+  const hourRows = await loadHours(view, hookIds);
+  const remainingRows = hourRows.filter(
+    (hourRow) => Number(hourRow.hook_id) > afterHookId || Number(hourRow.hour) > afterHour,
+  );
+  return {
+    ...toPage(remainingRows.slice(skippedRows, skippedRows + paging.limit + 1), orderByHour, paging.limit),
+    total: total * HOURS_PER_HOOK,
+  };
 }
 
 async function loadHours(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
   if (hookIds.length === 0) return [];
-  const buckets = latestBuckets(view.now, HOUR_MS, HOURS).toReversed();
-  const found = new Map<string, HourRow>();
+  const buckets = getLatestBuckets(view.now, HOUR_MS, HOURS_PER_HOOK).toReversed();
+  const rowsByHookAndHour = new Map<string, HourRow>();
   for (const bucket of buckets) {
     await waitForNextSlice();
     const sums = await selectAttempts(view, bucket, sql`attempts.hook_id in (${sql.join(hookIds)})`)
-      .select(['attempts.hook_id', isDeliveredSql.as('delivered'), countAll.as('attempts')])
+      .select(['attempts.hook_id', isDeliveredSql.as('delivered'), countAllSql.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
       .groupBy(['attempts.hook_id', isDeliveredSql])
       .execute();
     for (const [hookId, sumsOfHook] of Map.groupBy(sums, (row) => row.hook_id)) {
-      found.set(`${hookId} ${bucket.from}`, toHourRow(hookId, bucket.from, sumsOfHook));
+      rowsByHookAndHour.set(`${hookId} ${bucket.from}`, toHourRow(hookId, bucket.from, sumsOfHook));
     }
   }
   return hookIds.flatMap((hookId) =>
-    buckets.map(({ from }) => found.get(`${hookId} ${from}`) ?? toHourRow(hookId, from, [])),
+    buckets.map(({ from }) => rowsByHookAndHour.get(`${hookId} ${from}`) ?? toHourRow(hookId, from, [])),
   );
 }
 
@@ -94,9 +99,9 @@ function toHourRow(hookId: number, hour: number, sums: readonly AttemptSums[]): 
   return { hook_id: hookId, hour, delivered, failed, milliseconds };
 }
 
-/** Routes that only the console group serves. */
+/** The route of the hourly statistics, which only the console group serves. */
 export const hourlyRoutes: readonly Route[] = [
-  list({
+  defineListRoute({
     path: '/hours',
     description: 'Lists the last 24 hours of your hooks, hour by hour.',
     permission: 'hooks:read',

@@ -2,10 +2,10 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { OutputOf } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { waitForNextSlice } from '../../http/routes/page-slices.ts';
-import { get, type Route } from '../../http/routes/route.ts';
+import { defineGetRoute, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { countAll, isDeliveredSql, latestBuckets, selectAttempts } from '../deliveries/deliveries.ts';
+import { countAllSql, getLatestBuckets, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),
@@ -41,12 +41,12 @@ type OverviewRow = OutputOf<typeof overviewFields>;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
-const MINUTES = 60;
+const COUNTED_MINUTES = 60;
 
 /** Number of minutes whose attempts are counted per query. */
 const MINUTES_PER_QUERY = 5;
 
-/** Attempts are counted backwards in time. After this number of attempts, the earlier minutes are left out. */
+/** Attempts are counted backwards in time, until this number is reached. Earlier minutes are then left out. */
 const MAX_COUNTED_ATTEMPTS = 200_000;
 
 /** Maximum number of hook queues whose pending deliveries are counted. */
@@ -72,20 +72,20 @@ function selectHooks(view: AccountView, userId: number | undefined) {
 
 /** Counts the pending deliveries of live hooks, in batches of hook queues. */
 async function countPending(view: AccountView, userId: number | undefined) {
-  let pending = 0;
-  let oldest: number | null = null;
+  let pendingCount = 0;
+  let oldestPendingAt: number | null = null;
   let lastHookId = 0;
-  for (let scanned = 0; scanned < MAX_QUEUES; scanned += QUEUES_PER_QUERY) {
+  for (let scannedQueues = 0; scannedQueues < MAX_QUEUES; scannedQueues += QUEUES_PER_QUERY) {
     const queues = await loadQueuesAfter(view, userId, lastHookId);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
-      pending += queue.pending ?? 0;
-      if (queue.oldest !== null) oldest = Math.min(queue.oldest, oldest ?? queue.oldest);
+      pendingCount += queue.pending ?? 0;
+      if (queue.oldest !== null) oldestPendingAt = Math.min(queue.oldest, oldestPendingAt ?? queue.oldest);
     }
     if (queues.length < QUEUES_PER_QUERY) break;
     lastHookId = queues.at(-1)?.hook_id ?? lastHookId;
     await waitForNextSlice();
   }
-  return { pending, oldest_pending_at: oldest };
+  return { pending: pendingCount, oldest_pending_at: oldestPendingAt };
 }
 
 /**
@@ -102,9 +102,9 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
       from found where found.hook_id is not null
     ) select found.hook_id from found where found.hook_id is not null limit ${QUEUES_PER_QUERY})`;
-  const isCounted = sql<SqlBool>`hooks.date_ended is null
+  const isCountedSql = sql<SqlBool>`hooks.date_ended is null
     and ${userId === undefined ? sql`1 = 1` : sql`hooks.user_id = ${userId}`}`;
-  const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
+  const onlyIfCounted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCountedSql} then ${value} end`;
   return view
     .selectFrom('positions')
     .crossJoin(queuesWithPending.as('queues'))
@@ -112,13 +112,13 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
     .whereRef('hooks.hook_id', '=', 'queues.hook_id')
     .select([
       'hooks.hook_id',
-      sql<number>`case when ${isCounted} then 1 else 0 end`.as('is_counted'),
-      counted(
+      sql<number>`case when ${isCountedSql} then 1 else 0 end`.as('is_counted'),
+      onlyIfCounted(
         sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
       ).as('pending'),
       // The oldest delivery is found by position. Test deliveries have no position and are sent immediately, so they
       // are left out.
-      counted(
+      onlyIfCounted(
         sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
           and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
       ).as('oldest'),
@@ -128,75 +128,82 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
 }
 
 async function countHooks(view: AccountView, userId: number | undefined) {
-  const numberOf = async (...conditions: Expression<SqlBool>[]) => {
-    const query = conditions.reduce((hooks, one) => hooks.where(one), selectHooks(view, userId));
-    return (await query.select(countAll.as('hooks')).executeTakeFirstOrThrow()).hooks;
+  const countMatching = async (...conditions: Expression<SqlBool>[]) => {
+    const query = conditions.reduce((hooks, condition) => hooks.where(condition), selectHooks(view, userId));
+    return (await query.select(countAllSql.as('hooks')).executeTakeFirstOrThrow()).hooks;
   };
-  const today = Math.floor(view.now / DAY_MS) * DAY_MS;
+  const todayStart = Math.floor(view.now / DAY_MS) * DAY_MS;
   return {
-    hooks_live: await numberOf(sql`hooks.date_ended is null`),
-    hooks_failing: await numberOf(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
-    hooks_ended_today: await numberOf(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${today}`),
+    hooks_live: await countMatching(sql`hooks.date_ended is null`),
+    hooks_failing: await countMatching(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
+    hooks_ended_today: await countMatching(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${todayStart}`),
   };
 }
 
 async function countLastHour(view: AccountView, userId: number | undefined) {
-  const [newest] = latestBuckets(view.now, MINUTE_MS, 1);
-  const end = newest?.until ?? view.now;
-  const byMinute = new Map<number, { delivered: number; failed: number }>();
-  const byMs = new Map<number, number>();
-  let total = 0;
-  let since = end;
-  while (since > end - MINUTES * MINUTE_MS && total < MAX_COUNTED_ATTEMPTS) {
+  const [newestMinute] = getLatestBuckets(view.now, MINUTE_MS, 1);
+  const endMs = newestMinute?.until ?? view.now;
+  const sumsByMinute = new Map<number, { delivered: number; failed: number }>();
+  const attemptsByDuration = new Map<number, number>();
+  let totalAttempts = 0;
+  let countedSince = endMs;
+  while (countedSince > endMs - COUNTED_MINUTES * MINUTE_MS && totalAttempts < MAX_COUNTED_ATTEMPTS) {
     await waitForNextSlice();
-    const from = since - MINUTES_PER_QUERY * MINUTE_MS;
-    for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
-      const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
+    const from = countedSince - MINUTES_PER_QUERY * MINUTE_MS;
+    for (const row of await loadAttemptsByMinute(view, { from, until: countedSince }, userId)) {
+      const sums = sumsByMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
       sums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
-      byMinute.set(row.minute, sums);
-      byMs.set(row.milliseconds, (byMs.get(row.milliseconds) ?? 0) + row.attempts);
-      total += row.attempts;
+      sumsByMinute.set(row.minute, sums);
+      attemptsByDuration.set(row.milliseconds, (attemptsByDuration.get(row.milliseconds) ?? 0) + row.attempts);
+      totalAttempts += row.attempts;
     }
-    since = from;
+    countedSince = from;
   }
-  const minutes = latestBuckets(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
+  const minutes = getLatestBuckets(view.now, MINUTE_MS, (endMs - countedSince) / MINUTE_MS)
     .toReversed()
     .map(
-      ({ from }): MinuteRow => ({ minute: from, ...(byMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }) }),
+      ({ from }): MinuteRow => ({
+        minute: from,
+        ...(sumsByMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }),
+      }),
     );
-  const sumOf = (name: 'delivered' | 'failed') => minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
+  const sumMinutes = (name: 'delivered' | 'failed') => minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
   return {
-    delivered_last_hour: sumOf('delivered'),
-    failed_last_hour: sumOf('failed'),
-    p50_ms: quantile(byMs, total, 0.5),
-    p95_ms: quantile(byMs, total, 0.95),
-    attempts_since: since,
+    delivered_last_hour: sumMinutes('delivered'),
+    failed_last_hour: sumMinutes('failed'),
+    p50_ms: findQuantile(attemptsByDuration, totalAttempts, 0.5),
+    p95_ms: findQuantile(attemptsByDuration, totalAttempts, 0.95),
+    attempts_since: countedSince,
     minutes,
   };
 }
 
-function attemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
+function loadAttemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
   const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
-  const own = sql<SqlBool>`attempts.hook_id in (${selectHooks(view, userId).select('hooks.hook_id')})`;
-  return selectAttempts(view, bucket, userId === undefined ? undefined : own)
-    .select([minute.as('minute'), isDeliveredSql.as('delivered'), 'attempts.milliseconds', countAll.as('attempts')])
+  const ownHooksCondition = sql<SqlBool>`attempts.hook_id in (${selectHooks(view, userId).select('hooks.hook_id')})`;
+  return selectAttempts(view, bucket, userId === undefined ? undefined : ownHooksCondition)
+    .select([minute.as('minute'), isDeliveredSql.as('delivered'), 'attempts.milliseconds', countAllSql.as('attempts')])
     .groupBy([minute, isDeliveredSql, 'attempts.milliseconds'])
     .execute();
 }
 
 /** Returns the duration in milliseconds that the given fraction of attempts did not exceed; 0 without attempts. */
-function quantile(byMs: ReadonlyMap<number, number>, total: number, fraction: number): number {
-  let counted = 0;
-  for (const [milliseconds, attempts] of [...byMs].sort(([one], [other]) => one - other)) {
-    counted += attempts;
-    if (counted >= total * fraction) return milliseconds;
+function findQuantile(
+  attemptsByDuration: ReadonlyMap<number, number>,
+  totalAttempts: number,
+  fraction: number,
+): number {
+  let countedAttempts = 0;
+  for (const [milliseconds, attempts] of [...attemptsByDuration].sort(([one], [other]) => one - other)) {
+    countedAttempts += attempts;
+    if (countedAttempts >= totalAttempts * fraction) return milliseconds;
   }
   return 0;
 }
 
-/** Routes that only the console group serves. */
+/** The route of the overview, which only the console group serves. */
 export const overviewRoutes: readonly Route[] = [
-  get({
+  defineGetRoute({
     path: '/overview',
     description: 'Returns delivery statistics: of the account for admins, of their own hooks for others.',
     permission: 'hooks:read',

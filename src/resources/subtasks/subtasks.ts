@@ -7,7 +7,7 @@ import {
   flag,
   integer,
   longText,
-  ownId,
+  ownRecordId,
   readOnlyId,
   readOnlyNumber,
   readOnlyText,
@@ -18,27 +18,27 @@ import {
   sortPosition,
   writeOnlyFlag,
 } from '../../http/fields/field-types.ts';
-import { isNewlyCompleted, withCompletion } from '../core/completion.ts';
+import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   assignedFilter,
   assignedTeamFilter,
-  dateFrom,
-  dateTo,
+  dateFromFilter,
+  dateToFilter,
+  enumFilter,
   idFilter,
   sqlCondition,
-  timestampFrom,
-  timestampTo,
-  wordFilter,
+  timestampFromFilter,
+  timestampToFilter,
 } from '../core/filters.ts';
-import { periodAfterChange, recurring, repeatSubtask } from '../core/recurrence.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { periodAfterChange, recurrenceField, repeatSubtask } from '../core/recurrence.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a subtask (C32). */
 export const subtaskFields = {
-  subtask_id: ownId('Identifier of the subtask.'),
+  subtask_id: ownRecordId('Identifier of the subtask.'),
   subtask_name: requiredName('Name of the subtask.'),
   description: longText('Description.'),
   color: shortText('Colour.', 32),
@@ -58,7 +58,7 @@ export const subtaskFields = {
   completed: flag('Whether it is completed. 1 completes the subtask, 0 reopens it.'),
   progress: integer('Progress in percent.', 100),
   notifications: flag('Stored for existing clients; it has no effect.'),
-  recurring: recurring('Its recurrence: completing it creates the next one.'),
+  recurring: recurrenceField('Its recurrence: completing it creates the next one.'),
   tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
   ...commonFields,
   users: assignedUsers('The assigned users.'),
@@ -80,11 +80,11 @@ export const subtaskFilters = {
   task_id: idFilter('Only subtasks of this task.', 'subtasks.task_id'),
   user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
   team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
-  due_from: dateFrom('Due on this day or later.', 'subtasks.due_date'),
-  due_to: dateTo('Due on this day or earlier.', 'subtasks.due_date'),
-  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
-  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
-  status: wordFilter('open leaves out completed and archived; archived are those of archived tasks.', {
+  due_from: dateFromFilter('Due on this day or later.', 'subtasks.due_date'),
+  due_to: dateToFilter('Due on this day or earlier.', 'subtasks.due_date'),
+  completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
+  completed_to: timestampToFilter('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
+  status: enumFilter('open leaves out completed and archived; archived are those of archived tasks.', {
     open: sqlCondition(`subtasks.completed = 0 and not ${ARCHIVED_SQL}`),
     completed: sqlCondition('subtasks.completed = 1'),
     active: sqlCondition('subtasks.active = 1'),
@@ -96,7 +96,7 @@ export const subtaskFilters = {
 
 export const subtasks = defineResource('subtask', {
   fields: subtaskFields,
-  changes: subtaskChangeFields,
+  changeFields: subtaskChangeFields,
   filters: subtaskFilters,
   select: (view) =>
     view
@@ -111,22 +111,22 @@ export const subtasks = defineResource('subtask', {
         selectTrackedSeconds('subtasks.subtask_id'),
       ]),
   check: requireDateOrder,
-  toColumns: withCompletion,
+  toColumns: toCompletionColumns,
   onChange: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
-    async occurrences(write, { userId }, before, stored) {
-      const { subtask_id: id } = before;
-      const completes = isNewlyCompleted(before, stored);
-      const period = completes ? periodAfterChange(before, stored) : undefined;
+    async occurrences(write, { userId }, oldRecord, newValues) {
+      const { subtask_id: id } = oldRecord;
+      const isCompletion = isNewlyCompleted(oldRecord, newValues);
+      const period = isCompletion ? periodAfterChange(oldRecord, newValues) : undefined;
       return [
-        { kind: completes ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
+        { kind: isCompletion ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
         ...(period === undefined ? [] : await repeatSubtask(write, period, id)),
       ];
     },
   },
 });
 
-export const subtaskRoutes = resourceRoutes(subtasks, {
+export const subtaskRoutes = createResourceRoutes(subtasks, {
   list: 'Lists subtasks.',
   create: 'Creates a subtask of a task.',
   get: 'Returns a subtask.',

@@ -9,7 +9,7 @@ import {
   flag,
   integer,
   longText,
-  ownId,
+  ownRecordId,
   readOnlyId,
   readOnlyNumber,
   readOnlyText,
@@ -23,28 +23,28 @@ import {
 } from '../../http/fields/field-types.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { isNewlyCompleted, withCompletion } from '../core/completion.ts';
+import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  dateFrom,
-  dateTo,
+  dateFromFilter,
+  dateToFilter,
+  enumFilter,
   idFilter,
   sqlCondition,
   tagFilter,
-  timestampFrom,
-  timestampTo,
-  wordFilter,
+  timestampFromFilter,
+  timestampToFilter,
 } from '../core/filters.ts';
-import { periodAfterChange, recurring, repeatTask } from '../core/recurrence.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
-import { idBatches } from '../core/resource-tables.ts';
+import { periodAfterChange, recurrenceField, repeatTask } from '../core/recurrence.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
+import { loadIdBatches } from '../core/resource-tables.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a task (C31). */
 export const taskFields = {
-  task_id: ownId('Identifier of the task.'),
+  task_id: ownRecordId('Identifier of the task.'),
   task_name: requiredName('Name of the task.'),
   description: longText('Description.'),
   color: shortText('Colour.', 32),
@@ -67,7 +67,7 @@ export const taskFields = {
   completed: flag('Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task.'),
   progress: integer('Progress in percent.', 100),
   notifications: flag('Stored for existing clients; it has no effect.'),
-  recurring: recurring('Its recurrence: completing it creates the next one.'),
+  recurring: recurrenceField('Its recurrence: completing it creates the next one.'),
   archived: flag('Whether it is archived.'),
   tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
   ...commonFields,
@@ -84,14 +84,14 @@ export const taskChangeFields = {
 
 export const taskFilters = {
   project_id: idFilter('Only tasks of this project.', 'tasks.project_id'),
-  due_from: dateFrom('Due on this day or later.', 'tasks.due_date'),
-  due_to: dateTo('Due on this day or earlier.', 'tasks.due_date'),
-  created_from: timestampFrom('Created on this day (UTC) or later.', 'tasks.date_created'),
-  created_to: timestampTo('Created on this day (UTC) or earlier.', 'tasks.date_created'),
-  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'tasks.date_completed'),
-  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
+  due_from: dateFromFilter('Due on this day or later.', 'tasks.due_date'),
+  due_to: dateToFilter('Due on this day or earlier.', 'tasks.due_date'),
+  created_from: timestampFromFilter('Created on this day (UTC) or later.', 'tasks.date_created'),
+  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'tasks.date_created'),
+  completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'tasks.date_completed'),
+  completed_to: timestampToFilter('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
   tag: tagFilter('With this tag.', 'tasks.tags'),
-  status: wordFilter('open leaves out completed and archived.', {
+  status: enumFilter('open leaves out completed and archived.', {
     open: sqlCondition('tasks.completed = 0 and tasks.archived = 0'),
     completed: sqlCondition('tasks.completed = 1'),
     active: sqlCondition('tasks.active = 1'),
@@ -103,12 +103,12 @@ export const taskFilters = {
 
 export const tasks = defineResource('task', {
   fields: taskFields,
-  changes: taskChangeFields,
+  changeFields: taskChangeFields,
   filters: taskFilters,
   orders: {
-    descriptions:
+    description:
       'taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id.',
-    by: {
+    byName: {
       taskname: asc(textKey('fold(tasks.task_name)')),
       duedate: asc(textKey("coalesce(tasks.due_date, '9999-99')")),
       progress: desc(numberKey('tasks.progress')),
@@ -122,16 +122,16 @@ export const tasks = defineResource('task', {
       .selectAll('tasks')
       .select(['projects.project_name', selectTrackedSeconds('tasks.task_id')]),
   check: requireDateOrder,
-  toColumns: withCompletion,
+  toColumns: toCompletionColumns,
   onChange: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
-    async occurrences(write, caller, before, stored) {
-      const { task_id: id } = before;
-      const completes = isNewlyCompleted(before, stored);
-      const period = completes ? periodAfterChange(before, stored) : undefined;
+    async occurrences(write, caller, oldRecord, newValues) {
+      const { task_id: id } = oldRecord;
+      const isCompletion = isNewlyCompleted(oldRecord, newValues);
+      const period = isCompletion ? periodAfterChange(oldRecord, newValues) : undefined;
       return [
-        ...(completes ? await completeSubtasks(write, caller, id) : []),
-        { kind: completes ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
+        ...(isCompletion ? await completeSubtasks(write, caller, id) : []),
+        { kind: isCompletion ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
         ...(period === undefined ? [] : await repeatTask(write, period, id)),
       ];
     },
@@ -141,7 +141,7 @@ export const tasks = defineResource('task', {
 /** Completes the open subtasks of a completed task; each completion is a separate occurrence (C33). */
 async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
   const occurrences: NewOccurrence[] = [];
-  for await (const ids of idBatches(write, 'subtask', 'task_id', [taskId])) {
+  for await (const ids of loadIdBatches(write, 'subtask', 'task_id', [taskId])) {
     const rows = await write
       .updateTable('subtasks')
       .set({ completed: 1, date_completed: write.now, date_modified: write.now })
@@ -149,13 +149,13 @@ async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId:
       .where('completed', '=', 0)
       .returning('subtask_id')
       .execute();
-    const completed = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
-    occurrences.push(...completed.map((id): NewOccurrence => ({ kind: 'completed_subtask', recordId: id, userId })));
+    const completedIds = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
+    occurrences.push(...completedIds.map((id): NewOccurrence => ({ kind: 'completed_subtask', recordId: id, userId })));
   }
   return occurrences;
 }
 
-export const taskRoutes = resourceRoutes(tasks, {
+export const taskRoutes = createResourceRoutes(tasks, {
   list: 'Lists tasks.',
   create: 'Creates a task in a project.',
   get: 'Returns a task.',

@@ -1,10 +1,10 @@
-import { assignedUsers, ownId, requiredName, shortText } from '../../http/fields/field-types.ts';
+import { assignedUsers, ownRecordId, requiredName, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { resourceRoutes } from '../core/resource-routes.ts';
+import { createResourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a team, a group of users who are assigned together (C37). */
 export const teamFields = {
-  team_id: ownId('Identifier of the team.'),
+  team_id: ownRecordId('Identifier of the team.'),
   team_name: requiredName('Name of the team.'),
   color: shortText('Colour.', 32),
   users: assignedUsers('The members.'),
@@ -16,7 +16,7 @@ export const teams = defineResource('team', {
   beforeRemove: (write, teamId) => write.deleteFrom('team_assignments').where('team_id', '=', teamId).execute(),
 });
 
-export const teamRoutes = resourceRoutes(teams, {
+export const teamRoutes = createResourceRoutes(teams, {
   list: 'Lists teams.',
   create: 'Creates a team; for admins.',
   get: 'Returns a team.',

@@ -4,7 +4,7 @@ import {
   calendarTimeOrNone,
   longText,
   numberFlag,
-  ownId,
+  ownRecordId,
   readOnlyCount,
   readOnlyId,
   readOnlyText,
@@ -17,21 +17,21 @@ import { localTimeAt } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  dateFrom,
-  dateTo,
+  dateFromFilter,
+  dateToFilter,
+  enumFilter,
   idFilter,
   relatedIdFilter,
   sqlCondition,
-  timestampFrom,
-  timestampTo,
-  wordFilter,
+  timestampFromFilter,
+  timestampToFilter,
 } from '../core/filters.ts';
-import { aliasRoutes, resourceRoutes } from '../core/resource-routes.ts';
+import { createAliasRoutes, createResourceRoutes } from '../core/resource-routes.ts';
 import { createDateOrderCheck } from '../core/timestamps.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {
-  entry_id: ownId('Identifier of the time entry.'),
+  entry_id: ownRecordId('Identifier of the time entry.'),
   date: calendarDayOrNone(
     "The day of the work. Default: the day of date_started, or today in the account's time zone.",
   ),
@@ -70,23 +70,23 @@ export const timeEntryFilters = {
   project_id: relatedIdFilter('Only entries of this project.', 'time_entries.task_id', 'tasks.project_id'),
   task_id: idFilter('Only entries of this task.', 'time_entries.task_id'),
   subtask_id: idFilter('Only entries of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
-  hide_billed: wordFilter('1 leaves out billed entries.', {
+  hide_billed: enumFilter('1 leaves out billed entries.', {
     0: sqlCondition('1 = 1'),
     1: sqlCondition('time_entries.billed = 0'),
   }),
-  running: wordFilter('1: running timers; 0: all others.', {
+  running: enumFilter('1: running timers; 0: all others.', {
     0: sqlCondition(`not (${RUNNING_TIMER_SQL})`),
     1: sqlCondition(RUNNING_TIMER_SQL),
   }),
-  created_from: timestampFrom('Entered on this day (UTC) or later.', 'time_entries.date_created'),
-  created_to: timestampTo('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
-  date_from: dateFrom('Worked on this day or later.', 'time_entries.date'),
-  date_to: dateTo('Worked on this day or earlier.', 'time_entries.date'),
+  created_from: timestampFromFilter('Entered on this day (UTC) or later.', 'time_entries.date_created'),
+  created_to: timestampToFilter('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
+  date_from: dateFromFilter('Worked on this day or later.', 'time_entries.date'),
+  date_to: dateToFilter('Worked on this day or earlier.', 'time_entries.date'),
 };
 
 export const timeEntries = defineResource('time_entry', {
   fields: timeEntryFields,
-  changes: timeEntryChangeFields,
+  changeFields: timeEntryChangeFields,
   filters: timeEntryFilters,
   select: (view) =>
     view
@@ -103,19 +103,19 @@ export const timeEntries = defineResource('time_entry', {
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
   check: createDateOrderCheck('date_started', 'date_stopped'),
-  async toColumns(given, before, view) {
-    const { date_started } = { ...before, ...given };
-    return given.date === null ? { ...given, date: await workDayOf(view, date_started) } : given;
+  async toColumns(input, oldRecord, view) {
+    const { date_started } = { ...oldRecord, ...input };
+    return input.date === null ? { ...input, date: await determineWorkDay(view, date_started) } : input;
   },
 });
 
 /** Returns the day on which the work started. If it has no start, returns today in the time zone of the account. */
-async function workDayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
+async function determineWorkDay(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
   const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
   return `${(dateStarted ?? localTimeAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
 }
 
-const routes = resourceRoutes(timeEntries, {
+const baseRoutes = createResourceRoutes(timeEntries, {
   list: 'Lists time entries.',
   create: 'Creates a time entry for a task.',
   get: 'Returns a time entry.',
@@ -123,4 +123,7 @@ const routes = resourceRoutes(timeEntries, {
   remove: 'Deletes a time entry.',
 });
 
-export const timeEntryRoutes: readonly Route[] = [...routes, ...aliasRoutes(routes, 'PUT', '/time_entry')];
+export const timeEntryRoutes: readonly Route[] = [
+  ...baseRoutes,
+  ...createAliasRoutes(baseRoutes, 'PUT', '/time_entry'),
+];

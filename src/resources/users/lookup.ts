@@ -11,20 +11,20 @@ export function fullNameOf(user: { first_name: string; last_name: string }): str
  * Determines the owner of a record. The owner stays the same unless an admin names another user of the account. A
  * caller who is not an admin is rejected before the user is looked up (C14). Throws 404 for an unknown user (C26).
  *
- * @param requested the `user_id` of the request; 0 for none
- * @param current the current owner
+ * @param requestedUserId the `user_id` of the request; 0 for none
+ * @param currentOwnerId the current owner
  */
 export async function resolveOwner(
   view: AccountView,
   caller: Caller,
-  requested: number,
-  current: number,
+  requestedUserId: number,
+  currentOwnerId: number,
 ): Promise<number> {
-  if (requested === 0 || requested === current) return current;
+  if (requestedUserId === 0 || requestedUserId === currentOwnerId) return currentOwnerId;
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may give another user as the creator.' });
-  await requireUsers(view, [requested]);
-  return requested;
+  await requireUsers(view, [requestedUserId]);
+  return requestedUserId;
 }
 
 /** Throws 404 unless all of these ids belong to users of the account. `userIds` must have no duplicates. */
@@ -40,9 +40,9 @@ export async function requireUsers(view: AccountView, userIds: readonly number[]
 }
 
 /** Returns the id of the user whose records a list contains: the caller, or, for admins, the requested user. */
-export function resolveListedUser(caller: Caller, requested: number | undefined): number {
-  if (requested === undefined || requested === caller.userId) return caller.userId;
+export function resolveListedUser(caller: Caller, requestedUserId: number | undefined): number {
+  if (requestedUserId === undefined || requestedUserId === caller.userId) return caller.userId;
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });
-  return requested;
+  return requestedUserId;
 }

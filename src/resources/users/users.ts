@@ -3,21 +3,28 @@ import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/outbox/end-hooks.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import type { ChangeInput, CreationInput, OutputOf } from '../../http/fields/field.ts';
-import { email, ownId, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
+import { email, ownRecordId, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
-import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
+import {
+  defineCreateRoute,
+  defineDeleteRoute,
+  defineGetRoute,
+  defineListRoute,
+  defineUpdateRoute,
+  type Route,
+} from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { revokeAllAccess, revokeInvitationsOf } from '../auth/revoke-access.ts';
+import { revokeAfterRoleChange, revokeAllAccess } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { fullNameOf } from './lookup.ts';
 
 /** Fields of a user (C35). */
 export const userFields = {
-  user_id: ownId('Identifier of the user.'),
+  user_id: ownRecordId('Identifier of the user.'),
   email: email('E-mail address; unique in the account.', 'required'),
   first_name: shortText('First name.', 100),
   last_name: shortText('Last name.', 100),
@@ -28,27 +35,33 @@ export const userFields = {
 
 type UserRow = OutputOf<typeof userFields>;
 
-function existingUsers(view: AccountView) {
+function selectExistingUsers(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
 }
 
-function toRow<R extends { first_name: string; last_name: string; role: string }>(
+function toUserRow<R extends { first_name: string; last_name: string; role: string }>(
   row: R,
 ): R & { user_name: string; role: Role } {
   return { ...row, user_name: fullNameOf(row), role: row.role as Role };
 }
 
-const byId = ascendingOrder('id', numberKey('users.user_id'));
+const orderById = ascendingOrder('id', numberKey('users.user_id'));
 
 export async function listUsers(view: AccountView, paging: PageRequest): Promise<Page<UserRow>> {
-  const page = await loadPage(existingUsers(view), existingUsers(view).selectAll('users'), byId, [], paging);
-  return mapRows(page, toRow);
+  const page = await loadPage(
+    selectExistingUsers(view),
+    selectExistingUsers(view).selectAll('users'),
+    orderById,
+    [],
+    paging,
+  );
+  return mapRows(page, toUserRow);
 }
 
 export async function getUser(view: AccountView, userId: number): Promise<UserRow> {
-  const row = await existingUsers(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
+  const row = await selectExistingUsers(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
   if (row === undefined) throw notFound();
-  return toRow(row);
+  return toUserRow(row);
 }
 
 /** Adds a user; only for admins. The new role must not be above the caller's own (X7). */
@@ -57,7 +70,7 @@ export async function createUser(
   caller: Caller,
   input: CreationInput<typeof userFields>,
 ): Promise<UserRow> {
-  requireNotAbove(caller, input.role);
+  requireManageableRole(caller, input.role);
   await requireUnusedEmail(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
   recordOccurrences(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
@@ -85,11 +98,11 @@ export async function changeUser(
   userId: number,
   input: ChangeInput<typeof userFields>,
 ): Promise<UserRow> {
-  const before = await getUser(write, userId);
-  requireNotAbove(caller, before.role);
+  const oldUser = await getUser(write, userId);
+  requireManageableRole(caller, oldUser.role);
   if (input.role !== undefined) {
-    requireNotAbove(caller, input.role);
-    if (before.role === 'owner' && input.role !== 'owner') await requireAnotherOwner(write);
+    requireManageableRole(caller, input.role);
+    if (oldUser.role === 'owner' && input.role !== 'owner') await requireAnotherOwner(write);
   }
   if (input.email !== undefined) await requireUnusedEmail(write, input.email, userId);
   write.markAccessChange();
@@ -98,13 +111,13 @@ export async function changeUser(
     .set({ ...input, date_modified: write.now })
     .where('user_id', '=', userId)
     .execute();
-  if (input.role !== undefined && input.role !== before.role) {
+  if (input.role !== undefined && input.role !== oldUser.role) {
     writeAuditEntries(write, {
       action: 'user.role_changed',
       subject: `user ${userId}`,
-      detail: { from: before.role, to: input.role },
+      detail: { from: oldUser.role, to: input.role },
     });
-    await revokeInvitationsOf(write, userId);
+    await revokeAfterRoleChange(write, userId);
   }
   recordOccurrences(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
@@ -116,11 +129,11 @@ export async function changeUser(
  */
 export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
   const user = await getUser(write, userId);
-  requireNotAbove(caller, user.role);
+  requireManageableRole(caller, user.role);
   if (user.role === 'owner') await requireAnotherOwner(write);
   write.markAccessChange();
   await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
-  const revoked = await write
+  const revokedKeys = await write
     .updateTable('api_keys')
     .set({ revoked_at: write.now })
     .where('user_id', '=', userId)
@@ -130,10 +143,10 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   writeAuditEntries(
     write,
     { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
-    ...revoked.map(({ key_id }): AuditEntry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
+    ...revokedKeys.map(({ key_id }): AuditEntry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
   );
   await revokeAllAccess(write, userId);
-  const hooks = await write
+  const liveHooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
     .where('hooks.user_id', '=', userId)
@@ -142,32 +155,32 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   recordOccurrences(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
   await endHooks(
     write,
-    hooks.map((hook) => hook.hook_id),
+    liveHooks.map((hook) => hook.hook_id),
     'user_deleted',
   );
 }
 
-function requireNotAbove(caller: Caller, role: Role): void {
+function requireManageableRole(caller: Caller, role: Role): void {
   if (!outranks(role, caller.role)) return;
   throw new Problem('not_permitted', { detail: 'You cannot give or change a role above your own.' });
 }
 
 async function requireAnotherOwner(view: AccountView): Promise<void> {
-  const owners = await existingUsers(view).select('users.user_id').where('users.role', '=', 'owner').execute();
+  const owners = await selectExistingUsers(view).select('users.user_id').where('users.role', '=', 'owner').execute();
   if (owners.length < 2) throw new Problem('last_owner');
 }
 
 /** Throws `email_taken` if another user of the account has this e-mail address, ignoring case. */
 export async function requireUnusedEmail(view: AccountView, email: string, exceptUserId: number): Promise<void> {
-  const taken = await findByEmail(view, email);
-  if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');
+  const existingUser = await findUserByEmail(view, email);
+  if (existingUser !== undefined && existingUser.user_id !== exceptUserId) throw new Problem('email_taken');
 }
 
-export async function findByEmail(
+export async function findUserByEmail(
   view: AccountView,
   email: string,
 ): Promise<{ user_id: number; role: Role } | undefined> {
-  const row = await existingUsers(view)
+  const row = await selectExistingUsers(view)
     .select(['users.user_id', 'users.role'])
     .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
     .executeTakeFirst();
@@ -175,14 +188,14 @@ export async function findByEmail(
 }
 
 export const userRoutes: readonly Route[] = [
-  get({
+  defineGetRoute({
     path: '/user',
     description: 'Returns the caller.',
     permission: undefined,
     fields: userFields,
     call: (view, caller) => getUser(view, caller.userId),
   }),
-  list({
+  defineListRoute({
     path: '/users',
     description: 'Lists the users of the account.',
     permission: 'users:read',
@@ -190,37 +203,37 @@ export const userRoutes: readonly Route[] = [
     fields: userFields,
     call: (view, _caller, _given, paging) => listUsers(view, paging),
   }),
-  create({
+  defineCreateRoute({
     path: '/users',
     description: 'Creates a user; for admins.',
     permission: 'users:write',
     fields: userFields,
-    records: ['new_user'],
+    recordedKinds: ['new_user'],
     problems: ['email_taken'],
     at: { collection: '/users', key: 'user_id' },
     call: createUser,
   }),
-  get({
+  defineGetRoute({
     path: '/users/{user_id}',
     description: 'Returns a user.',
     permission: 'users:read',
     fields: userFields,
     call: (view, _caller, ids) => getUser(view, ids.user_id),
   }),
-  update({
+  defineUpdateRoute({
     path: '/users/{user_id}',
     description: 'Changes the given fields of a user; for admins.',
     permission: 'users:write',
     fields: userFields,
-    records: ['changed_user'],
+    recordedKinds: ['changed_user'],
     problems: ['email_taken', 'last_owner'],
     call: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input),
   }),
-  remove({
+  defineDeleteRoute({
     path: '/users/{user_id}',
     description: 'Deletes a user; for admins. Keys are revoked, hooks end, records stay.',
     permission: 'users:write',
-    records: ['deleted_user'],
+    recordedKinds: ['deleted_user'],
     problems: ['last_owner'],
     call: (write, caller, ids) => deleteUser(write, caller, ids.user_id),
   }),

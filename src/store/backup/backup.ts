@@ -28,13 +28,13 @@ export async function backUpDatabase<T>(
     const { database } = reader;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
-    let found: { value: T } | undefined;
+    let checkOutcome: { value: T } | undefined;
     const verify = async (file: string) => {
-      found = { value: await checkCopy(file, check) };
+      checkOutcome = { value: await checkCopy(file, check) };
     };
     const bytes = await copyDatabase({ database, to, verify });
-    if (found === undefined) throw new Error('the copy was not looked at');
-    return { bytes, version, checkResult: found.value };
+    if (checkOutcome === undefined) throw new Error('the copy was not looked at');
+    return { bytes, version, checkResult: checkOutcome.value };
   } catch (error) {
     if (error instanceof StoreError) throw error;
     throw new StoreError(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
@@ -47,8 +47,8 @@ export async function backUpDatabase<T>(
 export async function checkCopy<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, waitsWhenBusy: true });
   try {
-    const wrong = integrityErrors(copy.database, 'integrity_check');
-    if (wrong.length > 0) throw new StoreError(`${file} is damaged: ${wrong[0]}.`);
+    const errors = findIntegrityErrors(copy.database, 'integrity_check');
+    if (errors.length > 0) throw new StoreError(`${file} is damaged: ${errors[0]}.`);
     return await check(copy.queries);
   } finally {
     copy.close();
@@ -105,13 +105,13 @@ export function freeBytesIn(folder: string): number {
 
 /** Returns the size of a database in bytes, an upper bound for the size of its copy. */
 export function databaseBytes(database: DatabaseSync): number {
-  const [pages] = Object.values(database.prepare('pragma page_count').get() ?? {});
-  const [size] = Object.values(database.prepare('pragma page_size').get() ?? {});
-  return Number(pages) * Number(size);
+  const [pageCount] = Object.values(database.prepare('pragma page_count').get() ?? {});
+  const [pageSize] = Object.values(database.prepare('pragma page_size').get() ?? {});
+  return Number(pageCount) * Number(pageSize);
 }
 
 /** Returns the findings of SQLite's integrity check; empty if there are none. */
-export function integrityErrors(database: DatabaseSync, pragma: 'integrity_check' | 'quick_check'): string[] {
+export function findIntegrityErrors(database: DatabaseSync, pragma: 'integrity_check' | 'quick_check'): string[] {
   const findings = database.prepare(`pragma ${pragma}(20)`).all().flatMap(Object.values).map(String);
   return findings.filter((line) => line !== 'ok');
 }
@@ -120,16 +120,18 @@ function requireAbsent(to: string): void {
   if (existsSync(to)) throw new StoreError(`${to} already exists and is not overwritten.`);
 }
 
-function requireSpace(to: string, needed: number, free: number): void {
-  if (free >= needed + SPARE_BYTES) return;
-  throw new StoreError(`${to} may need ${mebibytes(needed)}, and ${mebibytes(free)} are free there.`);
+function requireSpace(to: string, neededBytes: number, freeBytes: number): void {
+  if (freeBytes >= neededBytes + SPARE_BYTES) return;
+  throw new StoreError(
+    `${to} may need ${formatMebibytes(neededBytes)}, and ${formatMebibytes(freeBytes)} are free there.`,
+  );
 }
 
-export function mebibytes(bytes: number): string {
+export function formatMebibytes(bytes: number): string {
   return `${(bytes / 1_024 / 1_024).toFixed(1)} MiB`;
 }
 
 /** Formats a timestamp for file names, in UTC: 20270131T235959. */
-export function fileTimestamp(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '');
+export function formatFileTimestamp(timestamp: number): string {
+  return new Date(timestamp).toISOString().slice(0, 19).replace(/[-:]/g, '');
 }

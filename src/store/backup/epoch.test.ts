@@ -25,7 +25,7 @@ for (const { test, database } of stores) {
     const store = await openStoreAt(t, await database(t));
     await add(store, 'a.test');
     await add(store, 'b.test');
-    const before = await store.sequences.all(store.read);
+    const before = await store.sequences.readAll(store.read);
     const issuing =
       'accounts api_keys attempts audit clients events hooks manual_attempts nodes pending_deliveries projects subtasks tasks users';
     assert.deepEqual(
@@ -35,7 +35,7 @@ for (const { test, database } of stores) {
     );
 
     assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
-    for (const { table, last } of await store.sequences.all(store.read)) {
+    for (const { table, last } of await store.sequences.readAll(store.read)) {
       // Node ids must fit into 32 bits.
       assert.equal(last, table === 'nodes' ? 0 : START, table);
     }
@@ -78,7 +78,7 @@ for (const { test, database } of stores) {
     );
     await assert.rejects(begin(store, Date.UTC(2225, 0, 1)), refused(/2225-01-01/));
     assert.deepEqual(await positionsOf(store), [[0, 0]]);
-    assert.equal((await store.sequences.all(store.read)).find(({ table }) => table === 'users')?.last, 1);
+    assert.equal((await store.sequences.readAll(store.read)).find(({ table }) => table === 'users')?.last, 1);
     await begin(store, BEGUN);
     await assert.rejects(begin(store, BEGUN), refused(/ids are at 63072000000000\. Correct it/));
     await assert.rejects(begin(store, BEGUN - DAY_MS), refused(/2026-12-31/));

@@ -10,7 +10,10 @@ export type Epoch = {
 
 /** The time from which epoch starts are computed, milliseconds since the Unix epoch. */
 const EPOCH_ORIGIN_MS = Date.UTC(2025, 0, 1);
-/** A new epoch starts at this many ids per millisecond since ORIGIN. No service can have issued as many. */
+/**
+ * The first id of an epoch is this number times the milliseconds since EPOCH_ORIGIN_MS. No service issues ids that
+ * fast.
+ */
 const EPOCH_IDS_PER_MS = 1_000;
 
 /**
@@ -25,18 +28,18 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
   const start = EPOCH_IDS_PER_MS * Math.floor(now - EPOCH_ORIGIN_MS);
   // Node ids are not raised: they are internal and end with their process, and PostgreSQL's advisory locks need them
   // below 2^31.
-  const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');
-  const [positions] = await queries
+  const sequencesToRaise = (await sequences.readAll(queries)).filter(({ table }) => table !== 'nodes');
+  const [positionTotals] = await queries
     .selectFrom('positions')
     .select(({ fn }) => [fn.max<number | null>('position').as('last'), fn.countAll<number>().as('accounts')])
     .execute();
-  const highestId = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
+  const highestId = Math.max(0, ...sequencesToRaise.map(({ last }) => last), positionTotals?.last ?? 0);
   if (highestId >= start || start > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreError(
       `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${highestId}. Correct it and try again.`,
     );
   }
-  for (const sequence of all) await sequences.raise(queries, sequence, start);
+  for (const sequence of sequencesToRaise) await sequences.raise(queries, sequence, start);
   await queries.updateTable('positions').set({ position: start, epoch_start: start }).execute();
-  return { start, accounts: positions?.accounts ?? 0 };
+  return { start, accounts: positionTotals?.accounts ?? 0 };
 }

@@ -7,7 +7,7 @@ import { versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, sqliteCode } from '../sqlite/connection.ts';
 import { resolvePath } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
-import { type CopyOptions, copyDatabase, fileTimestamp, integrityErrors } from './backup.ts';
+import { type CopyOptions, copyDatabase, findIntegrityErrors, formatFileTimestamp } from './backup.ts';
 
 /** Maximum number of pre-migration backups. Older ones are deleted. */
 const MAX_BACKUPS = 3;
@@ -34,9 +34,9 @@ export async function backUpBeforeMigration(
   const version = versionOf(database);
   if (version === 0 || version >= newest) return;
   const prefix = `${resolvePath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
-  const to = prefix + fileTimestamp(clock.now());
+  const to = prefix + formatFileTimestamp(clock.now());
   const bytes = await copyUnlessMigrated(database, to, version, freeBytes);
-  // Undefined: another process has just made the backup, or has already migrated.
+  // `bytes` is undefined if another process has just made the backup, or has already migrated the database.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: to, version, bytes });
   deleteOldBackups(resolvePath(path));
@@ -55,16 +55,16 @@ async function copyUnlessMigrated(
     // The caller retries while the database is busy.
     if (sqliteCode(error) === SQLITE_BUSY) throw error;
     if (existsSync(to) || versionOf(database) !== version) return undefined;
-    const why = error instanceof Error ? error.message : String(error);
-    throw new StoreError(`The database is at version ${version} and is not migrated without a copy of it: ${why}`);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StoreError(`The database is at version ${version} and is not migrated without a copy of it: ${reason}`);
   }
 }
 
 function verifyCopy(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
-    const wrong = integrityErrors(copy, 'quick_check');
-    if (wrong.length > 0) throw new StoreError(`the copy is damaged: ${wrong[0]}`);
+    const errors = findIntegrityErrors(copy, 'quick_check');
+    if (errors.length > 0) throw new StoreError(`the copy is damaged: ${errors[0]}`);
     if (versionOf(copy) !== version) throw new StoreError(`the copy is at version ${versionOf(copy)}`);
   } finally {
     copy.close();
@@ -73,8 +73,8 @@ function verifyCopy(file: string, version: number): void {
 
 function deleteOldBackups(path: string): void {
   const [folder, name] = [dirname(path), basename(path)];
-  const stamped = readdirSync(folder)
+  const backupFiles = readdirSync(folder)
     .filter((file) => file.startsWith(name) && /^\.before-\d{4}-\d{8}T\d{6}$/.test(file.slice(name.length)))
     .sort((one, other) => (one.slice(-TIMESTAMP_LENGTH) < other.slice(-TIMESTAMP_LENGTH) ? 1 : -1));
-  for (const file of stamped.slice(MAX_BACKUPS)) rmSync(join(folder, file), { force: true });
+  for (const file of backupFiles.slice(MAX_BACKUPS)) rmSync(join(folder, file), { force: true });
 }

@@ -46,23 +46,23 @@ export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<Re
   const path = resolvePath(options.path);
   if (path === resolvePath(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
   const lock = lockDatabase(path);
-  const temporary = `${path}.restoring`;
-  const kept = `${path}.replaced-${stamp}`;
+  const temporaryPath = `${path}.restoring`;
+  const keptPath = `${path}.replaced-${stamp}`;
   try {
-    const exists = existsSync(path);
-    if (exists && !force) {
-      throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${kept}.`);
+    const databaseExists = existsSync(path);
+    if (databaseExists && !force) {
+      throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${keptPath}.`);
     }
-    if (existsSync(kept)) throw new StoreError(`${kept} already exists and is not overwritten.`);
+    if (existsSync(keptPath)) throw new StoreError(`${keptPath} already exists and is not overwritten.`);
     // Remove the files of an interrupted restore.
-    removeDatabaseFiles(temporary);
-    const version = await copyBackup(from, temporary);
-    const prepared = await migrateAndPrepare(temporary, options);
-    if (exists) checkpointWal(path, kept);
-    swapFiles(path, temporary, kept);
-    return { version, kept: exists ? kept : undefined, prepared };
+    removeDatabaseFiles(temporaryPath);
+    const version = await copyBackup(from, temporaryPath);
+    const prepared = await migrateAndPrepare(temporaryPath, options);
+    if (databaseExists) checkpointWal(path, keptPath);
+    swapFiles(path, temporaryPath, keptPath);
+    return { version, kept: databaseExists ? keptPath : undefined, prepared };
   } finally {
-    removeDatabaseFiles(temporary);
+    removeDatabaseFiles(temporaryPath);
     lock.close();
   }
 }
@@ -90,12 +90,12 @@ async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>
     copy.exec('pragma synchronous = full');
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
-    const trailing: Promise<unknown>[] = [];
-    const withCommit: Tx['withCommit'] = (query) => addPipelined(trailing, copy.queries, query);
-    const prepared = await prepare({ queries: copy.queries, withCommit }, sequences);
-    await Promise.all(trailing);
+    const pipelinedQueries: Promise<unknown>[] = [];
+    const withCommit: Tx['withCommit'] = (query) => addPipelined(pipelinedQueries, copy.queries, query);
+    const result = await prepare({ queries: copy.queries, withCommit }, sequences);
+    await Promise.all(pipelinedQueries);
     copy.exec('commit');
-    return prepared;
+    return result;
   } catch (error) {
     throw toStoreError(error, file);
   } finally {
@@ -107,33 +107,33 @@ async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>
  * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of
  * the WAL is kept, since SQLite may delete the WAL in the attempt.
  */
-function checkpointWal(path: string, kept: string): void {
-  const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
-  if (existsSync(log)) copyFileSync(log, keptLog);
+function checkpointWal(path: string, keptPath: string): void {
+  const [walPath, keptWalPath] = [`${path}-wal`, `${keptPath}-wal`];
+  if (existsSync(walPath)) copyFileSync(walPath, keptWalPath);
   try {
-    const old = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    const oldDatabase = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     try {
-      old.exec('pragma journal_mode = delete');
+      oldDatabase.exec('pragma journal_mode = delete');
     } finally {
-      old.close();
+      oldDatabase.close();
     }
-    rmSync(keptLog, { force: true });
+    rmSync(keptWalPath, { force: true });
   } catch (error) {
     if (sqliteCode(error) !== SQLITE_BUSY) return;
-    rmSync(keptLog, { force: true });
+    rmSync(keptWalPath, { force: true });
     throw new StoreError(`Another process has ${path} open. End it, and try again.`);
   }
 }
 
 const SIDE_FILE_SUFFIXES = ['-wal', '-shm', '-journal'];
 
-function swapFiles(path: string, temporary: string, kept: string): void {
+function swapFiles(path: string, temporaryPath: string, keptPath: string): void {
   // The side files are moved first: SQLite would apply a leftover WAL of the old database to the new one, even if the
   // old file is missing.
-  for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
-  if (existsSync(path)) renameWithoutReplacing(path, kept);
-  fsyncPath(temporary, 'r+');
-  renameSync(temporary, path);
+  for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, keptPath + suffix);
+  if (existsSync(path)) renameWithoutReplacing(path, keptPath);
+  fsyncPath(temporaryPath, 'r+');
+  renameSync(temporaryPath, path);
   fsyncPath(dirname(path), 'r');
 }
 
@@ -141,11 +141,11 @@ function swapFiles(path: string, temporary: string, kept: string): void {
  * Renames the old database. Uses a hard link where the file system supports it, so that a database exists at the path
  * at every moment.
  */
-function renameWithoutReplacing(path: string, kept: string): void {
+function renameWithoutReplacing(path: string, keptPath: string): void {
   try {
-    linkSync(path, kept);
+    linkSync(path, keptPath);
   } catch {
-    renameSync(path, kept);
+    renameSync(path, keptPath);
   }
 }
 

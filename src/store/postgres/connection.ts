@@ -37,17 +37,21 @@ const DEFAULT_POOL_SIZE = 10;
 export const QUERY_TIMEOUT_MS = 15_000;
 
 /** Separates the options of Carillon from a database address. */
-export function parseAddress(address: string): { address: string; extras: AddressOptions } {
+export function parseDatabaseAddress(address: string): { address: string; addressOptions: AddressOptions } {
   const url = new URL(address);
-  const take = (name: string) => {
+  const takeParameter = (name: string) => {
     const value = url.searchParams.get(name);
     url.searchParams.delete(name);
     return value;
   };
-  const [prepared, listen, pool] = [take('prepared'), take('listen'), Number(take('pool') ?? DEFAULT_POOL_SIZE)];
+  const [prepared, listen, pool] = [
+    takeParameter('prepared'),
+    takeParameter('listen'),
+    Number(takeParameter('pool') ?? DEFAULT_POOL_SIZE),
+  ];
   return {
     address: url.href,
-    extras: {
+    addressOptions: {
       prepared: prepared !== 'off',
       listen: listen !== 'off',
       pool: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL_SIZE,
@@ -63,7 +67,8 @@ export function parseAddress(address: string): { address: string; extras: Addres
 export const PREFER_INDEX_PLANS = 'set enable_seqscan = off; set jit = off';
 
 /**
- * Returns the options of all connections. `pipeline`: queries are sent without waiting for the results of earlier ones.
+ * Returns the driver options of every connection. With `pipeline`, a query is sent without waiting for the results of
+ * earlier queries.
  */
 export function clientOptions(address: string) {
   return {
@@ -112,22 +117,22 @@ export type QueryFunction = (text: string, values: readonly unknown[], mode: Sta
  * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named
  * prepared statements.
  *
- * @param failed called with every error; returns the error that the caller gets
+ * @param mapError called with every error; returns the error that the caller gets
  * @param timeoutMs query timeout in milliseconds; no timeout if omitted
  */
 export function createQueryFunction(
   runner: QueryRunner,
-  extras: AddressOptions,
-  failed: (error: unknown) => unknown,
+  addressOptions: AddressOptions,
+  mapError: (error: unknown) => unknown,
   timeoutMs?: number,
 ): QueryFunction {
-  const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
-  return (text, values, planned) => {
-    const name = extras.prepared && planned !== 'unprepared' ? { name: statementNameOf(text) } : {};
-    const query = { text, values: [...values], ...name, ...limit };
+  const timeoutOption = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
+  return (text, values, mode) => {
+    const name = addressOptions.prepared && mode !== 'unprepared' ? { name: statementNameOf(text) } : {};
+    const query = { text, values: [...values], ...name, ...timeoutOption };
     return runner.query(query).catch((error: unknown) => {
       if (isStalePlan(error)) withNewStatementName(query);
-      throw failed(error);
+      throw mapError(error);
     });
   };
 }
@@ -135,11 +140,11 @@ export function createQueryFunction(
 /**
  * Creates a query builder that sends its SQL with the given function.
  *
- * @param batched runs queries that may be batched with others (mode `batched`)
+ * @param runBatched runs queries that may be batched with others (mode `batched`)
  */
 export function createQueries(
   send: QueryFunction,
-  batched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
+  runBatched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
   const sendQuery: SendQuery = async ({ sql, parameters }) => {
     const { rows, rowCount } = await send(sql, parameters, 'unprepared');
@@ -153,9 +158,9 @@ export function createQueries(
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  registerRunner(queries, async (sql, parameters, planned) => {
-    if (planned === 'batched' && batched !== undefined) return batched(sql, parameters);
-    const { rows } = await send(sql, parameters, planned);
+  registerRunner(queries, async (sql, parameters, mode) => {
+    if (mode === 'batched' && runBatched !== undefined) return runBatched(sql, parameters);
+    const { rows } = await send(sql, parameters, mode);
     return rows;
   });
   return queries;
@@ -181,8 +186,9 @@ const UNAVAILABLE_SQLSTATES = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '
 
 /** Whether the connection was lost or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
-  const state = sqlStateOf(error);
-  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P') || state === IDLE_IN_TRANSACTION;
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== undefined)
+    return sqlState.startsWith('08') || sqlState.startsWith('57P') || sqlState === IDLE_IN_TRANSACTION;
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);
@@ -196,8 +202,10 @@ export function isTimeout(error: unknown): boolean {
 /** Maps database failures to the problem `storage_unavailable`; returns any other error unchanged. */
 export function toProblem(error: unknown): unknown {
   if (error instanceof Problem) return error;
-  const state = sqlStateOf(error);
-  const unavailable =
-    state === undefined ? isConnectionLost(error) : UNAVAILABLE_SQLSTATES.some((prefix) => state.startsWith(prefix));
-  return unavailable ? new Problem('storage_unavailable', { cause: error }) : error;
+  const sqlState = sqlStateOf(error);
+  const isUnavailable =
+    sqlState === undefined
+      ? isConnectionLost(error)
+      : UNAVAILABLE_SQLSTATES.some((prefix) => sqlState.startsWith(prefix));
+  return isUnavailable ? new Problem('storage_unavailable', { cause: error }) : error;
 }

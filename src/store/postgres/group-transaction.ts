@@ -28,15 +28,16 @@ export type TransactionTimeouts = {
   /** Query timeout, milliseconds. */
   readonly answerMs: number;
   /**
-   * Value of `idle_in_transaction_session_timeout`. A paused process would hold its locks, so the database ends its
-   * transactions, before the peers evict the node.
+   * Value of `idle_in_transaction_session_timeout`. A paused process would keep its locks, so the database ends its
+   * transactions. The timeout is shorter than the time after which other nodes evict an unresponsive node.
    */
   readonly idleInTransactionMs: number;
 };
 
 /**
  * A write. `run` is called again after a rollback. A write with `accountId` may share a transaction with other writes.
- * It then does not wait for an exclusive lock of its account, but is retried in a transaction of its own.
+ * In such a group, the write never waits for the lock of its account: if the lock is not free, the write is retried in
+ * its own transaction.
  */
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
@@ -53,57 +54,58 @@ type MemberSession = { readonly queries: Queries; hasChanged: boolean };
 export class TransactionConnection {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
-  readonly #extras: AddressOptions;
-  readonly #limits: TransactionTimeouts | undefined;
+  readonly #addressOptions: AddressOptions;
+  readonly #timeouts: TransactionTimeouts | undefined;
   readonly #batcher: QueryBatcher;
   readonly #sessions: MemberSession[] = [];
   failure: unknown;
   /** The session of the member whose query failed first; undefined if a query of the transaction itself failed. */
   failedSession: MemberSession | undefined;
 
-  constructor(client: pg.PoolClient, extras: AddressOptions, limits: TransactionTimeouts | undefined) {
+  constructor(client: pg.PoolClient, addressOptions: AddressOptions, timeouts: TransactionTimeouts | undefined) {
     this.client = client;
-    this.#extras = extras;
-    this.#limits = limits;
-    const send = createQueryFunction(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    this.#addressOptions = addressOptions;
+    this.#timeouts = timeouts;
+    const send = createQueryFunction(client, addressOptions, (error) => this.#noteFailure(error), timeouts?.answerMs);
     this.queries = createQueries(send);
     // Batches the queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
     // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
     // the process.
-    client.on('error', (error) => this.#fail(error));
+    client.on('error', (error) => this.#noteFailure(error));
   }
 
-  /** Begins a transaction of `writes` members. Returns a session for each of them. */
-  begin(writes: number): { begun: Promise<unknown>; sessions: readonly MemberSession[] } {
+  /** Begins a transaction of `memberCount` members. Returns a session for each of them. */
+  begin(memberCount: number): { begun: Promise<unknown>; sessions: readonly MemberSession[] } {
     this.failure = undefined;
     this.failedSession = undefined;
-    while (this.#sessions.length < writes) this.#sessions.push(this.#newSession());
-    const sessions = this.#sessions.slice(0, writes);
+    while (this.#sessions.length < memberCount) this.#sessions.push(this.#createSession());
+    const sessions = this.#sessions.slice(0, memberCount);
     for (const session of sessions) session.hasChanged = false;
-    const timeout =
-      this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.idleInTransactionMs}`;
-    return { begun: this.send(`begin${timeout ?? ''}`), sessions };
+    const timeoutSql =
+      this.#timeouts && `; set local idle_in_transaction_session_timeout = ${this.#timeouts.idleInTransactionMs}`;
+    return { begun: this.send(`begin${timeoutSql ?? ''}`), sessions };
   }
 
   /**
-   * Sends a statement of the transaction itself, not of a member. Its error is noted even if the result is not awaited.
+   * Sends a statement of the transaction itself, not of a member. An error is stored in `failure` even if the result is
+   * not awaited.
    */
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    const limit = this.#limits === undefined ? {} : { query_timeout: this.#limits.answerMs };
-    const sent = this.client.query({ text, values: [...values], ...limit }).catch((error: unknown) => {
-      throw this.#fail(error);
+    const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.answerMs };
+    const sentQuery = this.client.query({ text, values: [...values], ...timeoutOption }).catch((error: unknown) => {
+      throw this.#noteFailure(error);
     });
-    sent.catch(() => undefined);
-    return sent;
+    sentQuery.catch(() => undefined);
+    return sentQuery;
   }
 
-  #newSession(): MemberSession {
+  #createSession(): MemberSession {
     const noteChange = (text: string) => {
       if (!text.startsWith('select')) session.hasChanged = true;
     };
-    const failed = (error: unknown) => this.#fail(error, session);
-    const sendNow = createQueryFunction(this.client, this.#extras, failed, this.#limits?.answerMs);
+    const noteFailure = (error: unknown) => this.#noteFailure(error, session);
+    const sendNow = createQueryFunction(this.client, this.#addressOptions, noteFailure, this.#timeouts?.answerMs);
     const send: QueryFunction = (text, values, mode) => {
       noteChange(text);
       return sendNow(text, values, mode);
@@ -116,7 +118,7 @@ export class TransactionConnection {
     return session;
   }
 
-  #fail(error: unknown, session?: MemberSession): unknown {
+  #noteFailure(error: unknown, session?: MemberSession): unknown {
     if (this.failure === undefined) {
       this.failure = error;
       this.failedSession = session;
@@ -149,18 +151,18 @@ class GroupMember {
     this.session = session;
   }
 
-  async run(work: WriteRequest, tx: Tx): Promise<unknown> {
-    const value = await work.run(tx);
+  async run(request: WriteRequest, tx: Tx): Promise<unknown> {
+    const value = await request.run(tx);
     if (this.conditions.length > 0) await Promise.all(this.conditions);
     return value;
   }
 }
 
 /**
- * Runs one write, or a group of writes concurrently, in one transaction. Pipelined: queries of one member do
- * not wait for those of others, `begin` is sent with the first ones, and `withCommit` queries with the commit.
- * If a member fails after it has changed something, or does not get its account lock, the whole group is rolled
- * back.
+ * Runs one write, or a group of writes concurrently, in one transaction. Statements are pipelined: `begin` is sent
+ * together with the first queries, a query of one member does not wait for the queries of other members, and
+ * `withCommit` queries are sent together with the commit. If a member fails after it has changed something, or does not
+ * get its account lock, the whole group is rolled back.
  */
 export async function runTransaction(
   connection: TransactionConnection,
@@ -168,44 +170,46 @@ export async function runTransaction(
 ): Promise<GroupResult> {
   const { begun, sessions } = connection.begin(requests.length);
   const group = new GroupTransaction(connection, requests);
-  group.trailing.push(begun);
+  group.pipelinedQueries.push(begun);
   const members = sessions.map((session) => new GroupMember(session));
-  const running = requests.map((request, index) => {
+  const runningWrites = requests.map((request, index) => {
     const member = members[index] as GroupMember;
     return member.run(request, group.txOf(member));
   });
-  const ran = await Promise.allSettled(running);
-  const locked = await Promise.all(members.map(async ({ locks }) => !(await Promise.all(locks)).includes(false))).catch(
-    () => [],
-  );
+  const settledWrites = await Promise.allSettled(runningWrites);
+  const locksHeld = await Promise.all(
+    members.map(async ({ locks }) => !(await Promise.all(locks)).includes(false)),
+  ).catch(() => []);
   const mayCommit = members.every(({ session }, index) => {
-    return locked[index] === true && (ran[index]?.status === 'fulfilled' || !session.hasChanged);
+    return locksHeld[index] === true && (settledWrites[index]?.status === 'fulfilled' || !session.hasChanged);
   });
-  if (connection.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
+  if (connection.failure !== undefined || !mayCommit || settledWrites.every(({ status }) => status === 'rejected')) {
     await connection.send('rollback').catch(() => undefined);
     return {
       results: isExclusive(requests)
-        ? [resultAfterRollback(connection, ran)]
-        : resultsAfterRollback(connection, members, ran, locked),
+        ? [resultAfterRollback(connection, settledWrites)]
+        : resultsAfterRollback(connection, members, settledWrites, locksHeld),
     };
   }
 
-  const merged = new GroupMember({ queries: connection.queries, hasChanged: true });
+  const mergedMember = new GroupMember({ queries: connection.queries, hasChanged: true });
   for (const [index, { commitEvents, beforeCommit }] of members.entries()) {
-    if (ran[index]?.status === 'rejected') continue;
-    merged.commitEvents.add(commitEvents);
-    merged.beforeCommit.addAll(beforeCommit);
+    if (settledWrites[index]?.status === 'rejected') continue;
+    mergedMember.commitEvents.add(commitEvents);
+    mergedMember.beforeCommit.addAll(beforeCommit);
   }
-  const acting = merged.beforeCommit.act(group.txOf(merged));
-  const committing = connection.send('commit');
-  const ended = await Promise.allSettled([committing, acting, ...group.trailing]);
-  const failed = ended.find((result) => result.status === 'rejected');
-  if (failed === undefined && (await committing).command === 'COMMIT')
-    return { commitEvents: merged.commitEvents, results: ran.map(resultOf) };
-  const error = connection.failure ?? failed?.reason;
+  const runningActions = mergedMember.beforeCommit.runAll(group.txOf(mergedMember));
+  const runningCommit = connection.send('commit');
+  const commitResults = await Promise.allSettled([runningCommit, runningActions, ...group.pipelinedQueries]);
+  const firstRejection = commitResults.find((result) => result.status === 'rejected');
+  if (firstRejection === undefined && (await runningCommit).command === 'COMMIT')
+    return { commitEvents: mergedMember.commitEvents, results: settledWrites.map(toWriteResult) };
+  const error = connection.failure ?? firstRejection?.reason;
   // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
   const retryAs = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
-  return { results: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, retryAs })) };
+  return {
+    results: settledWrites.map((result) => (result.status === 'rejected' ? toWriteResult(result) : { error, retryAs })),
+  };
 }
 
 /** Whether the requests are a single write with its own transaction, which may wait for locks. */
@@ -214,21 +218,21 @@ const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.ac
 /** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
 class GroupTransaction {
   /** Results of queries that were sent and are awaited with the commit. */
-  readonly trailing: Promise<unknown>[] = [];
+  readonly pipelinedQueries: Promise<unknown>[] = [];
   readonly #connection: TransactionConnection;
   readonly #isExclusive: boolean;
   /** Accounts whose shared lock was acquired without waiting. */
   readonly #sharedLocks: Promise<ReadonlySet<number>>;
-  readonly #deduped = new Map<object, Promise<unknown>>();
+  readonly #dedupedQueries = new Map<object, Promise<unknown>>();
   readonly #lockNames = new Set<string>();
 
   constructor(connection: TransactionConnection, requests: readonly WriteRequest[]) {
     this.#connection = connection;
     this.#isExclusive = isExclusive(requests);
-    const accounts = requests.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
+    const accountIds = requests.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
     this.#sharedLocks = this.#isExclusive
       ? Promise.resolve(new Set<number>())
-      : this.#lockShared([...new Set(accounts)]);
+      : this.#lockShared([...new Set(accountIds)]);
     this.#sharedLocks.catch(() => undefined);
   }
 
@@ -237,15 +241,15 @@ class GroupTransaction {
       queries,
       events,
       lockAccount: (accountId, lockMode) => {
-        const locked = this.#lock(accountId, lockMode);
+        const lockResult = this.#lock(accountId, lockMode);
         // The lock is checked when the write has run. Until then, a rejection must not count as unhandled.
-        locked.catch(() => undefined);
-        locks.push(locked);
+        lockResult.catch(() => undefined);
+        locks.push(lockResult);
       },
       tryLock: (name) => this.#tryLock(name),
-      withCommit: (query) => addPipelined(this.trailing, queries, query),
+      withCommit: (query) => addPipelined(this.pipelinedQueries, queries, query),
       commitIf: (condition) => addPipelined(conditions, queries, condition),
-      beforeCommit: (act, item) => beforeCommit.add(act, item),
+      beforeCommit: (action, item) => beforeCommit.add(action, item),
       dedupe: (key, query) => this.#dedupe(key, query),
       // Another node may have changed permissions since they were cached.
       mayHaveStaleAccess: true,
@@ -256,21 +260,21 @@ class GroupTransaction {
    * Locks an account. In a transaction of its own, a write waits for the lock. In a group it never waits, and a missing
    * lock rolls the group back.
    */
-  async #lock(accountId: number, how: LockMode): Promise<boolean> {
-    if (!this.#isExclusive) return how === 'shared' && (await this.#sharedLocks).has(accountId);
-    const shared = how === 'shared' ? '_shared' : '';
-    this.trailing.push(
-      this.#connection.send(`select pg_advisory_xact_lock${shared}($1, $2)`, accountLockKey(accountId)),
+  async #lock(accountId: number, lockMode: LockMode): Promise<boolean> {
+    if (!this.#isExclusive) return lockMode === 'shared' && (await this.#sharedLocks).has(accountId);
+    const lockSuffix = lockMode === 'shared' ? '_shared' : '';
+    this.pipelinedQueries.push(
+      this.#connection.send(`select pg_advisory_xact_lock${lockSuffix}($1, $2)`, accountLockKey(accountId)),
     );
     return true;
   }
 
   async #lockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const keys = accountIds.map((accountId) => accountLockKey(accountId)[1]);
+    const lockKeys = accountIds.map((accountId) => accountLockKey(accountId)[1]);
     const { rows } = await this.#connection.send(
       `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as keys (key, number)
         order by number`,
-      [ACCOUNT_LOCK_CLASS, keys],
+      [ACCOUNT_LOCK_CLASS, lockKeys],
     );
     return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
@@ -279,14 +283,14 @@ class GroupTransaction {
     // The members share a transaction, so the database would grant the lock twice.
     if (this.#lockNames.has(name)) return false;
     this.#lockNames.add(name);
-    return isHeld(
+    return isLockHeld(
       await this.#connection.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
     );
   }
 
   #dedupe<T>(key: object, query: () => Promise<T>): Promise<T> {
-    const result = (this.#deduped.get(key) as Promise<T> | undefined) ?? query();
-    this.#deduped.set(key, result);
+    const result = (this.#dedupedQueries.get(key) as Promise<T> | undefined) ?? query();
+    this.#dedupedQueries.set(key, result);
     return result;
   }
 }
@@ -297,18 +301,18 @@ class GroupTransaction {
  */
 const accountLockKey = (accountId: number) => [ACCOUNT_LOCK_CLASS, accountId % 2 ** 31] as const;
 
-const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
+const isLockHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 
-function resultOf(ran: PromiseSettledResult<unknown>): WriteResult {
-  return ran.status === 'fulfilled' ? { value: ran.value } : { error: ran.reason };
+function toWriteResult(settledWrite: PromiseSettledResult<unknown>): WriteResult {
+  return settledWrite.status === 'fulfilled' ? { value: settledWrite.value } : { error: settledWrite.reason };
 }
 
 /** Returns the result of a single write whose transaction was rolled back. */
 function resultAfterRollback(
   { failure }: TransactionConnection,
-  [ran]: readonly PromiseSettledResult<unknown>[],
+  [settledWrite]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
-  const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
+  const error = failure ?? (settledWrite?.status === 'rejected' ? settledWrite.reason : undefined);
   return { error, retryAs: isTransient(error) ? 'exclusive' : undefined };
 }
 
@@ -319,15 +323,16 @@ function resultAfterRollback(
 function resultsAfterRollback(
   { failure, failedSession }: TransactionConnection,
   members: readonly GroupMember[],
-  ran: readonly PromiseSettledResult<unknown>[],
-  locked: readonly boolean[],
+  settledWrites: readonly PromiseSettledResult<unknown>[],
+  locksHeld: readonly boolean[],
 ): WriteResult[] {
   return members.map(({ session }, index) => {
-    const result = ran[index];
+    const result = settledWrites[index];
     // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
     if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
-    const isCause = failure === undefined ? locked[index] !== true : [undefined, session].includes(failedSession);
-    return { error: failure, retryAs: isCause ? 'exclusive' : 'shared' };
+    const isRollbackCause =
+      failure === undefined ? locksHeld[index] !== true : [undefined, session].includes(failedSession);
+    return { error: failure, retryAs: isRollbackCause ? 'exclusive' : 'shared' };
   });
 }
 

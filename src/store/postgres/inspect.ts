@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import type { DatabaseLocation } from '../database-url.ts';
 import type { DatabaseInspection } from '../inspection.ts';
-import { migrations } from '../migrate.ts';
+import { loadMigrations } from '../migrate.ts';
 import type { Queries } from '../store.ts';
-import { clientOptions, createQueries, createQueryFunction, parseAddress } from './connection.ts';
+import { clientOptions, createQueries, createQueryFunction, parseDatabaseAddress } from './connection.ts';
 import { NODE_LOCK_CLASS } from './notifier.ts';
 import { dialect } from './open.ts';
 
@@ -17,19 +17,20 @@ export async function inspect(
   { url }: Extract<DatabaseLocation, { scheme: 'postgres' }>,
   now: () => number,
 ): Promise<DatabaseInspection> {
-  const { address, extras } = parseAddress(url);
+  const { address, addressOptions } = parseDatabaseAddress(url);
   const client = new pg.Client(clientOptions(address));
-  // No handling needed: the next query reports a lost connection.
+  // Ignore errors of the connection: the next query reports that it is lost.
   client.on('error', () => undefined);
   await client.connect();
   try {
-    const queries = createQueries(createQueryFunction(client, extras, (error) => error));
+    const queries = createQueries(createQueryFunction(client, addressOptions, (error) => error));
     const { clockAheadMs, facts } = await readFacts(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,
       version: facts.made ? await versionOf(queries) : 0,
-      newest: migrations({ ...dialect, words: { ...dialect.words, unicode: '"default"' } }).length,
-      weakSettings: await weakSettings(queries),
+      newestVersion: loadMigrations({ ...dialect, templateValues: { ...dialect.templateValues, unicode: '"default"' } })
+        .length,
+      weakSettings: await findWeakSettings(queries),
       problems: [],
       bytes: facts.bytes,
       freeBytes: undefined,
@@ -49,7 +50,7 @@ export async function inspect(
  * Reads the facts, and compares the clocks. Assumes that the database reads its clock in the middle of the round trip.
  */
 async function readFacts(queries: Queries, now: () => number): Promise<{ facts: DatabaseFacts; clockAheadMs: number }> {
-  const begun = now();
+  const startedAt = now();
   const { rows } = await sql<DatabaseFacts>`
     select current_setting('server_version') as engine, pg_database_size(current_database()) as bytes,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at, to_regclass('migrations') is not null as made,
@@ -59,7 +60,7 @@ async function readFacts(queries: Queries, now: () => number): Promise<{ facts: 
   );
   const [facts] = rows;
   if (facts === undefined) throw new Error('The database did not return its version.');
-  return { facts, clockAheadMs: facts.at - (begun + now()) / 2 };
+  return { facts, clockAheadMs: facts.at - (startedAt + now()) / 2 };
 }
 
 async function versionOf(queries: Queries): Promise<number> {
@@ -68,7 +69,7 @@ async function versionOf(queries: Queries): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-async function weakSettings(queries: Queries): Promise<string[]> {
+async function findWeakSettings(queries: Queries): Promise<string[]> {
   const { rows } = await sql<{ name: string; setting: string }>`
     select name, setting from pg_settings where name in (${sql.join(MUST_BE_ON)}) order by name`.execute(queries);
   return rows.filter(({ setting }) => setting === 'off').map(({ name }) => `${name} is off`);

@@ -15,10 +15,10 @@ import {
 const CHANNEL = 'carillon';
 
 /**
- * Maximum number of ids per notification. A NOTIFY payload is limited to 8,000 bytes: this many ids of 16 digits fit,
- * each with the longest end reason.
+ * Maximum number of ids per message between nodes. The payload of a NOTIFY is limited to 8,000 bytes. This number of
+ * 16-digit ids fits into it, even if each of them has the longest end reason.
  */
-const IDS_PER_MESSAGE = 200;
+const MAX_IDS_PER_MESSAGE = 200;
 
 const RECONNECT_DELAY_MS = 250;
 
@@ -33,6 +33,12 @@ export const NODE_LOCK_CLASS = 0x43_41_52_4e;
 
 const TRY_LOCK_SQL = 'select pg_try_advisory_lock($1, $2)';
 
+/**
+ * A message between nodes with the commit events of one or more commits. `pending`: ids of hooks with new pending
+ * deliveries. `asked`: ids of hooks with manual attempts. `ended`: ids and end reasons of ended hooks. `changed`: ids
+ * of hooks whose secrets have changed. `happened`: ids of accounts with new occurrences. `access`: permissions have
+ * changed.
+ */
 type CommitEventMessage = {
   readonly pending?: readonly number[];
   readonly asked?: readonly number[];
@@ -47,12 +53,12 @@ type CommitEventMessage = {
 /**
  * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that shows that
  * the node is connected. Commit events are published to the other nodes on one channel, batched per event-loop
- * iteration. Notifications may be lost. The poll finds the same work, so notifications only reduce latency. A lost
+ * iteration. Messages between nodes may be lost: polling finds the same work, so messages only reduce latency. A lost
  * connection is opened again.
  */
 export class NotifierSession implements ClusterSession {
   readonly #address: string;
-  readonly #extras: AddressOptions;
+  readonly #addressOptions: AddressOptions;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onEvents: (events: CommitEvents) => void;
@@ -61,8 +67,8 @@ export class NotifierSession implements ClusterSession {
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #nodeId: number | undefined;
-  #unsent = new CommitEventsBuilder();
-  #sending: Promise<void> | undefined;
+  #unsentEvents = new CommitEventsBuilder();
+  #runningSend: Promise<void> | undefined;
   /** Whether the connection was lost by a timeout. Then the pooled connections are probably cut as well. */
   #hasTimedOut = false;
   #isClosed = false;
@@ -77,7 +83,7 @@ export class NotifierSession implements ClusterSession {
     onReconnected: () => void;
   }) {
     this.#address = ports.address;
-    this.#extras = ports.extras;
+    this.#addressOptions = ports.extras;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#onEvents = ports.onEvents;
@@ -97,8 +103,8 @@ export class NotifierSession implements ClusterSession {
     });
     try {
       await client.connect();
-      if (this.#extras.prepared) await client.query(PREFER_INDEX_PLANS);
-      if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
+      if (this.#addressOptions.prepared) await client.query(PREFER_INDEX_PLANS);
+      if (this.#addressOptions.listen) await client.query(`listen ${CHANNEL}`);
       if (this.#nodeId !== undefined) await client.query(TRY_LOCK_SQL, [NODE_LOCK_CLASS, this.#nodeId]);
       if (this.#isClosed) throw new Error('the session is closed');
     } catch (error) {
@@ -106,7 +112,9 @@ export class NotifierSession implements ClusterSession {
       throw error;
     }
     this.#client = client;
-    this.#queries = createQueries(createQueryFunction(client, this.#extras, (error) => this.#noteTimeout(error)));
+    this.#queries = createQueries(
+      createQueryFunction(client, this.#addressOptions, (error) => this.#noteTimeout(error)),
+    );
   }
 
   /** Queries on the connection of the notifier, which never wait for a pooled connection. */
@@ -117,11 +125,11 @@ export class NotifierSession implements ClusterSession {
 
   async takeNodeLock(nodeId: number): Promise<void> {
     this.#nodeId = nodeId;
-    await this.#run(TRY_LOCK_SQL, [NODE_LOCK_CLASS, nodeId]);
+    await this.#runQuery(TRY_LOCK_SQL, [NODE_LOCK_CLASS, nodeId]);
   }
 
-  async connectedNodes(): Promise<ReadonlySet<number>> {
-    const rows = await this.#run(
+  async findConnectedNodes(): Promise<ReadonlySet<number>> {
+    const rows = await this.#runQuery(
       "select objid::int8 as node_id from pg_locks where locktype = 'advisory' and granted and classid::int8 = $1 and objsubid = 2 and database = (select oid from pg_database where datname = current_database())",
       [NODE_LOCK_CLASS],
     );
@@ -133,13 +141,13 @@ export class NotifierSession implements ClusterSession {
    * next message.
    */
   publish(events: CommitEvents): void {
-    if (!this.#extras.listen || this.#isClosed) return;
-    this.#unsent.add(events);
-    this.#sending ??= this.#sendAll();
+    if (!this.#addressOptions.listen || this.#isClosed) return;
+    this.#unsentEvents.add(events);
+    this.#runningSend ??= this.#sendAll();
   }
 
   async close(): Promise<void> {
-    await this.#sending;
+    await this.#runningSend;
     this.#isClosed = true;
     this.#cancelReconnect();
     const client = this.#client;
@@ -151,12 +159,12 @@ export class NotifierSession implements ClusterSession {
   async #sendAll(): Promise<void> {
     // Batch the commit events of one event-loop iteration.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (hasEvents(this.#unsent)) {
-      const events = this.#unsent;
-      this.#unsent = new CommitEventsBuilder();
+    while (hasEvents(this.#unsentEvents)) {
+      const events = this.#unsentEvents;
+      this.#unsentEvents = new CommitEventsBuilder();
       try {
         for (const message of toMessages(events))
-          await this.#run('select pg_notify($1, $2)', [
+          await this.#runQuery('select pg_notify($1, $2)', [
             CHANNEL,
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
           ]);
@@ -164,7 +172,7 @@ export class NotifierSession implements ClusterSession {
         this.#log.warn({ event: 'notifier.not_sent', err: error });
       }
     }
-    this.#sending = undefined;
+    this.#runningSend = undefined;
   }
 
   #onMessage(payload: string): void {
@@ -206,10 +214,10 @@ export class NotifierSession implements ClusterSession {
     });
   }
 
-  async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
+  async #runQuery(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
     if (this.#client === undefined) throw new Error('the connection to the database is lost');
-    const running = this.#client.query({ text, values: [...values] });
-    const { rows } = await running.catch((error: unknown) => {
+    const runningQuery = this.#client.query({ text, values: [...values] });
+    const { rows } = await runningQuery.catch((error: unknown) => {
       throw this.#noteTimeout(error);
     });
     return rows;
@@ -235,35 +243,42 @@ function parseMessage(payload: string): CommitEventMessage | undefined {
 }
 
 function hasEvents(events: CommitEvents): boolean {
-  return countIds(events) > 0 || events.accessChanged;
+  return countIds(events) > 0 || events.hasAccessChanged;
 }
 
-function countIds({ pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences }: CommitEvents): number {
-  return pending.size + manualAttempts.size + ended.size + changedSecrets.size + accountsWithOccurrences.size;
+function countIds({
+  pending,
+  manualAttempts,
+  endedHooks,
+  changedSecrets,
+  accountsWithOccurrences,
+}: CommitEvents): number {
+  return pending.size + manualAttempts.size + endedHooks.size + changedSecrets.size + accountsWithOccurrences.size;
 }
 
 function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
-  const { pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences, accessChanged } = events;
-  if (countIds(events) <= IDS_PER_MESSAGE) {
+  const { pending, manualAttempts, endedHooks, changedSecrets, accountsWithOccurrences, hasAccessChanged } = events;
+  if (countIds(events) <= MAX_IDS_PER_MESSAGE) {
     yield {
       pending: [...pending.keys()],
       asked: [...manualAttempts],
-      ended: [...ended],
+      ended: [...endedHooks],
       ...(changedSecrets.size > 0 ? { changed: [...changedSecrets] } : {}),
       happened: [...accountsWithOccurrences],
-      ...(accessChanged ? { access: accessChanged } : {}),
+      ...(hasAccessChanged ? { access: hasAccessChanged } : {}),
     };
     return;
   }
   for (const pending of messageBatchesOf(events.pending.keys())) yield { pending };
   for (const asked of messageBatchesOf(events.manualAttempts)) yield { asked };
-  for (const ended of messageBatchesOf(events.ended)) yield { ended };
+  for (const ended of messageBatchesOf(events.endedHooks)) yield { ended };
   for (const changed of messageBatchesOf(events.changedSecrets)) yield { changed };
   for (const happened of messageBatchesOf(events.accountsWithOccurrences)) yield { happened };
-  if (events.accessChanged) yield { access: true };
+  if (events.hasAccessChanged) yield { access: true };
 }
 
 function* messageBatchesOf<T>(items: Iterable<T>): Generator<T[]> {
-  const all = [...items];
-  for (let begin = 0; begin < all.length; begin += IDS_PER_MESSAGE) yield all.slice(begin, begin + IDS_PER_MESSAGE);
+  const allItems = [...items];
+  for (let start = 0; start < allItems.length; start += MAX_IDS_PER_MESSAGE)
+    yield allItems.slice(start, start + MAX_IDS_PER_MESSAGE);
 }

@@ -9,7 +9,7 @@ import {
   isConnectionLost,
   isStalePlan,
   isTimeout,
-  parseAddress,
+  parseDatabaseAddress,
   QUERY_TIMEOUT_MS,
   sqlStateOf,
   toProblem,
@@ -47,18 +47,18 @@ const MIN_CONNECTIONS = 5;
 /** The SQLSTATE too_many_connections: the limit of the server, the database or the role is reached. */
 const TOO_MANY_CONNECTIONS = '53300';
 
-/** Maximum age of cached callers. Other nodes send a notification when they revoke access, but it may be lost. */
+/** Maximum age of cached callers. Other nodes send a message when they revoke access, but the message may be lost. */
 const ACCESS_TTL_MS = 1_000;
 /**
- * Maximum age of cached callers with `listen=off`. No notifications are sent, so a revoked key can still read for this
- * time.
+ * Maximum age of cached callers with `listen=off`. Nodes then send no messages to each other, so a revoked key can
+ * still read for this time.
  */
 const ACCESS_TTL_WITHOUT_NOTIFY_MS = 50;
 
 /** Maximum number of concurrent reading requests per connection: enough to keep each connection busy. */
 const READS_PER_CONNECTION = 4;
 
-/** Maximum number of tries of a read whose connection was lost or whose plan is stale. */
+/** Maximum number of attempts of a read whose connection was lost or whose plan is stale. */
 const MAX_ATTEMPTS = 3;
 
 type PostgresOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'postgres' }>>;
@@ -68,19 +68,19 @@ type PostgresOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'postgre
  * line for the operator.
  */
 export async function openStore(options: PostgresOptions): Promise<Store> {
-  const { address, extras } = parseAddress(options.database.url);
+  const { address, addressOptions } = parseDatabaseAddress(options.database.url);
   try {
-    const pool = new Pool(address, extras, options.log);
+    const pool = new Pool(address, addressOptions, options.log);
     try {
       await checkServer(pool, options.durability ?? 'full');
       await migrateWithRetries(pool, options);
-      return await createStore(pool, address, extras, options);
+      return await createStore(pool, address, addressOptions, options);
     } catch (error) {
       await pool.end();
       throw error;
     }
   } catch (error) {
-    throw toStoreError(error, extras, options);
+    throw toStoreError(error, addressOptions, options);
   }
 }
 
@@ -96,32 +96,35 @@ async function checkServer(pool: Pool, durability: 'full' | 'any'): Promise<void
   if (row.encoding !== 'UTF8')
     throw new StoreError(`The database has the encoding ${row.encoding}; Carillon needs UTF8.`);
   if (durability === 'any') return;
-  const weak = [...(row.fsync === 'off' ? ['fsync'] : []), ...(row.commits === 'off' ? ['synchronous_commit'] : [])];
-  if (weak.length === 0) return;
+  const weakSettings = [
+    ...(row.fsync === 'off' ? ['fsync'] : []),
+    ...(row.commits === 'off' ? ['synchronous_commit'] : []),
+  ];
+  if (weakSettings.length === 0) return;
   throw new StoreError(
-    `The database may lose acknowledged writes: ${weak.join(' and ')} off. Turn it on, or set --durability any.`,
+    `The database may lose acknowledged writes: ${weakSettings.join(' and ')} off. Turn it on, or set --durability any.`,
   );
 }
 
 async function createStore(
   pool: Pool,
   address: string,
-  extras: AddressOptions,
+  addressOptions: AddressOptions,
   options: PostgresOptions,
 ): Promise<Store> {
   const { clock, log } = options;
-  const readPool = new Pool(address, extras, log);
-  const backgroundPool = new Pool(address, extras, log, BACKGROUND_CONNECTIONS);
+  const readPool = new Pool(address, addressOptions, log);
+  const backgroundPool = new Pool(address, addressOptions, log, BACKGROUND_CONNECTIONS);
   const commitListeners = new CommitListeners();
   const groupListeners: ((writes: number, seconds: number) => void)[] = [];
-  let accessChanges = 0;
-  const session = new NotifierSession({
+  let accessChangeCount = 0;
+  const notifierSession = new NotifierSession({
     address,
-    extras,
+    extras: addressOptions,
     clock,
     log,
     onEvents(events) {
-      if (events.accessChanged) accessChanges += 1;
+      if (events.hasAccessChanged) accessChangeCount += 1;
       commitListeners.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
     // If the network was cut for the session, it was cut for the pooled connections as well.
@@ -132,46 +135,46 @@ async function createStore(
     },
   });
   if (options.as === 'service') {
-    await session.open();
+    await notifierSession.open();
     await openOneConnectionEach([pool, readPool, backgroundPool, backgroundPool]).catch(async (error: unknown) => {
-      await Promise.allSettled([session.close(), readPool.end(), backgroundPool.end()]);
+      await Promise.allSettled([notifierSession.close(), readPool.end(), backgroundPool.end()]);
       throw error;
     });
   }
-  const limits =
+  const timeouts =
     options.as === 'service'
       ? { answerMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
       : undefined;
-  const accessTtlMs = extras.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
+  const accessTtlMs = addressOptions.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
     onCommitted(events: CommitEvents) {
-      if (options.as === 'service') session.publish(events);
+      if (options.as === 'service') notifierSession.publish(events);
       return commitListeners.publish(events);
     },
-    onGroup: (count: number, seconds: number) => {
-      for (const listener of groupListeners) listener(count, seconds);
+    onGroup: (writeCount: number, seconds: number) => {
+      for (const listener of groupListeners) listener(writeCount, seconds);
     },
   };
-  const writeBatcher = new WriteBatcher(pool, extras, limits, listeners);
-  const backgroundWriteBatcher = new WriteBatcher(backgroundPool, extras, limits, listeners);
-  const send = createQueryFunction(retryingReads(readPool), extras, toProblem, limits?.answerMs);
+  const writeBatcher = new WriteBatcher(pool, addressOptions, timeouts, listeners);
+  const backgroundWriteBatcher = new WriteBatcher(backgroundPool, addressOptions, timeouts, listeners);
+  const sendRead = createQueryFunction(createRetryingReader(readPool), addressOptions, toProblem, timeouts?.answerMs);
   // Batch the reads of one event-loop iteration.
-  const batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), setImmediate);
-  const read = createQueries(send, (text, parameters) => batcher.query(text, parameters));
-  const readLimiter = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
+  const readBatcher = new QueryBatcher((text, values) => sendRead(text, values, 'prepared'), setImmediate);
+  const read = createQueries(sendRead, (text, parameters) => readBatcher.query(text, parameters));
+  const readLimiter = new ReadLimiter(addressOptions.pool * READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
-    limitedRead: (work) => readLimiter.run(work),
-    clusterSession: session,
-    write: (work, writer) => writeBatcher.write(work, writer),
+    readWithLimit: (work) => readLimiter.run(work),
+    clusterSession: notifierSession,
+    write: (work, accountLock) => writeBatcher.write(work, accountLock),
     writeInBackground: (work) => backgroundWriteBatcher.write(work),
-    snapshot: (work) => readInSnapshot(readPool, extras, work),
+    snapshot: (work) => readInSnapshot(readPool, addressOptions, work),
     sequences,
     onCommitted: (listener) => commitListeners.add(listener),
     onGroupCommit: (listener) => groupListeners.push(listener),
-    externalVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
+    externalVersion: () => accessChangeCount + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
-    async dropPartitions(table, before, isStopped) {
+    async dropOldRows(table, before, isStopped) {
       const now = clock.now();
       await createPartitions(store, now);
       return dropPartitions(store, table, { before, now }, isStopped);
@@ -182,15 +185,17 @@ async function createStore(
         queries
           .insertInto('probes')
           .values(row)
-          .onConflict((of) => of.column('probe_id').doUpdateSet(row))
+          .onConflict((conflict) => conflict.column('probe_id').doUpdateSet(row))
           .execute(),
       );
     },
     async close() {
-      const closed = session.close().then(() => Promise.all([pool.end(), readPool.end(), backgroundPool.end()]));
+      const allClosed = notifierSession
+        .close()
+        .then(() => Promise.all([pool.end(), readPool.end(), backgroundPool.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve);
-      await Promise.race([closed, promise]).finally(cancel);
+      await Promise.race([allClosed, promise]).finally(cancel);
     },
   };
   await createPartitions(store, clock.now());
@@ -202,23 +207,23 @@ async function createStore(
  * by a request.
  */
 async function openOneConnectionEach(pools: readonly Pool[]): Promise<void> {
-  const opened = await Promise.allSettled(pools.map((pool) => pool.connect()));
-  for (const result of opened) if (result.status === 'fulfilled') result.value.release();
-  for (const result of opened) if (result.status === 'rejected') throw result.reason;
+  const connectionResults = await Promise.allSettled(pools.map((pool) => pool.connect()));
+  for (const result of connectionResults) if (result.status === 'fulfilled') result.value.release();
+  for (const result of connectionResults) if (result.status === 'rejected') throw result.reason;
 }
 
 /**
  * Returns a pool that retries reads: on another connection after a lost one, and with a new plan after a schema change.
  */
-function retryingReads(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
+function createRetryingReader(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
     async query(query) {
-      for (let tries = 1; ; tries += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
-          return await pool.query(tries === 1 ? query : withNewStatementName(query));
+          return await pool.query(attempt === 1 ? query : withNewStatementName(query));
         } catch (error) {
           const isRetryable = isStalePlan(error) || (isConnectionLost(error) && !isTimeout(error));
-          if (!isRetryable || tries === MAX_ATTEMPTS) throw error;
+          if (!isRetryable || attempt === MAX_ATTEMPTS) throw error;
         }
       }
     },
@@ -228,11 +233,11 @@ function retryingReads(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.Q
 function toStoreError(error: unknown, { pool }: AddressOptions, { as }: PostgresOptions): StoreError {
   if (error instanceof StoreError) return error;
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
-    const needs =
+    const requirement =
       as === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
-    const max = 2 * pool + BACKGROUND_CONNECTIONS + 1;
+    const maxConnections = 2 * pool + BACKGROUND_CONNECTIONS + 1;
     return new StoreError(
-      `The database has too few connections left: ${needs} ${max}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
+      `The database has too few connections left: ${requirement} ${maxConnections}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
     );
   }
   const cause = error instanceof AggregateError ? error.errors[0] : error;

@@ -14,7 +14,7 @@ const WEEKS_AHEAD = 4;
  */
 const LOCK_TIMEOUT = '2s';
 
-const weekOf = (at: number) => Math.floor(at / WEEK_MS);
+const weekOf = (atMs: number) => Math.floor(atMs / WEEK_MS);
 
 const partitionName = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
 
@@ -34,12 +34,12 @@ async function findPartitionWeeks(queries: Queries, table: AppendOnlyTable): Pro
  */
 export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
   for (const table of Object.keys(appendOnlyTables) as AppendOnlyTable[]) {
-    const known = await findPartitionWeeks(store.read, table);
+    const existingWeeks = await findPartitionWeeks(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
-      if (known.includes(week)) continue;
+      if (existingWeeks.includes(week)) continue;
       const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
-      const create = `create table if not exists ${partitionName(table, week)} partition of ${table} for values ${range}`;
-      await tryDdl(store, create);
+      const createSql = `create table if not exists ${partitionName(table, week)} partition of ${table} for values ${range}`;
+      await tryDdl(store, createSql);
     }
   }
 }
@@ -52,12 +52,14 @@ export async function dropPartitions(
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
-  for (const week of (await findPartitionWeeks(store.read, table)).filter((start) => (start + 1) * WEEK_MS <= before)) {
+  for (const week of (await findPartitionWeeks(store.read, table)).filter(
+    (weekNumber) => (weekNumber + 1) * WEEK_MS <= before,
+  )) {
     if (isStopped()) return total;
     const name = partitionName(table, week);
-    const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
+    const countQuery = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
     // Count in a snapshot, because counting may take longer than the query timeout.
-    const { rows } = await store.snapshot((queries) => count.execute(queries));
+    const { rows } = await store.snapshot((queries) => countQuery.execute(queries));
     if (await tryDdl(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`

@@ -7,24 +7,25 @@ export class Pool {
   /** Maximum number of connections. */
   readonly maxConnections: number;
   readonly #createPool: () => pg.Pool;
-  readonly #checkedOut = new Set<pg.PoolClient>();
-  readonly #waiting = new Set<() => void>();
+  readonly #checkedOutClients = new Set<pg.PoolClient>();
+  readonly #waitingCallers = new Set<() => void>();
   #pool: pg.Pool;
 
-  /** @param max maximum number of connections; default: the `pool` option of the address */
-  constructor(address: string, extras: AddressOptions, log: Log, max = extras.pool) {
-    this.maxConnections = max;
+  /** @param maxConnections maximum number of connections; default: the `pool` option of the address */
+  constructor(address: string, addressOptions: AddressOptions, log: Log, maxConnections = addressOptions.pool) {
+    this.maxConnections = maxConnections;
     this.#createPool = () => {
-      const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
+      const pool = new pg.Pool({ ...clientOptions(address), max: maxConnections, idleTimeoutMillis: 60_000 });
       // An idle connection was lost. A new one is opened on demand.
       pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
       // Errors of busy connections are reported by their queries. Without a listener an error event would end
       // the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
       // This query is sent before all other queries of the connection.
-      if (extras.prepared) pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS).catch(() => undefined));
-      pool.on('acquire', (client) => this.#checkedOut.add(client));
-      pool.on('release', (_error, client) => this.#checkedOut.delete(client));
+      if (addressOptions.prepared)
+        pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS).catch(() => undefined));
+      pool.on('acquire', (client) => this.#checkedOutClients.add(client));
+      pool.on('release', (_error, client) => this.#checkedOutClients.delete(client));
       return pool;
     };
     this.#pool = this.#createPool();
@@ -37,11 +38,11 @@ export class Pool {
   connect(): Promise<pg.PoolClient> {
     const { promise, resolve, reject } = Promise.withResolvers<pg.PoolClient>();
     const waitAgain = () => void this.connect().then(resolve, reject);
-    this.#waiting.add(waitAgain);
+    this.#waitingCallers.add(waitAgain);
     this.#pool.connect().then(
-      (client) => (this.#waiting.delete(waitAgain) ? resolve(client) : client.release(true)),
+      (client) => (this.#waitingCallers.delete(waitAgain) ? resolve(client) : client.release(true)),
       (error: unknown) => {
-        if (this.#waiting.delete(waitAgain)) reject(error);
+        if (this.#waitingCallers.delete(waitAgain)) reject(error);
       },
     );
     return promise;
@@ -61,17 +62,17 @@ export class Pool {
   }
 
   /**
-   * Replaces all connections after the network was cut; running queries fail. Waiting callers are moved to the
-   * new pool, since a pool that has ended never serves them.
+   * Replaces all connections after the network was cut. Running queries fail. Callers that wait for a connection wait
+   * for a connection of the new pool instead, since the old pool no longer serves them.
    */
   replaceConnections(): void {
-    const old = this.#pool;
-    const waiting = [...this.#waiting];
+    const oldPool = this.#pool;
+    const waitingCallers = [...this.#waitingCallers];
     this.#pool = this.#createPool();
-    this.#waiting.clear();
-    old.end().catch(() => undefined);
-    for (const client of this.#checkedOut) destroySocket(client);
-    for (const waitAgain of waiting) waitAgain();
+    this.#waitingCallers.clear();
+    oldPool.end().catch(() => undefined);
+    for (const client of this.#checkedOutClients) destroySocket(client);
+    for (const waitAgain of waitingCallers) waitAgain();
   }
 
   async end(): Promise<void> {

@@ -14,10 +14,13 @@ type WaitingQuery = {
   readonly reject: (error: unknown) => void;
 };
 
-/** One statement for several queries of the same text: its parameters, and how its rows are split among the queries. */
+/**
+ * The statement that replaces several queries of the same text. `values` returns its parameters, and `split` assigns
+ * its rows to the queries.
+ */
 type BatchedQuery = {
   /** The text of a single query. */
-  readonly single: string;
+  readonly singleText: string;
   readonly text: string;
   readonly values: (queries: readonly WaitingQuery[]) => readonly unknown[];
   readonly split: (rows: readonly Record<string, unknown>[], count: number) => unknown[][];
@@ -31,7 +34,7 @@ type BatchedQuery = {
 export class QueryBatcher {
   readonly #send: SendStatement;
   readonly #schedule: (run: () => void) => void;
-  readonly #waiting = new Map<BatchedQuery, WaitingQuery[]>();
+  readonly #waitingQueries = new Map<BatchedQuery, WaitingQuery[]>();
 
   /**
    * Creates a batcher.
@@ -44,47 +47,48 @@ export class QueryBatcher {
   }
 
   async query(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
-    const batched = batchFormOf(text, parameters);
-    if (batched === undefined) return (await this.#send(text, parameters)).rows;
+    const batchedQuery = batchedQueryOf(text, parameters);
+    if (batchedQuery === undefined) return (await this.#send(text, parameters)).rows;
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#schedule(() => this.#runAll());
-      const others = this.#waiting.get(batched);
-      if (others === undefined) this.#waiting.set(batched, [{ parameters, resolve, reject }]);
-      else others.push({ parameters, resolve, reject });
+      if (this.#waitingQueries.size === 0) this.#schedule(() => this.#runBatches());
+      const waitingQueries = this.#waitingQueries.get(batchedQuery);
+      if (waitingQueries === undefined) this.#waitingQueries.set(batchedQuery, [{ parameters, resolve, reject }]);
+      else waitingQueries.push({ parameters, resolve, reject });
     });
   }
 
-  #runAll(): void {
-    const all = [...this.#waiting];
-    this.#waiting.clear();
-    for (const [batched, waiting] of all) {
-      for (let first = 0; first < waiting.length; first += MAX_BATCH_SIZE) {
-        const queries = waiting.slice(first, first + MAX_BATCH_SIZE);
-        const running = queries.length === 1 ? this.#runSingle(batched, queries) : this.#runBatched(batched, queries);
-        running.catch((error: unknown) => {
+  #runBatches(): void {
+    const batches = [...this.#waitingQueries];
+    this.#waitingQueries.clear();
+    for (const [batchedQuery, waitingQueries] of batches) {
+      for (let start = 0; start < waitingQueries.length; start += MAX_BATCH_SIZE) {
+        const queries = waitingQueries.slice(start, start + MAX_BATCH_SIZE);
+        const runningBatch =
+          queries.length === 1 ? this.#runSingle(batchedQuery, queries) : this.#runBatched(batchedQuery, queries);
+        runningBatch.catch((error: unknown) => {
           for (const query of queries) query.reject(error);
         });
       }
     }
   }
 
-  async #runSingle({ single }: BatchedQuery, [query]: readonly WaitingQuery[]): Promise<void> {
-    if (query !== undefined) query.resolve((await this.#send(single, query.parameters)).rows);
+  async #runSingle({ singleText }: BatchedQuery, [query]: readonly WaitingQuery[]): Promise<void> {
+    if (query !== undefined) query.resolve((await this.#send(singleText, query.parameters)).rows);
   }
 
   async #runBatched({ text, values, split }: BatchedQuery, queries: readonly WaitingQuery[]): Promise<void> {
     const { rows } = await this.#send(text, values(queries));
-    for (const [index, found] of split(rows, queries.length).entries()) queries[index]?.resolve(found);
+    for (const [index, rowsOfQuery] of split(rows, queries.length).entries()) queries[index]?.resolve(rowsOfQuery);
   }
 }
 
-const batchedByText = new Map<string, BatchedQuery | undefined>();
+const batchedQueryByText = new Map<string, BatchedQuery | undefined>();
 
 /** Returns the batched form of a query; undefined if the query cannot be batched. */
-function batchFormOf(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
-  if (!batchedByText.has(text))
-    batchedByText.set(text, batchedInsert(text) ?? batchedSelect(text, parameters.map(arrayTypeOf)));
-  return batchedByText.get(text);
+function batchedQueryOf(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
+  if (!batchedQueryByText.has(text))
+    batchedQueryByText.set(text, toBatchedInsert(text) ?? toBatchedSelect(text, parameters.map(arrayTypeOf)));
+  return batchedQueryByText.get(text);
 }
 
 /**
@@ -96,20 +100,23 @@ function arrayTypeOf(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? 'int8[]' : undefined;
 }
 
-/** Returns the batched form of a select: `unnest` the parameters, one row per query, and lateral-join the select. */
-function batchedSelect(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
+/**
+ * Returns the batched form of a select. It expands the parameters to one row per query (`unnest`), and runs the select
+ * for each of these rows (lateral join).
+ */
+function toBatchedSelect(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
   if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
-  const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
-  const names = types.map((_, column) => `p${column + 1}`).join(', ');
+  const unnestArguments = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
+  const parameterNames = types.map((_, column) => `p${column + 1}`).join(', ');
   return {
-    single: text,
-    text: `select found.*, query.number as "${QUERY_NUMBER_COLUMN}" from unnest(${lists}) with ordinality as query (${names}, number)
+    singleText: text,
+    text: `select found.*, query.number as "${QUERY_NUMBER_COLUMN}" from unnest(${unnestArguments}) with ordinality as query (${parameterNames}, number)
       cross join lateral (${text.replace(/\$(\d+)/g, 'query.p$1')}) as found`,
     values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
     split(rows, count) {
-      const found: unknown[][] = Array.from({ length: count }, () => []);
-      for (const row of rows) found[Number(row[QUERY_NUMBER_COLUMN]) - 1]?.push(row);
-      return found;
+      const rowsByQuery: unknown[][] = Array.from({ length: count }, () => []);
+      for (const row of rows) rowsByQuery[Number(row[QUERY_NUMBER_COLUMN]) - 1]?.push(row);
+      return rowsByQuery;
     },
   };
 }
@@ -120,22 +127,22 @@ const INSERT_PATTERN = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) re
  * Returns the batched form of an insert. Generated ids ascend in insertion order and are the first column, so sorting
  * the rows by id assigns them to the queries.
  */
-function batchedInsert(text: string): BatchedQuery | undefined {
+function toBatchedInsert(text: string): BatchedQuery | undefined {
   const [, table, columns = '', placeholders = ''] = INSERT_PATTERN.exec(text) ?? [];
   if (table === undefined) return undefined;
-  const names = columns.split(', ').map((name) => name.slice(1, -1));
-  const order = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);
+  const columnNames = columns.split(', ').map((name) => name.slice(1, -1));
+  const parameterOrder = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);
   const rowOf = ({ parameters }: WaitingQuery) =>
-    Object.fromEntries(names.map((name, column) => [name, parameters[order[column] ?? column]]));
+    Object.fromEntries(columnNames.map((name, column) => [name, parameters[parameterOrder[column] ?? column]]));
   return {
-    single: text,
+    singleText: text,
     text: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
       returning *`,
     values: (queries) => [JSON.stringify(queries.map(rowOf))],
     split(rows, count) {
-      const [id = ''] = Object.keys(rows[0] ?? {});
+      const [idColumn = ''] = Object.keys(rows[0] ?? {});
       if (rows.length !== count) throw new Error(`${rows.length} rows were inserted, not ${count}`);
-      return rows.toSorted((one, other) => Number(one[id]) - Number(other[id])).map((row) => [row]);
+      return rows.toSorted((one, other) => Number(one[idColumn]) - Number(other[idColumn])).map((row) => [row]);
     },
   };
 }

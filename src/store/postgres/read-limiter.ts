@@ -7,25 +7,25 @@ const MAX_WAIT_MS = 10_000;
 type WaitingRead = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
 
 /**
- * Concurrency limit (semaphore) for requests that read. Requests wait before their first query instead of between their
- * queries: running requests finish sooner, and other queries, such as authentication, wait behind a few requests
+ * Concurrency limit (semaphore) for requests that read. A request waits before its first query instead of between its
+ * queries, so that running requests finish sooner, and other queries, such as authentication, wait for a few requests
  * instead of all. Load shedding: a request that has waited too long is rejected with `overloaded`.
  */
 export class ReadLimiter {
-  readonly #max: number;
+  readonly #maxRunning: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #waiting: WaitingRead[] = [];
-  #running = 0;
+  readonly #waitingReads: WaitingRead[] = [];
+  #runningCount = 0;
 
-  /** @param max maximum number of concurrent requests */
-  constructor(max: number, clock: Pick<Clock, 'monotonic'>) {
-    this.#max = max;
+  /** @param maxRunning maximum number of concurrent requests */
+  constructor(maxRunning: number, clock: Pick<Clock, 'monotonic'>) {
+    this.#maxRunning = maxRunning;
     this.#clock = clock;
   }
 
   /** Runs `work` when a permit is free, first come, first served; rejects with `overloaded` after MAX_WAIT_MS. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#max) this.#running += 1;
+    if (this.#runningCount < this.#maxRunning) this.#runningCount += 1;
     else await this.#wait();
     try {
       return await work();
@@ -36,7 +36,7 @@ export class ReadLimiter {
 
   #wait(): Promise<void> {
     const since = this.#clock.monotonic();
-    return new Promise((begin, giveUp) => this.#waiting.push({ since, begin, giveUp }));
+    return new Promise((begin, giveUp) => this.#waitingReads.push({ since, begin, giveUp }));
   }
 
   /**
@@ -44,14 +44,14 @@ export class ReadLimiter {
    * served in time.
    */
   #beginNext(): void {
-    const minSince = this.#clock.monotonic() - MAX_WAIT_MS;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      if (next.since >= minSince) {
+    const minWaitingSince = this.#clock.monotonic() - MAX_WAIT_MS;
+    for (let next = this.#waitingReads.shift(); next !== undefined; next = this.#waitingReads.shift()) {
+      if (next.since >= minWaitingSince) {
         next.begin();
         return;
       }
       next.giveUp(new Problem('overloaded'));
     }
-    this.#running -= 1;
+    this.#runningCount -= 1;
   }
 }

@@ -5,7 +5,7 @@ import type { Pool } from './pool.ts';
 /** Runs `work` in a repeatable-read transaction: it sees the database as of its first query. */
 export async function readInSnapshot<T>(
   pool: Pool,
-  extras: AddressOptions,
+  addressOptions: AddressOptions,
   work: (queries: Queries) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
@@ -14,7 +14,7 @@ export async function readInSnapshot<T>(
   let hasFailed = true;
   try {
     await client.query('begin isolation level repeatable read, read only');
-    const value = await work(createQueries(createQueryFunction(client, extras, toProblem)));
+    const value = await work(createQueries(createQueryFunction(client, addressOptions, toProblem)));
     await client.query('commit');
     hasFailed = false;
     return value;

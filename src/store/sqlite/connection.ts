@@ -38,17 +38,17 @@ export function toProblem(error: unknown): unknown {
 
 type MapError = (error: unknown) => unknown;
 
-/** Time for which the statements of a transaction run before the event loop runs an iteration. */
+/** Length of a time slice of a transaction. After each slice, the event loop runs an iteration. */
 const SLICE_MS = 5;
 
 /**
- * Runs the statements of transactions in order. If they take long, the event loop runs in between: queries block the
- * event loop, and a transaction of thousands of statements must not delay requests until its commit.
+ * Runs the statements of transactions in order, in time slices. The event loop runs an iteration between two slices,
+ * because statements block it, and a transaction of thousands of statements must not delay requests until its commit.
  */
 class SlicedStatements {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #sliceEndsAt = 0;
-  #waiting: (() => void)[] = [];
+  #waitingStatements: (() => void)[] = [];
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -56,7 +56,7 @@ class SlicedStatements {
 
   /** Whether statements wait for an iteration of the event loop. */
   get isPaused(): boolean {
-    return this.#waiting.length > 0;
+    return this.#waitingStatements.length > 0;
   }
 
   beginSlice(): void {
@@ -66,10 +66,10 @@ class SlicedStatements {
   /** Runs a statement now, or after the statements that wait. */
   run<T>(statement: () => T): T | Promise<T> {
     // No statement can overtake a waiting one: while statements wait, the time slice is over.
-    if (this.#hasTime()) return statement();
+    if (this.#isWithinSlice()) return statement();
     return new Promise((resolve, reject) => {
       if (!this.isPaused) setImmediate(this.#resume);
-      this.#waiting.push(() => {
+      this.#waitingStatements.push(() => {
         try {
           resolve(statement());
         } catch (error) {
@@ -79,25 +79,25 @@ class SlicedStatements {
     });
   }
 
-  #hasTime(): boolean {
+  #isWithinSlice(): boolean {
     return this.#clock.monotonic() < this.#sliceEndsAt;
   }
 
   readonly #resume = (): void => {
     this.beginSlice();
-    let ran = 0;
+    let ranCount = 0;
     do {
-      this.#waiting[ran]?.();
-      ran += 1;
-    } while (ran < this.#waiting.length && this.#hasTime());
-    this.#waiting = this.#waiting.slice(ran);
+      this.#waitingStatements[ranCount]?.();
+      ranCount += 1;
+    } while (ranCount < this.#waitingStatements.length && this.#isWithinSlice());
+    this.#waitingStatements = this.#waitingStatements.slice(ranCount);
     if (this.isPaused) setImmediate(this.#resume);
   };
 }
 
 /**
- * An adapter without a queue. With the default adapter, the query builder would keep its own queue, and a query in that
- * queue could run after the rollback of its write. Here queries run in the order in which they are sent.
+ * An adapter that makes the query builder send each query immediately. With the default adapter, the query builder
+ * would queue queries, and a query could leave the queue after its write was rolled back.
  */
 class QueuelessSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
@@ -113,16 +113,17 @@ export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, PreparedStatement>();
-  readonly #failed: MapError;
-  readonly #snapshotPerTick: boolean;
+  readonly #mapError: MapError;
+  readonly #sharesReadSnapshot: boolean;
   readonly #slicedStatements: SlicedStatements | undefined;
-  #readSnapshot: NodeJS.Immediate | undefined;
+  #snapshotEnd: NodeJS.Immediate | undefined;
 
   /**
-   * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `failed`: maps
-   *   errors of reads. `sharesReadSnapshot`: reads of one event-loop iteration share a transaction (a read snapshot),
-   *   since beginning one takes longer than a short read. `transactions`: rejects queries outside a transaction, and
-   *   runs an iteration of the event loop between the statements of a long one, by this clock
+   * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `mapError`:
+   *   maps errors of reads. `sharesReadSnapshot`: reads of one event-loop iteration share a transaction (a read
+   *   snapshot), since beginning a transaction takes longer than a short read. `transactionClock`: for the connection
+   *   that writes. Its queries are rejected outside a transaction, and long transactions run in time slices by this
+   *   clock
    * @param sqlite replaces SQLite in simulations
    */
   constructor(
@@ -130,15 +131,15 @@ export class SqliteConnection {
     options: {
       readOnly: boolean;
       waitsWhenBusy?: true;
-      failed?: MapError;
+      mapError?: MapError;
       sharesReadSnapshot?: true;
-      transactions?: Pick<Clock, 'monotonic'>;
+      transactionClock?: Pick<Clock, 'monotonic'>;
     },
     sqlite = DatabaseSync,
   ) {
-    this.#failed = options.failed ?? ((error) => error);
-    this.#snapshotPerTick = options.sharesReadSnapshot === true;
-    this.#slicedStatements = options.transactions && new SlicedStatements(options.transactions);
+    this.#mapError = options.mapError ?? ((error) => error);
+    this.#sharesReadSnapshot = options.sharesReadSnapshot === true;
+    this.#slicedStatements = options.transactionClock && new SlicedStatements(options.transactionClock);
     // By default the busy timeout is 0: waiting inside SQLite would block the event loop. The store retries on a timer
     // instead.
     this.database = new sqlite(path, {
@@ -166,7 +167,7 @@ export class SqliteConnection {
   }
 
   /** Resolves when no statement waits. */
-  async drained(): Promise<void> {
+  async waitUntilDrained(): Promise<void> {
     while (this.isPaused) await this.#runInOrder(() => undefined);
   }
 
@@ -186,9 +187,9 @@ export class SqliteConnection {
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
   refreshSnapshot(): void {
-    if (this.#readSnapshot === undefined) return;
-    clearImmediate(this.#readSnapshot);
-    this.#readSnapshot = undefined;
+    if (this.#snapshotEnd === undefined) return;
+    clearImmediate(this.#snapshotEnd);
+    this.#snapshotEnd = undefined;
     try {
       this.#endTransaction();
     } catch {
@@ -200,10 +201,10 @@ export class SqliteConnection {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
     if (this.#slicedStatements !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#snapshotPerTick || this.#readSnapshot !== undefined) return;
+    if (!this.#sharesReadSnapshot || this.#snapshotEnd !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
-    this.#readSnapshot = setImmediate(() => this.refreshSnapshot());
+    this.#snapshotEnd = setImmediate(() => this.refreshSnapshot());
   };
 
   /** Ends a read transaction, unless an error has already ended it. */
@@ -229,36 +230,36 @@ export class SqliteConnection {
       this.#statements.set(sql, cached);
       return cached;
     }
-    const prepared = this.#prepare(sql);
-    this.#statements.set(sql, prepared);
+    const preparedStatement = this.#prepare(sql);
+    this.#statements.set(sql, preparedStatement);
     if (this.#statements.size > MAX_CACHED_STATEMENTS) {
-      for (const oldest of this.#statements.keys()) {
-        this.#statements.delete(oldest);
+      for (const oldestSql of this.#statements.keys()) {
+        this.#statements.delete(oldestSql);
         break;
       }
     }
-    return prepared;
+    return preparedStatement;
   }
 
   #prepare(sql: string): PreparedStatement {
     try {
-      return new PreparedStatement(this.database.prepare(sql), this.#failed, this.#beforeStatement);
+      return new PreparedStatement(this.database.prepare(sql), this.#mapError, this.#beforeStatement);
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#mapError(error);
     }
   }
 }
 
 class PreparedStatement {
   readonly #statement: StatementSync;
-  readonly #failed: MapError;
-  readonly #begin: () => void;
+  readonly #mapError: MapError;
+  readonly #beforeRun: () => void;
   readonly #columns: readonly string[];
 
-  constructor(statement: StatementSync, failed: MapError, begin: () => void) {
+  constructor(statement: StatementSync, mapError: MapError, beforeRun: () => void) {
     this.#statement = statement;
-    this.#failed = failed;
-    this.#begin = begin;
+    this.#mapError = mapError;
+    this.#beforeRun = beforeRun;
     this.#columns = statement.columns().map(({ name }) => name);
     // Node's row objects are in dictionary mode and slow to read. Arrays that are converted by `#toObject` are faster.
     statement.setReturnArrays(true);
@@ -266,11 +267,11 @@ class PreparedStatement {
 
   all(parameters: readonly unknown[]): unknown[] {
     try {
-      this.#begin();
+      this.#beforeRun();
       const rows = this.#statement.all(...(parameters as SQLInputValue[])) as unknown as unknown[][];
       return rows.map((row) => this.#toObject(row));
     } catch (error) {
-      throw this.#failed(error);
+      throw this.#mapError(error);
     }
   }
 
@@ -280,14 +281,15 @@ class PreparedStatement {
 
   execute(parameters: readonly unknown[]): QueryResult<unknown> {
     if (this.#columns.length > 0) return { rows: this.all(parameters) };
-    this.#begin();
+    this.#beforeRun();
     const { changes, lastInsertRowid } = this.#statement.run(...(parameters as SQLInputValue[]));
     return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
   }
 
   #toObject(row: readonly unknown[]): Record<string, unknown> {
-    const named: Record<string, unknown> = {};
-    for (let index = 0; index < this.#columns.length; index += 1) named[this.#columns[index] as string] = row[index];
-    return named;
+    const rowObject: Record<string, unknown> = {};
+    for (let index = 0; index < this.#columns.length; index += 1)
+      rowObject[this.#columns[index] as string] = row[index];
+    return rowObject;
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mountPoints } from './file-lock.ts';
+import { readMountPoints } from './file-lock.ts';
 
 test('a file mounted on its own is found in the Linux mount table; other systems have no table', () => {
   const table = [
@@ -9,11 +9,11 @@ test('a file mounted on its own is found in the Linux mount table; other systems
     '',
   ].join('\n');
   assert.deepEqual(
-    mountPoints(() => table),
+    readMountPoints(() => table),
     ['/', '/data/a b/carillon.db', ''],
   );
   const fails = () => {
     throw new Error('ENOENT');
   };
-  assert.deepEqual(mountPoints(fails), []);
+  assert.deepEqual(readMountPoints(fails), []);
 });

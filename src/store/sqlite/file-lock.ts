@@ -30,7 +30,10 @@ function isAlreadyExistsError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
-/** Creates a folder and its parents. Node's `recursive` option never returns where none can be created, as in /proc. */
+/**
+ * Creates a folder and its parents. Node's `recursive` option is not used, because it never returns where no folder can
+ * be created, such as in /proc.
+ */
 export function createFolder(path: string): void {
   if (existsSync(path)) return;
   if (!existsSync(dirname(path))) createFolder(dirname(path));
@@ -48,16 +51,16 @@ export function createFolder(path: string): void {
  */
 export function lockDatabase(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
-  const name = `${resolvePath(path)}.lock`;
-  createFile(name);
+  const lockPath = `${resolvePath(path)}.lock`;
+  createFile(lockPath);
   try {
-    lock = new DatabaseSync(name, { timeout: 0 });
+    lock = new DatabaseSync(lockPath, { timeout: 0 });
     lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
     return lock;
   } catch (error) {
     lock?.close();
     if (sqliteCode(error) === SQLITE_BUSY) throw new StoreError(`Another service is running on ${path}.`);
-    throw toStoreError(error, name);
+    throw toStoreError(error, lockPath);
   }
 }
 
@@ -67,10 +70,10 @@ export function resolvePath(path: string): string {
 }
 
 /** Syncs a file or a folder to disk (fsync). */
-export function fsyncPath(path: string, how: 'r' | 'r+'): void {
+export function fsyncPath(path: string, openFlags: 'r' | 'r+'): void {
   // Windows cannot sync a folder.
-  if (how === 'r' && process.platform === 'win32') return;
-  const handle = openSync(path, how);
+  if (openFlags === 'r' && process.platform === 'win32') return;
+  const handle = openSync(path, openFlags);
   try {
     fsyncSync(handle);
   } finally {
@@ -84,17 +87,17 @@ export function toStoreError(error: unknown, path: string): StoreError {
   return new StoreError(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
 }
 
-const MOUNT_TABLE = '/proc/self/mountinfo';
+const MOUNT_INFO_PATH = '/proc/self/mountinfo';
 
 /**
  * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL,
  * which may hold the only copy of acknowledged writes.
  */
-export function requireDatabaseOfWal(path: string): void {
-  const log = `${path}-wal`;
-  if (existsSync(path) || (statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+export function rejectWalWithoutDatabase(path: string): void {
+  const walPath = `${path}-wal`;
+  if (existsSync(path) || (statSync(walPath, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   throw new StoreError(
-    `The database ${path} is missing, but its log ${log} is there. Put the database back, restore a backup, or move the log away to begin a new one.`,
+    `The database ${path} is missing, but its log ${walPath} is there. Put the database back, restore a backup, or move the log away to begin a new one.`,
   );
 }
 
@@ -104,38 +107,40 @@ export function requireDatabaseOfWal(path: string): void {
  * and would corrupt the database.
  */
 export function requireSingleName(path: string): void {
-  const name = resolvePath(path);
-  const { nlink, ino } = statSync(name, { bigint: true });
+  const realPath = resolvePath(path);
+  const { nlink, ino } = statSync(realPath, { bigint: true });
   // Folders have several links because of their subfolders; SQLite reports them as not a file.
-  if (nlink > 1n && statSync(name).isFile()) {
-    const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
-    const listed = others.length > 0 ? `, ${others.join(', ')} among them` : '';
+  if (nlink > 1n && statSync(realPath).isFile()) {
+    const otherNames = readdirSync(dirname(realPath)).filter(
+      (file) => file !== basename(realPath) && inodeOf(realPath, file) === ino,
+    );
+    const otherNamesText = otherNames.length > 0 ? `, ${otherNames.join(', ')} among them` : '';
     throw new StoreError(
-      `The database ${path} has ${nlink} names (hard links${listed}): opening it by different names would corrupt it. Keep one name; cp makes a copy.`,
+      `The database ${path} has ${nlink} names (hard links${otherNamesText}): opening it by different names would corrupt it. Keep one name; cp makes a copy.`,
     );
   }
-  if (mountPoints().includes(name)) {
+  if (readMountPoints().includes(realPath)) {
     throw new StoreError(
       `The database ${path} is mounted as a single file: its log and its lock would lie outside the mount. Mount its folder.`,
     );
   }
 }
 
-function inodeOf(name: string, sibling: string): bigint | undefined {
-  return lstatSync(join(dirname(name), sibling), { bigint: true, throwIfNoEntry: false })?.ino;
+function inodeOf(databasePath: string, sibling: string): bigint | undefined {
+  return lstatSync(join(dirname(databasePath), sibling), { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 /** Returns all mount points, from /proc. Empty on systems other than Linux, which cannot mount a single file. */
-export function mountPoints(read: () => string = () => readFileSync(MOUNT_TABLE, 'utf8')): string[] {
-  let table: string;
+export function readMountPoints(readMountInfo: () => string = () => readFileSync(MOUNT_INFO_PATH, 'utf8')): string[] {
+  let mountInfo: string;
   try {
-    table = read();
+    mountInfo = readMountInfo();
   } catch {
     return [];
   }
   const unescapeField = (field: string) =>
     field.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
-  return table.split('\n').map((line) => unescapeField(line.split(' ')[4] ?? ''));
+  return mountInfo.split('\n').map((line) => unescapeField(line.split(' ')[4] ?? ''));
 }
 
 /** Returns the identity of the file at a path: device and inode; undefined if there is no file. */
@@ -145,28 +150,29 @@ function fileIdentityAt(path: string): string | undefined {
 }
 
 /**
- * The files of an open database. While they are still at their paths, committed data will be found at the next start.
+ * The files of an open database. While the same files are at their paths, the next start finds all committed data.
  */
 export class OpenFiles {
   readonly #files: readonly { readonly path: string; readonly opened: string | undefined }[];
 
   /** @param suffixes suffixes of the side files that are open together with the database */
   constructor(path: string, suffixes: readonly string[]) {
-    const name = resolvePath(path);
+    const realPath = resolvePath(path);
     // The path is kept as given, not resolved: a symbolic link in it may be changed.
-    this.#files = [path, ...suffixes.map((suffix) => name + suffix)].map((file) => ({
+    this.#files = [path, ...suffixes.map((suffix) => realPath + suffix)].map((file) => ({
       path: file,
       opened: fileIdentityAt(file),
     }));
   }
 
   /** Returns an error that names the first file that was removed or replaced; undefined while all are in place. */
-  findLost(): DatabaseLost | undefined {
+  findLostFile(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
-      const now = tryFileIdentityAt(path);
-      if (now instanceof Error) return new DatabaseLost(`The open file ${path} can no longer be read: ${now.message}.`);
-      if (now !== opened)
-        return new DatabaseLost(`The open file ${path} was ${now === undefined ? 'removed' : 'replaced'}.`);
+      const currentIdentity = tryFileIdentityAt(path);
+      if (currentIdentity instanceof Error)
+        return new DatabaseLost(`The open file ${path} can no longer be read: ${currentIdentity.message}.`);
+      if (currentIdentity !== opened)
+        return new DatabaseLost(`The open file ${path} was ${currentIdentity === undefined ? 'removed' : 'replaced'}.`);
     }
     return undefined;
   }

@@ -36,15 +36,15 @@ type WaitingWrite = {
 };
 
 /**
- * A write of the group that has run, with its result, which is returned once the commit is durable, or with the error
- * that undid it.
+ * A write of the group that has run: with its value, which is returned once the commit is durable, or with the error
+ * that caused its rollback.
  */
 type FinishedWrite = { waiting: WaitingWrite } & ({ value: unknown } | { error: unknown });
 
 /** The commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
 class PendingCommit {
   readonly commitEvents = new CommitEventsBuilder();
-  readonly items = new BeforeCommitActions();
+  readonly beforeCommitActions = new BeforeCommitActions();
 }
 
 /** The `Tx` of one write. Writes run one at a time, so its locks do nothing. */
@@ -53,23 +53,23 @@ class GroupWrite implements Tx {
   readonly events: CommitEventsBuilder;
   readonly #beforeCommit: BeforeCommitActions;
   readonly #group: PendingCommit;
-  #trailing: Promise<unknown>[] | undefined;
+  #pipelinedQueries: Promise<unknown>[] | undefined;
 
-  /** @param own the events and items of this write, merged into `group` unless the write is rolled back */
-  constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
+  /** @param ownCommit the events and items of this write, merged into `group` unless the write is rolled back */
+  constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
     this.queries = queries;
-    this.events = own.commitEvents;
-    this.#beforeCommit = own.items;
+    this.events = ownCommit.commitEvents;
+    this.#beforeCommit = ownCommit.beforeCommitActions;
     this.#group = group;
   }
 
   /** Resolves when the `withCommit` queries have run; undefined if there are none. */
-  get trailingDone(): Promise<unknown> | undefined {
-    return this.#trailing && Promise.all(this.#trailing);
+  get pipelinedResults(): Promise<unknown> | undefined {
+    return this.#pipelinedQueries && Promise.all(this.#pipelinedQueries);
   }
 
   get mayHaveStaleAccess(): boolean {
-    return this.#group.commitEvents.accessChanged || this.events.accessChanged;
+    return this.#group.commitEvents.hasAccessChanged || this.events.hasAccessChanged;
   }
 
   lockAccount(): void {}
@@ -79,16 +79,16 @@ class GroupWrite implements Tx {
   }
 
   withCommit(query: Compilable<unknown> | Promise<unknown>): void {
-    this.#trailing ??= [];
-    addPipelined(this.#trailing, this.queries, query);
+    this.#pipelinedQueries ??= [];
+    addPipelined(this.#pipelinedQueries, this.queries, query);
   }
 
   commitIf(condition: Promise<void>): void {
     this.withCommit(condition);
   }
 
-  beforeCommit<Item>(act: BeforeCommitAction<Item>, item: Item): void {
-    this.#beforeCommit.add(act, item);
+  beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void {
+    this.#beforeCommit.add(action, item);
   }
 
   dedupe<T>(_key: object, query: () => Promise<T>): Promise<T> {
@@ -117,8 +117,8 @@ export class GroupCommit {
   readonly #onFatal: (error: unknown) => void;
   #lostProblem: Problem | undefined;
   /** The waiting writes by account. Writes of the service itself share one queue. */
-  readonly #waiting = new FairQueue<WaitingWrite>();
-  #running: Promise<void> | undefined;
+  readonly #waitingWrites = new FairQueue<WaitingWrite>();
+  #runningGroups: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(
@@ -141,13 +141,13 @@ export class GroupCommit {
     this.#onFatal = listeners.onFatal;
   }
 
-  /** Checks that the database files are in place. Once they are not, all writes are rejected. */
+  /** Checks that the database files are in place. After a check has failed, all writes are rejected. */
   checkFiles(): Problem | undefined {
     if (this.#lostProblem !== undefined) return this.#lostProblem;
-    const lost = this.#findLostFile();
-    if (lost === undefined) return undefined;
-    this.#lostProblem = new Problem('storage_unavailable', { cause: lost });
-    this.#onFatal(lost);
+    const lostError = this.#findLostFile();
+    if (lostError === undefined) return undefined;
+    this.#lostProblem = new Problem('storage_unavailable', { cause: lostError });
+    this.#onFatal(lostError);
     return this.#lostProblem;
   }
 
@@ -155,58 +155,58 @@ export class GroupCommit {
   write<T>(work: (tx: Tx) => Promise<T>, accountId?: number): Promise<T> {
     if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
-    if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waitingWrites.size >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
-      this.#running ??= this.#run();
+      this.#waitingWrites.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
+      this.#runningGroups ??= this.#runGroups();
     });
   }
 
   /** Rejects new writes; resolves when the waiting ones have finished. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#running;
+    await this.#runningGroups;
   }
 
-  async #run(): Promise<void> {
-    while (this.#waiting.size > 0) {
-      await waitForBatch(() => this.#waiting.size, MAX_GROUP_SIZE);
+  async #runGroups(): Promise<void> {
+    while (this.#waitingWrites.size > 0) {
+      await waitForBatch(() => this.#waitingWrites.size, MAX_GROUP_SIZE);
       await this.#commitGroup();
     }
-    this.#running = undefined;
+    this.#runningGroups = undefined;
   }
 
   async #commitGroup(): Promise<void> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const writes: WaitingWrite[] = [];
-    const done: FinishedWrite[] = [];
+    const finishedWrites: FinishedWrite[] = [];
     const group = new PendingCommit();
     try {
       await this.#beginWhenFree();
       const stopWatching = this.#watchForStall();
       try {
         const endsAt = this.#realClock.monotonic() + MAX_GROUP_MS;
-        for (const waiting of this.#takeWaiting(MAX_GROUP_SIZE)) {
-          writes.push(waiting);
-          done.push(await this.#runWrite(waiting, group));
+        for (const waitingWrite of this.#takeWaitingWrites(MAX_GROUP_SIZE)) {
+          writes.push(waitingWrite);
+          finishedWrites.push(await this.#runWrite(waitingWrite, group));
           if (this.#realClock.monotonic() >= endsAt) break;
         }
-        await group.items.act(new GroupWrite(this.#connection.queries, group, group));
+        await group.beforeCommitActions.runAll(new GroupWrite(this.#connection.queries, group, group));
       } finally {
-        await this.#connection.drained();
+        await this.#connection.waitUntilDrained();
         stopWatching();
       }
       this.#onCommitting();
       this.#connection.exec('commit');
     } catch (error) {
-      this.#abandon([...writes, ...this.#takeWaiting(MAX_GROUP_SIZE - writes.length)], error);
+      this.#abortGroup([...writes, ...this.#takeWaitingWrites(MAX_GROUP_SIZE - writes.length)], error);
       return;
     }
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
-    this.#onGroup(writes.length, (performance.now() - begun) / 1_000);
-    const publishing = done.some((one) => 'value' in one) ? this.#onCommitted(group.commitEvents) : undefined;
-    for (const one of done) {
+    this.#onGroup(writes.length, (performance.now() - startedAt) / 1_000);
+    const publishing = finishedWrites.some((one) => 'value' in one) ? this.#onCommitted(group.commitEvents) : undefined;
+    for (const one of finishedWrites) {
       const { resolve, reject } = one.waiting;
       if ('error' in one) reject(one.error);
       else if (publishing === undefined) resolve(one.value);
@@ -214,52 +214,52 @@ export class GroupCommit {
     }
   }
 
-  *#takeWaiting(count: number): Generator<WaitingWrite, void> {
+  *#takeWaitingWrites(count: number): Generator<WaitingWrite, void> {
     for (let taken = 0; taken < count; taken += 1) {
-      const next = this.#waiting.shift();
+      const next = this.#waitingWrites.shift();
       if (next === undefined) return;
       yield next;
     }
   }
 
   #rejectIfLost(writes: readonly WaitingWrite[]): boolean {
-    const lost = this.checkFiles();
-    if (lost === undefined) return false;
-    for (const waiting of writes) waiting.reject(lost);
+    const lostProblem = this.checkFiles();
+    if (lostProblem === undefined) return false;
+    for (const waitingWrite of writes) waitingWrite.reject(lostProblem);
     return true;
   }
 
-  async #runWrite(waiting: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
-    const own = new PendingCommit();
-    const tx = new GroupWrite(this.#connection.queries, group, own);
+  async #runWrite(waitingWrite: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
+    const ownCommit = new PendingCommit();
+    const tx = new GroupWrite(this.#connection.queries, group, ownCommit);
     this.#connection.exec('savepoint one');
     try {
-      const value = await waiting.work(tx);
-      await tx.trailingDone;
+      const value = await waitingWrite.work(tx);
+      await tx.pipelinedResults;
       this.#connection.exec('release one');
-      group.commitEvents.add(own.commitEvents);
-      group.items.addAll(own.items);
-      return { waiting, value };
+      group.commitEvents.add(ownCommit.commitEvents);
+      group.beforeCommitActions.addAll(ownCommit.beforeCommitActions);
+      return { waiting: waitingWrite, value };
     } catch (error) {
       // Wait for the statements that this write has sent before its failure.
-      await this.#connection.drained();
+      await this.#connection.waitUntilDrained();
       // A storage failure fails the whole group: it may have ended the transaction, and statements that were
       // pipelined with the failed one may still run.
       if (!this.#connection.database.isTransaction || isStorageFailure(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
-      return { waiting, error: toProblem(error) };
+      return { waiting: waitingWrite, error: toProblem(error) };
     }
   }
 
-  /** Reports a write that awaits something other than its queries: all other writes would wait for it. */
+  /** Calls `onFatal` if a write awaits something other than its queries, because all other writes would wait for it. */
   #watchForStall(): () => void {
     const checkPaused = () => {
-      if (this.#connection.isPaused) watching = setImmediate(checkPaused);
+      if (this.#connection.isPaused) watchImmediate = setImmediate(checkPaused);
       else this.#onFatal(new Error('a write awaited something other than its queries'));
     };
-    let watching = setImmediate(checkPaused);
-    return () => clearImmediate(watching);
+    let watchImmediate = setImmediate(checkPaused);
+    return () => clearImmediate(watchImmediate);
   }
 
   async #beginWhenFree(): Promise<void> {
@@ -275,7 +275,7 @@ export class GroupCommit {
     }
   }
 
-  #abandon(writes: readonly WaitingWrite[], error: unknown): void {
+  #abortGroup(writes: readonly WaitingWrite[], error: unknown): void {
     const code = sqliteCode(error);
     if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
       // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
@@ -284,10 +284,10 @@ export class GroupCommit {
     }
     try {
       if (this.#connection.database.isTransaction) this.#connection.exec('rollback');
-    } catch (second) {
-      this.#onFatal(second);
+    } catch (rollbackError) {
+      this.#onFatal(rollbackError);
       return;
     }
-    for (const waiting of writes) waiting.reject(toProblem(error));
+    for (const waitingWrite of writes) waitingWrite.reject(toProblem(error));
   }
 }

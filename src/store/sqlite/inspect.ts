@@ -1,10 +1,10 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { databaseBytes, freeBytesIn, integrityErrors } from '../backup/backup.ts';
+import { databaseBytes, findIntegrityErrors, freeBytesIn } from '../backup/backup.ts';
 import type { DatabaseLocation } from '../database-url.ts';
 import type { DatabaseInspection } from '../inspection.ts';
-import { migrations, versionOf } from '../migrate.ts';
+import { loadMigrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
 import { requireSingleName, resolvePath } from './file-lock.ts';
 import { dialect } from './open.ts';
@@ -26,22 +26,23 @@ export async function inspect({
   const connection = new SqliteConnection(path, { readOnly: true, waitsWhenBusy: true });
   try {
     const { database, queries } = connection;
-    const [engine] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
-    const [journal] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
+    const [engineVersion] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
+    const [journalMode] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
     const version = versionOf(database);
     const isServed = isLocked(`${resolvePath(path)}.lock`);
     const folder = dirname(resolvePath(path));
-    const network = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
+    const networkFileSystem = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
     return {
-      engine: `SQLite ${engine}`,
+      engine: `SQLite ${engineVersion}`,
       version,
-      newest: migrations(dialect).length,
+      newestVersion: loadMigrations(dialect).length,
       // A service always sets WAL. Another mode while a service is running was set by another program.
-      weakSettings: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
-      problems: integrityErrors(database, 'quick_check'),
+      weakSettings: isServed && journalMode !== 'wal' ? [`journal_mode is ${journalMode}`] : [],
+      problems: findIntegrityErrors(database, 'quick_check'),
       bytes: databaseBytes(database),
       freeBytes: freeBytesIn(folder),
-      locationProblems: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],
+      locationProblems:
+        networkFileSystem === undefined ? [] : [`it lies on ${networkFileSystem}, whose locks cannot be relied on`],
       clockAheadMs: undefined,
       isServed,
       queries,

@@ -18,7 +18,7 @@ import { openOptionsOf } from '../../../test/kit/database/database.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { Problem } from '../../problems.ts';
 import type { StoreOptions } from '../database-url.ts';
-import { migrate, migrations } from '../migrate.ts';
+import { loadMigrations, migrate } from '../migrate.ts';
 import { openStore } from '../open.ts';
 import { DatabaseLost, type Store, StoreError } from '../store.ts';
 import { dialect } from './open.ts';
@@ -92,7 +92,7 @@ test('a database of a newer version is rejected in one line and unchanged', asyn
   const path = newPath(t);
   await (await open(path)).close();
   const database = new DatabaseSync(path);
-  const newer = migrations(dialect).length + 1;
+  const newer = loadMigrations(dialect).length + 1;
   database.prepare('insert into migrations (version, name) values (?, ?)').run(newer, 'from_the_future');
   database.close();
   for (const as of ['service', 'command'] as const) {
@@ -164,14 +164,14 @@ test('a failed migration changes nothing', () => {
   const rows = database.prepare('select version, name from migrations order by version').all();
   assert.deepEqual(
     rows.map((row) => ({ ...row })),
-    migrations(dialect).map(({ version, name }) => ({ version, name })),
+    loadMigrations(dialect).map(({ version, name }) => ({ version, name })),
   );
   database.close();
 });
 
 test('an unknown word in a migration is found before anything changes', () => {
   const database = new DatabaseSync(':memory:');
-  assert.throws(() => migrate(database, { name: 'poor', words: {} }), /unknown word \{\w+\} in a migration/);
+  assert.throws(() => migrate(database, { name: 'poor', templateValues: {} }), /unknown word \{\w+\} in a migration/);
   assert.deepEqual(database.prepare('select name from sqlite_master').all(), []);
   database.close();
 });

@@ -5,14 +5,14 @@ import { backUpBeforeMigration } from '../backup/pre-migration-backup.ts';
 import { CommitListeners } from '../commit-events.ts';
 import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
 import { deleteInBatches } from '../delete-in-batches.ts';
-import { type Dialect, migrate, migrations } from '../migrate.ts';
+import { type Dialect, loadMigrations, migrate } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode, toProblem } from './connection.ts';
 import {
   createFile,
   lockDatabase,
   OpenFiles,
-  requireDatabaseOfWal,
+  rejectWalWithoutDatabase,
   requireSingleName,
   toStoreError,
 } from './file-lock.ts';
@@ -22,10 +22,10 @@ import { sequences } from './sequences.ts';
 /** The oldest supported version of SQLite: 3.51.3 fixed a rare corruption at a WAL reset. */
 const MIN_SQLITE_VERSION = [3, 51, 3] as const;
 
-/** The words of migrations on SQLite. */
+/** The values of the templates in migrations on SQLite. */
 export const dialect: Dialect = {
   name: 'sqlite',
-  words: {
+  templateValues: {
     id: 'integer primary key autoincrement',
     int: 'integer',
     text: 'text',
@@ -50,7 +50,7 @@ export async function openStore(options: SqliteOptions): Promise<Store> {
   checkSqliteVersion();
   const { path } = options.database;
   try {
-    requireDatabaseOfWal(path);
+    rejectWalWithoutDatabase(path);
     createFile(path);
     requireSingleName(path);
   } catch (error) {
@@ -61,16 +61,16 @@ export async function openStore(options: SqliteOptions): Promise<Store> {
   try {
     const connection = new SqliteConnection(
       path,
-      { readOnly: false, transactions: options.realClock ?? systemClock },
+      { readOnly: false, transactionClock: options.realClock ?? systemClock },
       options.sqlite,
     );
     writer = connection;
-    const newest = migrations(dialect).length;
-    await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest }));
+    const newestVersion = loadMigrations(dialect).length;
+    await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest: newestVersion }));
     await retryWhileBusy(() => configureAndMigrate(connection, options));
     const reader = new SqliteConnection(
       path,
-      { readOnly: true, sharesReadSnapshot: true, failed: toProblem },
+      { readOnly: true, sharesReadSnapshot: true, mapError: toProblem },
       options.sqlite,
     );
     return createStore(connection, reader, lock, options);
@@ -102,33 +102,33 @@ function createStore(
   const groupCommit = new GroupCommit(writer, realClock, {
     // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
-    onCommitted: (news) => commitListeners.publish(news),
+    onCommitted: (events) => commitListeners.publish(events),
     onGroup: (writes, seconds) => {
       for (const listener of groupListeners) listener(writes, seconds);
     },
-    findLostFile: () => files.findLost(),
+    findLostFile: () => openFiles.findLostFile(),
     onFatal,
   });
-  const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
+  const openFiles = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
   const stopWatching = isWatched
     ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.checkFiles())
     : () => undefined;
-  const dataVersion = writer.database.prepare('pragma data_version');
+  const dataVersionStatement = writer.database.prepare('pragma data_version');
   let cachedDataVersion: number | undefined;
   return {
     read: reader.queries,
-    // Queries are synchronous, so no limit is needed; large pages yield between slices (see
+    // Queries are synchronous, so no limit is needed. Other requests run between the slices of a large page (see
     // http/routes/page-slices.ts).
-    limitedRead: (work) => work(),
+    readWithLimit: (work) => work(),
     clusterSession: undefined,
-    dropPartitions: (table, before, isStopped) =>
+    dropOldRows: (table, before, isStopped) =>
       deleteInBatches((work) => groupCommit.write(work), table, { before, now: clock.now() }, isStopped),
     externalVersion() {
       if (cachedDataVersion === undefined) {
         reader.refreshSnapshot();
-        cachedDataVersion = Number(dataVersion.get()?.data_version);
+        cachedDataVersion = Number(dataVersionStatement.get()?.data_version);
         setImmediate(() => {
           cachedDataVersion = undefined;
         });
@@ -140,21 +140,21 @@ function createStore(
       cachedDataVersion = undefined;
       return true;
     },
-    write: (work, writer) => groupCommit.write(work, writer?.accountId),
+    write: (work, accountLock) => groupCommit.write(work, accountLock?.accountId),
     writeInBackground: (work) => groupCommit.write(work),
-    snapshot: (work) => snapshot(path, work),
+    snapshot: (work) => readInSnapshot(path, work),
     sequences,
     onCommitted: (listener) => commitListeners.add(listener),
     onGroupCommit: (listener) => groupListeners.push(listener),
     async probe() {
       await groupCommit.write(async ({ queries }) => {
         // Insert before deleting, so that free pages and space in the WAL are really needed.
-        const last = await queries
+        const lastProbe = await queries
           .selectFrom('probes')
           .select('probe_id')
           .orderBy('probe_id', 'desc')
           .executeTakeFirst();
-        const probe_id = (last?.probe_id ?? 0) + 1;
+        const probe_id = (lastProbe?.probe_id ?? 0) + 1;
         const bytes = sql<string>`hex(zeroblob(${PROBE_BYTES / 2}))`;
         await queries.insertInto('probes').values({ probe_id, bytes }).execute();
         await queries.deleteFrom('probes').where('probe_id', '<', probe_id).execute();
@@ -164,7 +164,7 @@ function createStore(
       stopWatching();
       await groupCommit.close();
       // On close, SQLite would delete the WAL at its path, which may now belong to another database.
-      if (files.findLost() !== undefined) return;
+      if (openFiles.findLostFile() !== undefined) return;
       reader.close();
       writer.close();
       lock?.close();
@@ -183,7 +183,7 @@ function startInterval(clock: Clock, waitMs: number, run: () => void): () => voi
 /**
  * Runs `work` in a read transaction, which sees the database as of its first query, whatever is committed meanwhile.
  */
-async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
+async function readInSnapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
   const connection = new SqliteConnection(path, { readOnly: true });
   try {
     connection.exec('begin');
@@ -199,9 +199,9 @@ function checkSqliteVersion(): void {
   const row = database.prepare('select sqlite_version() as version').get();
   database.close();
   const version = String(row?.version);
-  const parts = version.split('.').map(Number);
+  const versionParts = version.split('.').map(Number);
   for (const [index, min] of MIN_SQLITE_VERSION.entries()) {
-    const part = parts[index] ?? 0;
+    const part = versionParts[index] ?? 0;
     if (part > min) return;
     if (part < min) {
       throw new StoreError(

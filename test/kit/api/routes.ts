@@ -1,7 +1,12 @@
 import type { Carillon } from '../../../packages/sdk/src/index.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
-import { allRoutes, type ConsolePorts, consoleRoutes, publicRoutes } from '../../../src/resources/index.ts';
+import {
+  type ConsolePorts,
+  createApiRoutes,
+  createConsoleRoutes,
+  createPublicRoutes,
+} from '../../../src/resources/index.ts';
 import { LoginThrottle } from '../../../src/resources/passphrases/login-throttle.ts';
 import { PassphraseHasher, SCRYPT_COST, systemRandom } from '../../../src/secrets.ts';
 import type { ApiUser } from '../service/service.ts';
@@ -19,12 +24,12 @@ const ports: ConsolePorts = {
 };
 
 /** The routes that both the API group and the console group have. */
-export const apiRoutes = allRoutes(ports);
+export const apiRoutes = createApiRoutes(ports);
 /** The routes that only the console group has. */
-export const consoleOnlyRoutes = consoleRoutes(ports);
+export const consoleOnlyRoutes = createConsoleRoutes(ports);
 
 /** The public routes, which need no authentication. */
-export const publicRouteRows = publicRoutes(ports);
+export const publicRouteRows = createPublicRoutes(ports);
 
 /** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
 export async function runCurl(curl: string, { domain, key }: ApiUser): Promise<Response> {

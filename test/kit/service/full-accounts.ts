@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Store } from '../../../src/store/store.ts';
-import { type AccountTable, type Column, columns } from '../../../src/store/tables.ts';
+import { type AccountTable, type Column, tableColumns } from '../../../src/store/tables.ts';
 import {
   type ExportedRow,
   type ExportedTable,
@@ -24,7 +24,7 @@ const SAMPLE_NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
  * Returns a valid row of a table. Columns that `given` does not contain get one of the values that their type allows.
  */
 export function createValidRow(table: ExportedTable, given: ExportedRow, offset = 0): ExportedRow {
-  const cells: Readonly<Record<string, Column>> = columns[table];
+  const cells: Readonly<Record<string, Column>> = tableColumns[table];
   const defaultValue = (column: string, index: number) => {
     const cell = cells[column]?.cell ?? '';
     const at = offset + index;
@@ -91,7 +91,7 @@ const ROWS_PER_STATEMENT = 50;
  * Returns a row in which every column that `given` does not contain has the smallest value: null, 0 or an empty text.
  */
 export function createMinimalRow(table: AccountTable, given: ExportedRow): ExportedRow {
-  const cells: Readonly<Record<string, Column>> = columns[table];
+  const cells: Readonly<Record<string, Column>> = tableColumns[table];
   const emptyValue = (column: string) => {
     const cell = cells[column]?.cell ?? 'text';
     if (cell.endsWith('or null')) return null;

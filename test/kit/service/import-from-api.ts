@@ -10,7 +10,7 @@ import {
   importAccount,
   type WithStore,
 } from '../../../src/import-from-api/move.ts';
-import { createSource } from '../../../src/import-from-api/source.ts';
+import { createSourceClient } from '../../../src/import-from-api/source.ts';
 import { WorkFile } from '../../../src/import-from-api/work-file.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { TransferProgress } from '../../../src/transfer/progress.ts';
@@ -52,7 +52,7 @@ export async function importFromApi({
       readings: 3,
       isStrict: false,
       ...given,
-      source: createSource({ base, headers, clock: systemClock, rate: 1_000, print }),
+      source: createSourceClient({ base, headers, clock: systemClock, rate: 1_000, print }),
       work,
       withStore: opening('command'),
       withExclusiveStore: opening('service'),

@@ -10,7 +10,7 @@ import type { OptionName } from '../../../src/config/options.ts';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
-import { insertInvitation, invitationLink } from '../../../src/resources/invitations/invitations.ts';
+import { buildInvitationLink, insertInvitation } from '../../../src/resources/invitations/invitations.ts';
 import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { openSession } from '../../../src/resources/sessions/sessions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
@@ -205,7 +205,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     },
     async createLink({ domain, userId }) {
       const { token } = await writeInAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
-      return invitationLink(baseUrl, token);
+      return buildInvitationLink(baseUrl, token);
     },
     async signIn({ domain, userId }) {
       const { token } = await writeInAccount(domain, (write) =>

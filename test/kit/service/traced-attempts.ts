@@ -1,12 +1,12 @@
 import { systemClock } from '../../../src/clock.ts';
-import { type Attempt, createAttempt } from '../../../src/delivery/transport/attempt.ts';
+import { createAttempt, type SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 
 /** The times at which the attempts to one path began, and at which they connected, in monotonic milliseconds. */
 export type AttemptTrace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
 
 /** Returns the real HTTP attempt, restricted to loopback, and a function that returns the times of its attempts. */
-export function createTracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): AttemptTrace } {
+export function createTracedAttempt(): { readonly attempt: SendAttempt; traceOf(path: string): AttemptTrace } {
   const traces = new Map<string, { begun: number[]; dialled: number[] }>();
   const traceOf = (path: string) => {
     const trace = traces.get(path) ?? { begun: [], dialled: [] };

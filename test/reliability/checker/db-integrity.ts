@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { integrityErrors } from '../../../src/store/backup/backup.ts';
+import { findIntegrityErrors } from '../../../src/store/backup/backup.ts';
 
 /** Checks every table of a PostgreSQL database with amcheck. `verify_heapam` returns faults as rows. */
 const CHECK_TABLES_SQL = `
@@ -42,7 +42,7 @@ export async function inspectDatabase(
 function findFaultsInFile(file: string): string[] {
   const database = new DatabaseSync(file);
   try {
-    return integrityErrors(database, 'integrity_check');
+    return findIntegrityErrors(database, 'integrity_check');
   } catch (error) {
     return [String(error)];
   } finally {

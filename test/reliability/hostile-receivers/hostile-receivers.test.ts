@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { behaviourBySlug, behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
+import { behaviours, findBehaviour } from '../../../packages/chaos-receiver/src/behaviours.ts';
 import { smokeTest } from '../smoke.ts';
 import { checkAttempt, checkHealthy, checkMemory, checkVisit, hostileReceivers } from './hostile-receivers.ts';
 
 smokeTest(hostileReceivers);
 
-const hang = behaviourBySlug('hang') ?? assert.fail();
-const last = behaviourBySlug('401') ?? assert.fail();
+const hang = findBehaviour('hang') ?? assert.fail();
+const last = findBehaviour('401') ?? assert.fail();
 
 test('R9 a wrong or late outcome of an attempt is reported', () => {
   assert.ok(behaviours.length >= 60);

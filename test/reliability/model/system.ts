@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { TestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { ApiResponse, TestService } from '../../kit/service/service.ts';
@@ -16,7 +16,7 @@ export class SimulatedTargets {
   world: World | undefined;
   readonly accepted = new Map<string, string[]>();
 
-  readonly attempt: Attempt = async ({ target, body }) => {
+  readonly attempt: SendAttempt = async ({ target, body }) => {
     // Targets of earlier worlds respond with 401, which ends their hooks.
     const status =
       this.world === undefined || !target.includes(this.world.urlMark) ? 401 : this.world.targetStatus(target);

@@ -1,6 +1,6 @@
 import { setImmediate as waitTick } from 'node:timers/promises';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
@@ -82,7 +82,7 @@ async function execute({ count, seed, stores, context, log }: RunParameters): Pr
 
 /** Records when attempts start and when a 401 becomes known; paths in `unauthorized` answer 401. */
 function traceAttempts(): {
-  attempt: Attempt;
+  attempt: SendAttempt;
   traceOf(path: string): AttemptTrace;
   unauthorized: Set<string>;
   refusedAt: Map<string, number>;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { localErrorWords } from '../../../src/delivery/dispatcher/retry-policy.ts';
-import { type OccurrenceKind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
+import { localErrorOutcomes } from '../../../src/delivery/dispatcher/retry-policy.ts';
+import { buildResourceUrl, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import { check, formatViolation } from '../checker/check.ts';
 import { type HookStatus, statusOf } from '../checker/delivery-checker.ts';
 import type { ClientCall, Crash, DatabaseContent, History } from '../checker/history.ts';
@@ -204,7 +204,7 @@ export function readStoredState(database: DatabaseSync, baseUrl: string): Stored
     const occurrences = rows.map((row) => ({
       kind: String(row.kind),
       userId: String(row.user_id),
-      record: resourceUrl(baseUrl, row.kind as OccurrenceKind, Number(row.record_id)),
+      record: buildResourceUrl(baseUrl, row.kind as OccurrenceKind, Number(row.record_id)),
     }));
     facts.set(String(domain), occurrences);
   }
@@ -224,7 +224,7 @@ export function readStoredState(database: DatabaseSync, baseUrl: string): Stored
   const made = queryRows(
     database,
     `select delivery_id, count(*) as count from attempts
-      where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
+      where outcome not in (${localErrorOutcomes.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
   return { records, occurrences, hooks, pending: Number(pending?.pending), feeds: facts, attempts, violations };

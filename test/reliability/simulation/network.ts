@@ -1,5 +1,5 @@
 import type { AttemptResult, FailureCode, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import { type Attempt, type AttemptRequest, withDuration } from '../../../src/delivery/transport/attempt.ts';
+import { type AttemptRequest, type SendAttempt, withDuration } from '../../../src/delivery/transport/attempt.ts';
 import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
@@ -136,7 +136,7 @@ export class SimulatedNetwork {
    * Returns the outgoing port of one life. It makes attempts like `src/delivery/transport/attempt.ts`, but on the
    * simulated network.
    */
-  attemptOf(life: ProcessLife): Attempt {
+  attemptOf(life: ProcessLife): SendAttempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return withDuration(this.#time.clockOf(life, true), async (order, leftMs) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Kind } from '../../../packages/sdk/src/index.ts';
+import type { HookKind } from '../../../packages/sdk/src/index.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -160,7 +160,11 @@ async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<vo
   counts['forms rejected when subscribing'] = rejectedCount;
 }
 
-async function createHooks({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
+async function createHooks(
+  { carillon }: ServiceProcess,
+  targets: readonly string[],
+  event: HookKind,
+): Promise<number[]> {
   const made: number[] = [];
   for (const target_url of targets) {
     const hook = await carillon.hooks.create({ target_url, event }).catch((error: unknown) => error);

@@ -1,4 +1,4 @@
-import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { idNamesOf, type Route } from '../../../src/http/routes/route.ts';
 import type { ReceivedNotification } from '../../kit/network/target.ts';
 import type { ApiResponse, ApiUser, ConsoleUser, TestService } from '../../kit/service/service.ts';
 import { containsMark, hidden } from './checks.ts';
@@ -10,7 +10,9 @@ async function readLists(
   carillon: TestService,
   session: ConsoleUser,
 ): Promise<(readonly [path: string, answer: ApiResponse])[]> {
-  const rows = routeGroups['/console/api'].filter(({ method, path }) => method === 'GET' && idNames(path).length === 0);
+  const rows = routeGroups['/console/api'].filter(
+    ({ method, path }) => method === 'GET' && idNamesOf(path).length === 0,
+  );
   const asked = ({ path, parameters }: Route) => ('scope' in parameters ? [path, `${path}?scope=account`] : [path]);
   const read = async (path: string) => [path, await carillon.call(session, 'GET', `/console/api${path}`)] as const;
   return Promise.all(rows.flatMap(asked).map(read));

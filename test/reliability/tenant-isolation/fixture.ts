@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
-import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { idNamesOf, type Route } from '../../../src/http/routes/route.ts';
 import { type Permission, permissions } from '../../../src/permissions.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Target } from '../../kit/network/target.ts';
@@ -63,7 +63,7 @@ export async function createTenant(
     return `${mark}-${texts}`;
   };
   const requestFor = (row: Route): RequestParts => ({
-    ids: Object.fromEntries(idNames(row.path).map((name) => [name, ids[name]?.[0] ?? ''])),
+    ids: Object.fromEntries(idNamesOf(row.path).map((name) => [name, ids[name]?.[0] ?? ''])),
     query: {},
     body: row.body === undefined ? undefined : createBody(row, ids, text, target),
     headers: {},
@@ -146,7 +146,7 @@ export async function createTenant(
   const cursor = String((await api.notifications.list({ scope: 'account' })).next);
   for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
   const etags = new Map<string, string>();
-  for (const row of routeGroups['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
+  for (const row of routeGroups['/console/api'].filter((one) => one.method === 'GET' && one.supportsPreconditions)) {
     const { headers } = await sendOperation(
       carillon,
       { routeGroup: '/console/api', method: 'GET', row },
@@ -173,13 +173,13 @@ function pathParameterOf(collection: string): string | undefined {
   const [single] = routeGroups['/console/api'].filter(
     ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
   );
-  return single === undefined ? undefined : idNames(single.path)[0];
+  return single === undefined ? undefined : idNamesOf(single.path)[0];
 }
 
 function requiredIds(row: Route | undefined): string[] {
   const inBody = row === undefined ? [] : placesOf({ row }).filter(({ where }) => where === 'body');
   const named = inBody.filter(({ name }) => name !== 'parent_id').map(({ name }) => idKeyOf(name));
-  return [...(row === undefined ? [] : idNames(row.path)), ...named];
+  return [...(row === undefined ? [] : idNamesOf(row.path)), ...named];
 }
 
 /** Returns the key in `ids` for a parameter or field. */

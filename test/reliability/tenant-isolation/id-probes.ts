@@ -37,7 +37,7 @@ export function idsFor({ row }: Pick<Operation, 'row'>, place: IdPlace, tenant: 
  */
 export function createConditionPairs({ row, method }: Operation, ours: Tenant, foreign: Tenant): RequestPair[] {
   const tag = foreign.etags.get(row.path);
-  if (!row.conditional || tag === undefined) return [];
+  if (!row.supportsPreconditions || tag === undefined) return [];
   const withHeader = (request: RequestParts, header: string, value: string) => ({
     ...request,
     headers: { [header]: value },

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
-import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { idNamesOf, type Route } from '../../../src/http/routes/route.ts';
 import { apiRoutes, consoleOnlyRoutes } from '../../kit/api/routes.ts';
 
 /** A route in a route group, with one of its methods. A GET route also answers HEAD. */
@@ -66,7 +66,7 @@ const takesId = ({ schema }: Route['parameters'][string]) =>
 
 /** Returns every place in an operation that accepts an id or a cursor. */
 export function placesOf({ row }: Pick<Operation, 'row'>): IdPlace[] {
-  const inPath = idNames(row.path).map((name) =>
+  const inPath = idNamesOf(row.path).map((name) =>
     createPlace('path', name, (request, id) => ({ ...request, ids: { ...request.ids, [name]: id } })),
   );
   const inQuery = Object.entries(row.parameters)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownId, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
+import { ownRecordId, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
-import { create, list } from '../../../src/http/routes/route.ts';
+import { defineCreateRoute, defineListRoute } from '../../../src/http/routes/route.ts';
 import { smokeTest } from '../smoke.ts';
 import { comparableBytes, containsMark, diffLines, hidden, looksUnused, notPermitted, ruleFor } from './checks.ts';
 import { classifyRoutes, findUntestedIds, placesOf } from './operations.ts';
@@ -45,13 +45,17 @@ test('a new route, a new place for an id, and an id that is declared as a text a
   );
   assert.deepEqual(others, ['GET /v2/secrets/:secret_id']);
 
-  const fields = { note_id: ownId('Its id.'), team_id: resourceIdOrNone('The team.'), owner_id: shortText('Whose.') };
-  const row = create({
+  const fields = {
+    note_id: ownRecordId('Its id.'),
+    team_id: resourceIdOrNone('The team.'),
+    owner_id: shortText('Whose.'),
+  };
+  const row = defineCreateRoute({
     path: '/notes/{project_id}',
     description: 'Adds a note.',
     permission: undefined,
     fields,
-    records: [],
+    recordedKinds: [],
     at: { collection: '/notes', key: 'note_id' },
     call: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
   });
@@ -66,7 +70,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
   );
 
   const parameters = { team_id: idParameter('Of this team.'), task_ids: textParameter('Of these tasks.') };
-  const lists = list({
+  const lists = defineListRoute({
     path: '/notes',
     description: 'Notes.',
     permission: undefined,

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { type OccurrenceKind, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
+import { buildResourceUrl, type OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
 import { statusOf } from '../checker/delivery-checker.ts';
 import type { Crash, DatabaseContent } from '../checker/history.ts';
 
@@ -50,7 +50,8 @@ export function readDatabase(address: string, base: string): Promise<DatabaseCon
       union all select 'new_client', client_id, client_name from clients`);
     const occurrences = await query('select kind, user_id, record_id from occurrences');
     const [pending] = await query(COUNT_PENDING);
-    const addressOf = (kind: unknown, id: unknown) => resourceUrl(base, String(kind) as OccurrenceKind, Number(id));
+    const addressOf = (kind: unknown, id: unknown) =>
+      buildResourceUrl(base, String(kind) as OccurrenceKind, Number(id));
     return {
       records: new Map(records.map(({ kind, id, word }) => [addressOf(kind, id), String(word)])),
       occurrences: occurrences.map(({ kind, user_id, record_id }) => ({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { createLog } from '../../../src/log.ts';
-import { allRoutes } from '../../../src/resources/index.ts';
+import { createApiRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { createOneOfEach, type RecordIds } from '../../kit/api/furnished-account.ts';
 import { startTarget } from '../../kit/network/target.ts';
@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   // Every value in every field of every route is either accepted or rejected with a 4xx problem that names the field,
   // never with a 5xx. Rejected requests write nothing.
 
-  const rows = allRoutes({
+  const rows = createApiRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),
@@ -320,7 +320,7 @@ for (const { test, testService } of stores) {
     '/notifications': { limit: 'limit', after: 'cursor', wait: 'seconds', kind: 'kind', scope: 'scope' },
   };
 
-  const rows = allRoutes({
+  const rows = createApiRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),

@@ -79,7 +79,7 @@ for (const { test, testService } of stores) {
     await serializePage(listing, {
       accountId,
       largePages,
-      isGone: () => false,
+      isRequestOver: () => false,
       hasRoom: () => true,
       mustHaveRoom: () => undefined,
     });

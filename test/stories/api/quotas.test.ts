@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -39,7 +39,7 @@ for (const { test, testService } of stores) {
     let hangs = true;
     const success: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
     const receivedBodies: string[] = [];
-    const attempt: Attempt = ({ body, signal }) => {
+    const attempt: SendAttempt = ({ body, signal }) => {
       const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
       signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
       const end = (outcome: AttemptOutcome) => {
@@ -126,7 +126,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     // Attempts return only at the end of the test.
     const result = Promise.withResolvers<AttemptOutcome>();
-    const attempt: Attempt = () => result.promise;
+    const attempt: SendAttempt = () => result.promise;
     const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt, clock } });
     const owner = await carillon.createAccount('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;

@@ -350,8 +350,8 @@ for (const { test, testService } of stores) {
     });
     await assert.rejects(visitor.user.get(), { code: 'signed_out', status: 401 });
     const token = tokenOf(await carillon.createLink(owner));
-    assert.equal((await visitor.invitation(token)).email, 'owner@client.test');
-    assert.deepEqual(await visitor.welcome(token, PASSPHRASE), { user_id: owner.userId });
+    assert.equal((await visitor.getInvitedUser(token)).email, 'owner@client.test');
+    assert.deepEqual(await visitor.acceptInvitation(token, PASSPHRASE), { user_id: owner.userId });
     assert.equal((await visitor.user.get()).user_id, owner.userId);
     const next = 'another horse, another staple';
     await assert.rejects(visitor.passphrase.set({ current: next, passphrase: PASSPHRASE }), { code: 'invalid_input' });

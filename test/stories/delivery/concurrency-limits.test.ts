@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
@@ -23,7 +23,7 @@ for (const { test, testService } of stores) {
     const hanging = new Map<string, (outcome: AttemptOutcome) => void>();
     const started: string[] = [];
     let maxHanging = 0;
-    const attempt: Attempt = ({ target, signal }) => {
+    const attempt: SendAttempt = ({ target, signal }) => {
       started.push(target);
       if (!target.includes('hostile')) return Promise.resolve(SUCCESS);
       const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
@@ -182,7 +182,7 @@ for (const { test, testService } of stores) {
     let iteration = 0;
     const started = new Map<number, number>();
     let all = 0;
-    const attempt: Attempt = async () => {
+    const attempt: SendAttempt = async () => {
       started.set(iteration, (started.get(iteration) ?? 0) + 1);
       all += 1;
       return SUCCESS;

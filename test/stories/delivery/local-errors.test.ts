@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import type { AttemptOutcome, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
   async function startScripted(t: TestContext, script: readonly (AttemptOutcome | Error)[]) {
     const clock = testClock();
     const started: { at: number; deliveryId: string }[] = [];
-    const attempt: Attempt = async ({ deliveryId }) => {
+    const attempt: SendAttempt = async ({ deliveryId }) => {
       const next = script[started.length] ?? ok;
       started.push({ at: clock.now(), deliveryId });
       if (next instanceof Error) throw next;
@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
   test('C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile', async (t) => {
     const result = Promise.withResolvers<AttemptOutcome>();
     const started = Promise.withResolvers<void>();
-    const attempt: Attempt = () => {
+    const attempt: SendAttempt = () => {
       started.resolve();
       return result.promise;
     };
@@ -150,7 +150,7 @@ for (const { test, testService } of stores) {
 
   test('C19 C20 a stop in the middle of an attempt is not a failure: the attempt is repeated after the start', async (t) => {
     const orders: { deliveryId: string; signal: AbortSignal }[] = [];
-    const attempt: Attempt = ({ deliveryId, signal }) => {
+    const attempt: SendAttempt = ({ deliveryId, signal }) => {
       orders.push({ deliveryId, signal });
       return new Promise((resolve) =>
         signal.addEventListener('abort', () => resolve({ ...localError('stopped'), ms: 0 })),

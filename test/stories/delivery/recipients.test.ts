@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { type Kind, kinds } from '../../../packages/sdk/src/index.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import { type HookKind, hookKinds } from '../../../packages/sdk/src/index.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
-  const attempt: Attempt = async () => ({ kind: 'failed', cause: 'refused', ms: 0 });
+  const attempt: SendAttempt = async () => ({ kind: 'failed', cause: 'refused', ms: 0 });
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, ports: { attempt } });
   const owner = await carillon.createAccount('acme.test');
   const admin = await carillon.createUser(owner, 'admin');
@@ -18,10 +18,10 @@ for (const { test, testService } of stores) {
   const people = { owner, admin, member, other, otherOwner };
 
   /** The hooks of every user for every kind, by hook id. */
-  const hooks = new Map<string, { who: string; kind: Kind }>();
+  const hooks = new Map<string, { who: string; kind: HookKind }>();
   before(async () => {
     for (const [who, person] of Object.entries(people)) {
-      for (const kind of kinds) {
+      for (const kind of hookKinds) {
         const target_url = `http://127.0.0.1:9/${who}/${kind}`;
         const { id } = await person.carillon.hooks.create({ target_url, event: kind });
         hooks.set(id, { who, kind });
@@ -64,7 +64,7 @@ for (const { test, testService } of stores) {
         await people[who].carillon.subtasks.complete(subtask.subtask_id);
         await people[who].carillon.tasks.complete(task.task_id);
       });
-      assert.deepEqual(notified, kinds.map((kind) => `${who} ${kind}`).sort());
+      assert.deepEqual(notified, hookKinds.map((kind) => `${who} ${kind}`).sort());
     });
   }
 
@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
     for (const by of [admin, owner]) {
       const { notified, result } = await deliveriesDuring(() => createOneOfEach(by, { user_id: member.userId }));
       assert.equal(result.task.user_id, member.userId);
-      const creations = kinds.filter((kind) => kind.startsWith('new_'));
+      const creations = hookKinds.filter((kind) => kind.startsWith('new_'));
       assert.deepEqual(notified, creations.map((kind) => `member ${kind}`).sort());
     }
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { duplicateDeliveryIds } from '../../kit/service/load.ts';
@@ -29,7 +29,7 @@ type SignedAttempt = {
 };
 
 /** Returns the real HTTP attempt, and the list in which it records all attempts. */
-function createRecordingAttempt(): { readonly attempt: Attempt; readonly attempts: readonly SignedAttempt[] } {
+function createRecordingAttempt(): { readonly attempt: SendAttempt; readonly attempts: readonly SignedAttempt[] } {
   const { attempt: realAttempt } = createTracedAttempt();
   const attempts: SignedAttempt[] = [];
   return {

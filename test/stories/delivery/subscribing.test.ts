@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { kinds } from '../../../packages/sdk/src/index.ts';
+import { hookKinds } from '../../../packages/sdk/src/index.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Permission } from '../../../src/permissions.ts';
 import { testClock } from '../../kit/clock.ts';
@@ -43,7 +43,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C11 each of the seven kinds can be subscribed, with http and https', async () => {
-    for (const event of kinds) {
+    for (const event of hookKinds) {
       assert.equal((await subscribe({ target_url: nextTarget(), event })).status, 201, event);
       const plain = nextTarget().replace('https:', 'http:');
       assert.equal((await subscribe({ target_url: plain, event })).status, 201, event);
@@ -131,7 +131,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C11 401 for a key that may not read the resource of the kind', async () => {
-    const reads: Readonly<Record<(typeof kinds)[number], Permission>> = {
+    const reads: Readonly<Record<(typeof hookKinds)[number], Permission>> = {
       completed_subtask: 'tasks:read',
       completed_task: 'tasks:read',
       new_client: 'clients:read',
@@ -140,10 +140,10 @@ for (const { test, testService } of stores) {
       new_subtask: 'tasks:read',
       new_task: 'tasks:read',
     };
-    for (const event of kinds) {
+    for (const event of hookKinds) {
       const permissions: Permission[] = ['hooks:write', 'hooks:read', reads[event]];
       const allowed = await carillon.createKey(owner, { permissions });
-      for (const other of kinds) {
+      for (const other of hookKinds) {
         const response = await subscribe({ target_url: nextTarget(), event: other }, allowed);
         const mayRead = reads[other] === reads[event];
         assert.equal(response.status, mayRead ? 201 : 401, `${event} for ${other}`);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { idNamesOf, type Route } from '../../../src/http/routes/route.ts';
 import { createLog } from '../../../src/log.ts';
 import { type Permission, permissions } from '../../../src/permissions.ts';
-import { allRoutes } from '../../../src/resources/index.ts';
+import { createApiRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { operationsOf, responseValidator, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
@@ -15,7 +15,7 @@ import { type Scenario, type ScenarioFixture, scenarios } from './walk.scenarios
 
 for (const { test, testService } of stores) {
   /** Every route of the API, as the service mounts them. A new route must have a scenario. */
-  const rows = allRoutes({
+  const rows = createApiRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),
@@ -147,7 +147,7 @@ for (const { test, testService } of stores) {
   });
 
   function neverIssuedIds(row: Route): Record<string, string> {
-    return Object.fromEntries(idNames(row.path).map((name) => [name, NEVER_ISSUED]));
+    return Object.fromEntries(idNamesOf(row.path).map((name) => [name, NEVER_ISSUED]));
   }
 
   for (const row of rows) {
@@ -184,8 +184,8 @@ for (const { test, testService } of stores) {
   test('C14 every route states exactly the occurrences that its scenarios record', () => {
     for (const row of rows) {
       const recorded = new Set((scenarios[nameOf(row)] ?? []).flatMap((scenario) => scenario.occurrences));
-      assert.deepEqual([...recorded].sort(), [...row.records].sort(), nameOf(row));
-      if (row.mode === 'read') assert.deepEqual(row.records, [], nameOf(row));
+      assert.deepEqual([...recorded].sort(), [...row.recordedKinds].sort(), nameOf(row));
+      if (row.mode === 'read') assert.deepEqual(row.recordedKinds, [], nameOf(row));
     }
   });
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { exampleCallOf } from '../../../src/api-docs/schema-shape.ts';
+import { createExampleCall } from '../../../src/api-docs/schema-shape.ts';
 import { problems } from '../../../src/problems.ts';
 import { documentedRoutes } from '../../documents/routes.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
@@ -64,7 +64,7 @@ test('X6 every example on /docs works unchanged, as curl and with the SDK', asyn
   const page = await (await fetch(`${service.baseUrl}/docs`)).text();
   const plain = page.replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(Number(sign)));
   for (const [index, row] of routes.entries()) {
-    const example = exampleCallOf(row, service.baseUrl);
+    const example = createExampleCall(row, service.baseUrl);
     assert.ok(plain.includes(example.curl) && plain.includes(example.sdk), row.path);
     for (const form of ['curl', 'sdk'] as const) {
       const { owner, ids } = await createRecords(service, `${form}-${index}.test`);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../../src/store/store.ts';
-import { columns, type Tables } from '../../../src/store/tables.ts';
+import { type Tables, tableColumns } from '../../../src/store/tables.ts';
 import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { setRetentionClock } from '../../kit/service/occurrences.ts';
@@ -20,7 +20,7 @@ const FAILURE: AttemptOutcome = { kind: 'answered', status: 500, ms: 1 };
 /** Counts the rows of all tables, except tables of the service that belong to no account. */
 async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const table of Object.keys(columns) as (keyof Tables)[]) {
+  for (const table of Object.keys(tableColumns) as (keyof Tables)[]) {
     if (['nodes', 'probes', 'retention_clock'].includes(table)) continue;
     const row = await read
       .selectFrom(table)
@@ -56,7 +56,7 @@ for (const { test, testService } of stores) {
   /** Creates a hook whose attempts have scripted outcomes, and 200 after the script. */
   async function startScripted(t: TestContext, script: AttemptOutcome[]) {
     const clock = testClock();
-    const attempt: Attempt = async () => script.shift() ?? SUCCESS;
+    const attempt: SendAttempt = async () => script.shift() ?? SUCCESS;
     const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, random: fixedJitterRandom() } };
     const carillon = await testService(t, setup);
     const owner = await carillon.createAccount('acme.test');
@@ -110,7 +110,7 @@ for (const { test, testService } of stores) {
 
   test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock', async (t) => {
     const clock = testClock();
-    const attempt: Attempt = async ({ target }) => ({ ...SUCCESS, status: target.endsWith('/gone') ? 401 : 200 });
+    const attempt: SendAttempt = async ({ target }) => ({ ...SUCCESS, status: target.endsWith('/gone') ? 401 : 200 });
     // No mail server listens at this address, so mails stay in the queue.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
     const setup = { options, ports: { clock, attempt } };

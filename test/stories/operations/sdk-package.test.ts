@@ -113,8 +113,10 @@ test('docs/sdk.md is one program: it compiles against the installed package and 
 });
 
 test('a switch over the error codes can be exhaustive, and an incomplete one does not compile', async () => {
-  const { serviceCodes, clientCodes } = await import(join(installFolder, 'node_modules/@carillon/sdk/dist/index.js'));
-  const codes: string[] = [...serviceCodes, ...clientCodes];
+  const { serviceErrorCodes, clientErrorCodes } = await import(
+    join(installFolder, 'node_modules/@carillon/sdk/dist/index.js')
+  );
+  const codes: string[] = [...serviceErrorCodes, ...clientErrorCodes];
   const switchOver = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
 export function say(code: ProblemCode): string {
   switch (code) {

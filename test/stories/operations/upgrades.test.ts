@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
-import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
@@ -172,7 +172,7 @@ for (const from of stores) {
       async (t) => {
         const path = join(temporaryFolder(t), 'service.jsonl');
         const target = await startTarget(t);
-        const attempt: Attempt = async ({ target: url }) =>
+        const attempt: SendAttempt = async ({ target: url }) =>
           url.endsWith('/sick')
             ? { kind: 'failed', cause: 'refused', ms: 1 }
             : { kind: 'local_error', code: 'no_route', ms: 1 };

@@ -8,7 +8,7 @@ import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { formatCount } from '../../delivery/delivery-text.ts';
-import { FilterControls, filtersFromQuery, Legend } from './filters.tsx';
+import { DeliveryStateLegend, FeedFilterControls, readFeedFilters } from './filters.tsx';
 import { type FeedFilters, type FeedPhase, LiveFeed, MAX_LIVE_ENTRIES, MAX_SHOWN_ENTRIES } from './live-updates.ts';
 import { FeedRow } from './row.tsx';
 import './activity.css';
@@ -20,43 +20,43 @@ import './activity.css';
 const HOLD_BELOW_PX = 160;
 
 /** Returns user names by id; empty for members, who see only their own activity. */
-function useUserNames(isAccount: boolean): ReadonlyMap<string, string> {
+function useUserNames(isAccountScope: boolean): ReadonlyMap<string, string> {
   const { data } = useQuery(
-    async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
-    [isAccount],
+    async (signal) => (isAccountScope ? (await client.users.list({}, { signal })).data : []),
+    [isAccountScope],
   );
   return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, displayNameOf(user)])), [data]);
 }
 
 /** Screen with a live view of the feed. */
 export default function ActivityFeed() {
-  const filters = filtersFromQuery(currentRoute.value.query);
-  const key = JSON.stringify(filters);
-  const live = useMemo(() => new LiveFeed(filters), [key]);
-  const list = useRef<HTMLUListElement>(null);
+  const filters = readFeedFilters(currentRoute.value.query);
+  const filtersKey = JSON.stringify(filters);
+  const liveFeed = useMemo(() => new LiveFeed(filters), [filtersKey]);
+  const listRef = useRef<HTMLUListElement>(null);
   const [isPaused, setPaused] = useState(false);
-  const isScrolled = useIsScrolled(list);
-  live.isPaused = () => isPaused;
-  live.isHeld = () => isPaused || isScrolled;
-  live.inView = () => cursorsInView(list.current);
+  const isScrolled = useIsScrolled(listRef);
+  liveFeed.isPaused = () => isPaused;
+  liveFeed.isHeld = () => isPaused || isScrolled;
+  liveFeed.getVisibleCursors = () => readVisibleCursors(listRef.current);
   useEffect(() => {
-    live.start();
-    return () => live.stop();
-  }, [live]);
-  const names = useUserNames(filters.scope === 'account');
-  const entries = live.entries.value;
-  const { value: phase } = live.phase;
-  const { value: fault } = live.fault;
+    liveFeed.start();
+    return () => liveFeed.stop();
+  }, [liveFeed]);
+  const userNames = useUserNames(filters.scope === 'account');
+  const entries = liveFeed.entries.value;
+  const { value: phase } = liveFeed.phase;
+  const { value: errorText } = liveFeed.errorText;
   const showHeldEntries = () => {
     setPaused(false);
-    live.release();
-    scrollToTop(list.current);
+    liveFeed.releaseHeldEntries();
+    scrollToTop(listRef.current);
   };
   const isEmptyFeed = phase === 'live' && entries.length === 0;
   return (
     <Page
       title="Activity"
-      lead="Everything that happens, who was told, and whether they came for it."
+      intro="Everything that happens, who was told, and whether they came for it."
       calls={apiCallsFor(filters)}
       actions={
         filters.before === undefined ? (
@@ -68,7 +68,7 @@ export default function ActivityFeed() {
               icon={isPaused ? 'play' : 'pause'}
               onClick={() => {
                 setPaused(!isPaused);
-                if (isPaused) live.release();
+                if (isPaused) liveFeed.releaseHeldEntries();
               }}
             >
               {isPaused ? 'Resume' : 'Pause'}
@@ -81,32 +81,32 @@ export default function ActivityFeed() {
         )
       }
     >
-      <FilterControls wanted={filters} />
-      {fault !== undefined && (
+      <FeedFilterControls filters={filters} />
+      {errorText !== undefined && (
         <Note tone="warn">
-          {fault} {phase === 'refused' && <ShowAll />}
+          {errorText} {phase === 'refused' && <ShowAllButton />}
         </Note>
       )}
-      <HeldBackEntries live={live} isHeld={isPaused || isScrolled} onShow={showHeldEntries} />
+      <HeldBackEntries liveFeed={liveFeed} isHeld={isPaused || isScrolled} onShow={showHeldEntries} />
       {phase === 'loading' && <LoadingSkeleton />}
-      {isEmptyFeed && <EmptyFeed wanted={filters} />}
+      {isEmptyFeed && <EmptyFeed filters={filters} />}
       {entries.length > 0 && (
         <>
-          <ul class="card lines happenings" ref={list} aria-label="What happened, newest first">
+          <ul class="card lines happenings" ref={listRef} aria-label="What happened, newest first">
             {entries.map((entry) => (
-              <FeedRow key={entry.cursor} entry={entry} by={otherUserName(entry.user_id, names)} />
+              <FeedRow key={entry.cursor} entry={entry} userName={otherUserName(entry.user_id, userNames)} />
             ))}
           </ul>
-          <OlderEntries live={live} />
-          <Legend />
+          <OlderEntries liveFeed={liveFeed} />
+          <DeliveryStateLegend />
         </>
       )}
     </Page>
   );
 }
 
-function otherUserName(userId: string, names: ReadonlyMap<string, string>): string | undefined {
-  return userId === currentSession().user.user_id ? undefined : names.get(userId);
+function otherUserName(userId: string, userNames: ReadonlyMap<string, string>): string | undefined {
+  return userId === currentSession().user.user_id ? undefined : userNames.get(userId);
 }
 
 function ConnectionState({ phase }: { readonly phase: FeedPhase }) {
@@ -122,91 +122,91 @@ function scrollToTop(element: Element | null): void {
   scrollContainerOf(element)?.scrollTo({ top: 0 });
 }
 
-function useIsScrolled(list: { readonly current: Element | null }): boolean {
+function useIsScrolled(listRef: { readonly current: Element | null }): boolean {
   const [isScrolled, setScrolled] = useState(false);
   useEffect(() => {
-    const main = scrollContainerOf(list.current);
-    const update = () => setScrolled((main?.scrollTop ?? 0) > HOLD_BELOW_PX);
-    main?.addEventListener('scroll', update, { passive: true });
-    return () => main?.removeEventListener('scroll', update);
+    const scrollContainer = scrollContainerOf(listRef.current);
+    const updateScrolled = () => setScrolled((scrollContainer?.scrollTop ?? 0) > HOLD_BELOW_PX);
+    scrollContainer?.addEventListener('scroll', updateScrolled, { passive: true });
+    return () => scrollContainer?.removeEventListener('scroll', updateScrolled);
   }, []);
   return isScrolled;
 }
 
-function cursorsInView(list: HTMLUListElement | null): ReadonlySet<string> {
-  const cursors = new Set<string>();
+function readVisibleCursors(list: HTMLUListElement | null): ReadonlySet<string> {
+  const visibleCursors = new Set<string>();
   for (const row of list?.children ?? []) {
     const { top, bottom } = row.getBoundingClientRect();
     if (top > innerHeight) break;
-    if (bottom > 0 && row instanceof HTMLElement) cursors.add(row.dataset.cursor ?? '');
+    if (bottom > 0 && row instanceof HTMLElement) visibleCursors.add(row.dataset.cursor ?? '');
   }
-  return cursors;
+  return visibleCursors;
 }
 
 /** Button that shows the entries that were held back while the feed is paused or scrolled. */
 function HeldBackEntries({
-  live,
+  liveFeed,
   isHeld,
   onShow,
 }: {
-  readonly live: LiveFeed;
+  readonly liveFeed: LiveFeed;
   readonly isHeld: boolean;
   readonly onShow: () => void;
 }) {
-  const count = live.heldCount.value;
-  if (!isHeld || count === 0) return null;
+  const heldCount = liveFeed.heldCount.value;
+  if (!isHeld || heldCount === 0) return null;
   return (
     <div class="held">
       <Button variant="primary" onClick={onShow}>
-        {formatCount(count, 'new one')} · show
+        {formatCount(heldCount, 'new one')} · show
       </Button>
     </div>
   );
 }
 
 /** End of the list: loads older entries when it is scrolled into view, or by a button. */
-function OlderEntries({ live }: { readonly live: LiveFeed }) {
-  const end = useRef<HTMLDivElement>(null);
+function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
+  const endRef = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const { current } = end;
+    const { current } = endRef;
     if (current === null) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.loadOlder());
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void liveFeed.loadOlder());
     observer.observe(current);
     return () => observer.disconnect();
-  }, [live]);
-  const entries = live.entries.value;
-  const isFull = entries.length >= MAX_SHOWN_ENTRIES;
+  }, [liveFeed]);
+  const entries = liveFeed.entries.value;
+  const isListFull = entries.length >= MAX_SHOWN_ENTRIES;
   return (
-    <div class="row spread small soft" ref={end}>
+    <div class="row spread small soft" ref={endRef}>
       <span>
-        {live.isEnd.value
+        {liveFeed.hasReachedEnd.value
           ? 'That is the beginning; what happened is kept for 90 days.'
           : `${formatCount(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_LIVE_ENTRIES}.`}
       </span>
-      {!live.isEnd.value &&
-        (isFull ? (
+      {!liveFeed.hasReachedEnd.value &&
+        (isListFull ? (
           <Button onClick={() => setQuery({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
         ) : (
-          <Button disabled={live.isFetchingOlder.value} onClick={() => void live.loadOlder()}>
-            {live.isFetchingOlder.value ? 'Fetching…' : 'Older'}
+          <Button disabled={liveFeed.isFetchingOlder.value} onClick={() => void liveFeed.loadOlder()}>
+            {liveFeed.isFetchingOlder.value ? 'Fetching…' : 'Older'}
           </Button>
         ))}
     </div>
   );
 }
 
-function ShowAll() {
+function ShowAllButton() {
   return (
     <Button onClick={() => setQuery({ kind: undefined, hook: undefined, before: undefined })}>Show everything</Button>
   );
 }
 
-function EmptyFeed({ wanted }: { readonly wanted: FeedFilters }) {
-  if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
+function EmptyFeed({ filters }: { readonly filters: FeedFilters }) {
+  if (filters.kind !== undefined || filters.hookId !== undefined || filters.before !== undefined) {
     return (
       <EmptyState icon="activity" title="Nothing like that has happened">
         <p>What happens from now on shows here at once.</p>
-        <ShowAll />
+        <ShowAllButton />
       </EmptyState>
     );
   }
@@ -222,25 +222,25 @@ function EmptyFeed({ wanted }: { readonly wanted: FeedFilters }) {
 }
 
 function apiCallsFor({ kind, hookId, scope, before }: FeedFilters) {
-  const isAccount = scope === 'account';
-  const search = new URLSearchParams({
+  const isAccountScope = scope === 'account';
+  const searchParams = new URLSearchParams({
     ...(before !== undefined && { after: before }),
     ...(kind && { kind }),
-    ...(isAccount && { scope }),
+    ...(isAccountScope && { scope }),
     wait: '30',
   });
-  const parts = [
+  const sdkOptions = [
     before !== undefined && `after: '${before}'`,
     kind && `kind: '${kind}'`,
-    isAccount && `scope: 'account'`,
+    isAccountScope && `scope: 'account'`,
     'wait: 30',
   ];
   return [
     {
       description: 'The feed of what happened',
       method: 'GET',
-      path: `/notifications?${search}`,
-      sdk: `notifications.list({ ${parts.filter(Boolean).join(', ')} })`,
+      path: `/notifications?${searchParams}`,
+      sdk: `notifications.list({ ${sdkOptions.filter(Boolean).join(', ')} })`,
     },
     {
       description: 'What hooks were told',

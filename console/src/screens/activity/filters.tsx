@@ -6,20 +6,22 @@ import { useQuery } from '../../app/use-query.ts';
 import { Badge } from '../../components/badge.tsx';
 import { RadioGroup, Select } from '../../components/field.tsx';
 import { NEVER_READ_TEXT } from '../../delivery/delivery-badges.tsx';
-import { hostOf, kindTitle } from '../../delivery/delivery-text.ts';
+import { formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
 import type { FeedFilters } from './live-updates.ts';
 
-const verbs = ['new', 'changed', 'deleted'] as const;
+const kindPrefixes = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
   ...new Set<FeedKind>([
     ...hookKinds,
-    ...verbs.flatMap((verb) => feedResourceTypes.map((resourceType) => `${verb}_${resourceType}` as const)),
+    ...kindPrefixes.flatMap((kindPrefix) =>
+      feedResourceTypes.map((resourceType) => `${kindPrefix}_${resourceType}` as const),
+    ),
   ]),
 ];
 
 /** Reads the filters of the feed from the query of the route. */
-export function filtersFromQuery(query: URLSearchParams): FeedFilters {
-  const kind = feedKinds.find((one) => one === query.get('kind'));
+export function readFeedFilters(query: URLSearchParams): FeedFilters {
+  const kind = feedKinds.find((feedKind) => feedKind === query.get('kind'));
   return {
     scope: isAdmin() && query.get('scope') !== 'own' ? 'account' : 'own',
     ...(kind && { kind }),
@@ -28,39 +30,42 @@ export function filtersFromQuery(query: URLSearchParams): FeedFilters {
   };
 }
 
-/** Filter controls of the feed: kind and hook; for admins also everybody's activity or only their own. */
-export function FilterControls({ wanted }: { readonly wanted: FeedFilters }) {
+/** Filter controls of the feed: kind and hook. Admins also choose between everybody's activity and their own. */
+export function FeedFilterControls({ filters }: { readonly filters: FeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
-  const hooks = (data?.data ?? []).map((hook) => ({
+  const hookOptions = (data?.data ?? []).map((hook) => ({
     value: hook.id,
-    text: `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
+    text: `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
   }));
-  const isUnlistedHook = wanted.hookId !== undefined && !hooks.some(({ value }) => value === wanted.hookId);
+  const isUnlistedHook = filters.hookId !== undefined && !hookOptions.some(({ value }) => value === filters.hookId);
   const setFilters = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
   return (
     <search class="row">
       <Select<string>
         label="Kind"
         hideLabel
-        value={wanted.kind ?? ''}
-        options={[{ value: '', text: 'Every kind' }, ...feedKinds.map((value) => ({ value, text: kindTitle(value) }))]}
+        value={filters.kind ?? ''}
+        options={[
+          { value: '', text: 'Every kind' },
+          ...feedKinds.map((value) => ({ value, text: formatKindTitle(value) })),
+        ]}
         onChange={(kind) => setFilters({ kind })}
       />
       <Select<string>
         label="Hook"
         hideLabel
-        value={wanted.hookId ?? ''}
+        value={filters.hookId ?? ''}
         options={[
           { value: '', text: 'Every hook, and none' },
-          ...(isUnlistedHook ? [{ value: wanted.hookId ?? '', text: `Hook ${wanted.hookId}` }] : []),
-          ...hooks,
+          ...(isUnlistedHook ? [{ value: filters.hookId ?? '', text: `Hook ${filters.hookId}` }] : []),
+          ...hookOptions,
         ]}
-        onChange={(hook) => setFilters({ hook })}
+        onChange={(hookId) => setFilters({ hook: hookId })}
       />
       {isAdmin() && (
         <RadioGroup
           label="Whose"
-          value={wanted.scope}
+          value={filters.scope}
           options={[
             { value: 'account', text: 'Everybody' },
             { value: 'own', text: 'You' },
@@ -73,7 +78,7 @@ export function FilterControls({ wanted }: { readonly wanted: FeedFilters }) {
 }
 
 /** Explains the delivery states to the user. */
-export function Legend() {
+export function DeliveryStateLegend() {
   return (
     <details class="legend small">
       <summary>What the states mean</summary>

@@ -3,8 +3,8 @@ import type { Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
-import { errorMessage } from '../../app/use-query.ts';
-import { type ActivityEntry, cursorAfter, mergeDeliveries, pollUrgency, toFeedEntry } from './feed-store.ts';
+import { describeError } from '../../app/use-query.ts';
+import { type ActivityEntry, feedCursorAfter, mergeDeliveries, pollUrgencyOf, toActivityEntry } from './feed-store.ts';
 
 /** Maximum number of displayed entries after new entries were added; older entries are dropped. */
 export const MAX_LIVE_ENTRIES = 300;
@@ -14,7 +14,7 @@ export const MAX_SHOWN_ENTRIES = 600;
 /** New entries are rendered in batches, at most four times a second under any load. */
 const RENDER_INTERVAL_MS = 250;
 
-/** Interval for polling deliveries that are not final yet. */
+/** Interval for polling deliveries that will probably change soon. */
 const POLL_INTERVAL_MS = 1_000;
 /** Interval for polling deliveries that may stay pending or unread for hours. */
 const SLOW_POLL_INTERVAL_MS = 5_000;
@@ -34,7 +34,7 @@ export type FeedFilters = {
 
 export type FeedPhase = 'loading' | 'live' | 'lost' | 'refused';
 
-/** Whether a retry is pointless: the hook does not exist, is not visible to the user, or a filter is invalid. */
+/** Whether retrying cannot help: the hook does not exist or is not visible to the user, or a filter is invalid. */
 function isPermanentError(error: unknown): boolean {
   return error instanceof CarillonError && ['not_found', 'not_permitted', 'invalid_input'].includes(error.code);
 }
@@ -48,62 +48,62 @@ export class LiveFeed {
   /** Number of new entries that are held back. */
   readonly heldCount = signal(0);
   readonly phase = signal<FeedPhase>('loading');
-  readonly fault = signal<string | undefined>(undefined);
-  readonly isEnd = signal(false);
+  readonly errorText = signal<string | undefined>(undefined);
+  readonly hasReachedEnd = signal(false);
   readonly isFetchingOlder = signal(false);
-  /** Returns whether new entries are held back: they are counted, and shown later. */
+  /** Returns whether new entries are held back. They are then only counted, and shown later. */
   isHeld: () => boolean = () => false;
-  /** Returns whether the feed is paused: deliveries are not polled either. */
+  /** Returns whether the user has paused the feed. A paused feed does not poll deliveries either. */
   isPaused: () => boolean = () => false;
   /** Returns the cursors of the entries in the viewport. */
-  inView: () => ReadonlySet<string> = () => new Set();
+  getVisibleCursors: () => ReadonlySet<string> = () => new Set();
 
   readonly #filters: FeedFilters;
   #bufferedEntries: ActivityEntry[] = [];
   /**
-   * Whether more entries have arrived than are kept. The displayed entries are then not adjacent to the new entries
-   * and will be dropped.
+   * Whether entries between the displayed and the buffered entries are missing, because too many arrived. The
+   * displayed entries are then dropped when the buffered entries are shown.
    */
   #hasGap = false;
   /**
    * Whether new entries must be loaded from the activity list. The feed cannot filter by hook: with a hook filter, a
-   * feed item is only a signal that there may be new entries.
+   * feed item means only that there may be new entries.
    */
-  #mustLoadNew = false;
+  #mustLoadNewEntries = false;
   #newestCursor: string | undefined;
   #olderCursor: string | undefined;
-  #polledAt = 0;
+  #polledAtMs = 0;
   #isPolling = false;
   #abortController: AbortController | undefined;
-  #timer: ReturnType<typeof setInterval> | undefined;
+  #renderTimer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(wanted: FeedFilters) {
-    this.#filters = wanted;
+  constructor(filters: FeedFilters) {
+    this.#filters = filters;
   }
 
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisibilityChange);
-    this.#timer = setInterval(() => this.#tick(), RENDER_INTERVAL_MS);
+    this.#renderTimer = setInterval(() => this.#tick(), RENDER_INTERVAL_MS);
     this.#reconnect(true);
   }
 
   stop(): void {
     document.removeEventListener('visibilitychange', this.#onVisibilityChange);
-    clearInterval(this.#timer);
+    clearInterval(this.#renderTimer);
     this.#abortController?.abort();
   }
 
   /** Shows the entries that were held back. */
-  release(): void {
+  releaseHeldEntries(): void {
     if (this.#bufferedEntries.length === 0) return;
-    const arrived = this.#bufferedEntries.toReversed();
+    const newEntries = this.#bufferedEntries.toReversed();
     const olderEntries = this.#hasGap ? [] : this.entries.value;
-    const all = [...arrived, ...olderEntries];
-    if (all.length > MAX_LIVE_ENTRIES) {
-      this.#olderCursor = all[MAX_LIVE_ENTRIES - 1]?.cursor;
-      this.isEnd.value = false;
+    const allEntries = [...newEntries, ...olderEntries];
+    if (allEntries.length > MAX_LIVE_ENTRIES) {
+      this.#olderCursor = allEntries[MAX_LIVE_ENTRIES - 1]?.cursor;
+      this.hasReachedEnd.value = false;
     }
-    this.entries.value = all.slice(0, MAX_LIVE_ENTRIES);
+    this.entries.value = allEntries.slice(0, MAX_LIVE_ENTRIES);
     this.#bufferedEntries = [];
     this.#hasGap = false;
     this.heldCount.value = 0;
@@ -111,35 +111,39 @@ export class LiveFeed {
 
   /** Loads the next page of older entries. */
   async loadOlder(): Promise<void> {
-    if (this.isFetchingOlder.value || this.isEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES) return;
+    if (this.isFetchingOlder.value || this.hasReachedEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES)
+      return;
     this.isFetchingOlder.value = true;
     try {
       const lastCursor = this.entries.value.at(-1)?.cursor;
       await this.#fetchOlder(this.#abortController?.signal);
-      if (this.entries.value.at(-1)?.cursor === lastCursor && !this.isEnd.value)
+      if (this.entries.value.at(-1)?.cursor === lastCursor && !this.hasReachedEnd.value)
         await this.#fetchOlder(this.#abortController?.signal);
     } catch (error) {
-      if (!this.#abortController?.signal.aborted) this.fault.value = errorMessage(error);
+      if (!this.#abortController?.signal.aborted) this.errorText.value = describeError(error);
     }
     this.isFetchingOlder.value = false;
   }
 
   async #fetchOlder(signal: AbortSignal | undefined): Promise<void> {
-    const before = this.#olderCursor ?? this.entries.value.at(-1)?.cursor;
-    const { data, next } = await client.activity.list({ ...this.#query(), before, limit: PAGE_SIZE }, { signal });
+    const beforeCursor = this.#olderCursor ?? this.entries.value.at(-1)?.cursor;
+    const { data, next } = await client.activity.list(
+      { ...this.#activityQuery(), before: beforeCursor, limit: PAGE_SIZE },
+      { signal },
+    );
     this.entries.value = [...this.entries.value, ...data];
     this.#olderCursor = next;
-    this.isEnd.value = next === '';
+    this.hasReachedEnd.value = next === '';
   }
 
-  #query() {
+  #activityQuery() {
     const { kind, hookId, scope } = this.#filters;
     return { scope, kind, hook_id: hookId };
   }
 
   readonly #onVisibilityChange = () => {
     if (document.hidden) this.#abortController?.abort();
-    // When the tab becomes visible again, continue at the cursor if entries are held back, otherwise reload.
+    // The tab is visible again: follow the feed from the last cursor if entries are held back, otherwise reload.
     else this.#reconnect(!this.isHeld());
   };
 
@@ -150,23 +154,23 @@ export class LiveFeed {
   }
 
   async #runConnection(mustReload: boolean, signal: AbortSignal): Promise<void> {
-    let mustLoad = mustReload;
+    let mustLoadNewest = mustReload;
     while (!signal.aborted) {
       try {
-        if (mustLoad) await this.#loadNewest(signal);
-        mustLoad = false;
+        if (mustLoadNewest) await this.#loadNewest(signal);
+        mustLoadNewest = false;
         this.phase.value = 'live';
-        this.fault.value = undefined;
+        this.errorText.value = undefined;
         if (this.#filters.before !== undefined) return;
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.fault.value = errorMessage(error);
+        this.errorText.value = describeError(error);
         if (isPermanentError(error)) {
           this.phase.value = 'refused';
           return;
         }
-        mustLoad ||= error instanceof CarillonError && error.code === 'cursor_gone';
+        mustLoadNewest ||= error instanceof CarillonError && error.code === 'cursor_gone';
         this.phase.value = 'lost';
         await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY_MS));
       }
@@ -175,22 +179,22 @@ export class LiveFeed {
 
   async #loadNewest(signal: AbortSignal): Promise<void> {
     const { before } = this.#filters;
-    const list = () => client.activity.list({ ...this.#query(), before, limit: PAGE_SIZE }, { signal });
-    let { data, next } = await list();
-    let last: string | undefined;
+    const listNewest = () => client.activity.list({ ...this.#activityQuery(), before, limit: PAGE_SIZE }, { signal });
+    let { data, next } = await listNewest();
+    let newestInScope: string | undefined;
     if (data.length === 0) {
-      last = await this.#newestCursorInScope(signal);
-      // List again: an entry that was created between the two requests is not in the first list, and the feed would
-      // be followed only after it.
-      ({ data, next } = await list());
+      newestInScope = await this.#newestCursorInScope(signal);
+      // List again: an entry that was created between the two requests is missing in the first list, and the feed is
+      // followed only from that entry on.
+      ({ data, next } = await listNewest());
     }
     this.entries.value = data;
     this.#olderCursor = next;
-    this.isEnd.value = next === '';
+    this.hasReachedEnd.value = next === '';
     this.#bufferedEntries = [];
     this.#hasGap = false;
     this.heldCount.value = 0;
-    this.#newestCursor = data[0]?.cursor ?? last;
+    this.#newestCursor = data[0]?.cursor ?? newestInScope;
   }
 
   /**
@@ -204,10 +208,10 @@ export class LiveFeed {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { kind, hookId, scope } = this.#filters;
-    for await (const one of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
-      this.#newestCursor = one.cursor;
-      if (hookId === undefined) this.#bufferEntry(toFeedEntry(one));
-      else this.#mustLoadNew = true;
+    for await (const feedItem of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
+      this.#newestCursor = feedItem.cursor;
+      if (hookId === undefined) this.#bufferEntry(toActivityEntry(feedItem));
+      else this.#mustLoadNewEntries = true;
     }
   }
 
@@ -221,13 +225,13 @@ export class LiveFeed {
 
   #tick(): void {
     if (document.hidden) return;
-    if (!this.isHeld()) this.release();
+    if (!this.isHeld()) this.releaseHeldEntries();
     if (this.isPaused() || this.#isPolling || this.phase.value !== 'live') return;
     const now = Date.now();
-    if (now - this.#polledAt < POLL_INTERVAL_MS) return;
-    const range = this.#mustLoadNew ? { limit: PAGE_SIZE } : this.#rangeToPoll(now);
+    if (now - this.#polledAtMs < POLL_INTERVAL_MS) return;
+    const range = this.#mustLoadNewEntries ? { limit: PAGE_SIZE } : this.#rangeToPoll(now);
     if (range === undefined) return;
-    this.#polledAt = now;
+    this.#polledAtMs = now;
     this.#isPolling = true;
     void this.#poll(range).finally(() => {
       this.#isPolling = false;
@@ -236,42 +240,42 @@ export class LiveFeed {
 
   /** Returns the range of entries in the viewport whose deliveries are due for polling; undefined for none. */
   #rangeToPoll(now: number): { before: string; limit: number } | undefined {
-    const isSlowPollDue = now - this.#polledAt >= SLOW_POLL_INTERVAL_MS;
+    const isSlowPollDue = now - this.#polledAtMs >= SLOW_POLL_INTERVAL_MS;
     const entries = this.entries.value;
-    const inView = this.inView();
+    const visibleCursors = this.getVisibleCursors();
     const isDue = (entry: ActivityEntry) => {
-      if (!inView.has(entry.cursor)) return false;
-      const urgency = pollUrgency(entry, now);
+      if (!visibleCursors.has(entry.cursor)) return false;
+      const urgency = pollUrgencyOf(entry, now);
       return urgency === 'soon' || (isSlowPollDue && urgency === 'later');
     };
-    const first = entries.findIndex(isDue);
-    const newest = entries[first];
-    if (newest === undefined) return undefined;
-    const count = entries.findLastIndex(isDue) - first + 1;
+    const firstDueIndex = entries.findIndex(isDue);
+    const newestDueEntry = entries[firstDueIndex];
+    if (newestDueEntry === undefined) return undefined;
+    const rangeLength = entries.findLastIndex(isDue) - firstDueIndex + 1;
     // The server applies the limit before it drops occurrences without a delivery to the hook: with a hook filter,
-    // `count` would be too small.
-    const limit = this.#filters.hookId === undefined ? Math.min(count, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
-    return { before: cursorAfter(newest.cursor), limit };
+    // `rangeLength` would be too small.
+    const limit = this.#filters.hookId === undefined ? Math.min(rangeLength, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
+    return { before: feedCursorAfter(newestDueEntry.cursor), limit };
   }
 
   async #poll(range: { readonly before?: string; readonly limit: number }): Promise<void> {
-    const isNewest = range.before === undefined;
-    if (isNewest) this.#mustLoadNew = false;
+    const isNewestRange = range.before === undefined;
+    if (isNewestRange) this.#mustLoadNewEntries = false;
     try {
       const signal = this.#abortController?.signal;
-      const { data } = await client.activity.list({ ...this.#query(), ...range }, { signal });
+      const { data } = await client.activity.list({ ...this.#activityQuery(), ...range }, { signal });
       this.entries.value = mergeDeliveries(this.entries.value, data);
-      if (isNewest) this.#bufferNewEntries(data);
-      this.fault.value = undefined;
+      if (isNewestRange) this.#bufferNewEntries(data);
+      this.errorText.value = undefined;
     } catch (error) {
-      if (this.#abortController?.signal.aborted !== true) this.fault.value = errorMessage(error);
+      if (this.#abortController?.signal.aborted !== true) this.errorText.value = describeError(error);
     }
   }
 
-  #bufferNewEntries(found: readonly Occurrence[]): void {
-    const top = Number(this.#bufferedEntries.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
-    const newEntries = found.filter(({ cursor }) => Number(cursor) > top);
-    this.#hasGap ||= newEntries.length === PAGE_SIZE && top > 0;
-    for (const one of newEntries.toReversed()) this.#bufferEntry(one);
+  #bufferNewEntries(loadedOccurrences: readonly Occurrence[]): void {
+    const newestKnownCursor = Number(this.#bufferedEntries.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
+    const newEntries = loadedOccurrences.filter(({ cursor }) => Number(cursor) > newestKnownCursor);
+    this.#hasGap ||= newEntries.length === PAGE_SIZE && newestKnownCursor > 0;
+    for (const entry of newEntries.toReversed()) this.#bufferEntry(entry);
   }
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
+import type { ActivityDelivery, DeliveryDetail, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, type RecordProps } from '../../app/router.ts';
@@ -15,9 +15,15 @@ import {
   TargetUrl,
   WebhookRequest,
 } from '../../delivery/delivery-badges.tsx';
-import { describeOutcome, formatCount, kindTitle, outcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
+import {
+  describeOutcome,
+  formatCount,
+  formatKindTitle,
+  getOutcomeAdvice,
+  recordPathOf,
+} from '../../delivery/delivery-text.ts';
 import './activity.css';
-import { cursorAfter, pollUrgency } from './feed-store.ts';
+import { feedCursorAfter, pollUrgencyOf } from './feed-store.ts';
 
 const FAST_POLL_INTERVAL_MS = 1_000;
 const SLOW_POLL_INTERVAL_MS = 5_000;
@@ -33,7 +39,7 @@ const MAX_SHOWN_DELIVERIES = 20;
 
 type OccurrenceWithAttempts = {
   readonly occurrence: Occurrence;
-  readonly details: ReadonlyMap<string, DeliveryDetail>;
+  readonly detailsByDeliveryId: ReadonlyMap<string, DeliveryDetail>;
 };
 
 const isCursor = (text: string) => /^\d{1,15}$/.test(text);
@@ -41,30 +47,30 @@ const isCursor = (text: string) => /^\d{1,15}$/.test(text);
 async function loadOccurrence(cursor: string, signal: AbortSignal): Promise<OccurrenceWithAttempts | undefined> {
   if (!isCursor(cursor)) return undefined;
   const scope = isAdmin() ? 'account' : 'own';
-  const { data } = await client.activity.list({ before: cursorAfter(cursor), limit: 1, scope }, { signal });
-  const occurrence = data.find((one) => one.cursor === cursor);
+  const { data } = await client.activity.list({ before: feedCursorAfter(cursor), limit: 1, scope }, { signal });
+  const occurrence = data.find((candidate) => candidate.cursor === cursor);
   if (occurrence === undefined) return undefined;
-  const details = await Promise.all(
+  const deliveryDetails = await Promise.all(
     occurrence.deliveries.slice(0, MAX_SHOWN_DELIVERIES).map(({ id }) => client.deliveries.get(id, { signal })),
   );
-  return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
+  return { occurrence, detailsByDeliveryId: new Map(deliveryDetails.map((detail) => [detail.id, detail])) };
 }
 
 /** Page with the timeline of one occurrence: commit, attempts, delivery and read receipt. */
 export default function OccurrencePage({ id: cursor }: RecordProps) {
-  const { data, fault, isLoading, reload } = useQuery((signal) => loadOccurrence(cursor, signal), [cursor]);
-  const urgency = data === undefined ? 'never' : pollUrgency(data.occurrence, Date.now());
+  const { data, errorText, isLoading, reload } = useQuery((signal) => loadOccurrence(cursor, signal), [cursor]);
+  const urgency = data === undefined ? 'never' : pollUrgencyOf(data.occurrence, Date.now());
   usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
-  const path = data === undefined ? '' : recordPathOf(data.occurrence.resource_url);
+  const recordPath = data === undefined ? '' : recordPathOf(data.occurrence.resource_url);
   return (
     <Page
-      title={data === undefined ? 'One occurrence' : `${kindTitle(data.occurrence.kind)} ${path}`}
-      lead={<a href={hrefTo('activity')}>All activity</a>}
-      calls={apiCallsFor(cursor, data)}
+      title={data === undefined ? 'One occurrence' : `${formatKindTitle(data.occurrence.kind)} ${recordPath}`}
+      intro={<a href={hrefTo('activity')}>All activity</a>}
+      calls={apiCallsForOccurrence(cursor, data)}
     >
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       {data === undefined && isLoading && <LoadingSkeleton />}
-      {data === undefined && !isLoading && fault === undefined && (
+      {data === undefined && !isLoading && errorText === undefined && (
         <Note>
           There is nothing at this place of the feed: it may be somebody else’s, or older than 90 days.{' '}
           <a href={hrefTo('activity')}>See what happens now</a>.
@@ -75,48 +81,48 @@ export default function OccurrencePage({ id: cursor }: RecordProps) {
   );
 }
 
-function apiCallsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
+function apiCallsForOccurrence(cursor: string, data: OccurrenceWithAttempts | undefined) {
   if (!isCursor(cursor)) return [];
-  const after = Math.max(0, Number(cursor) - 1);
-  const path = data === undefined ? undefined : recordPathOf(data.occurrence.resource_url);
-  const [resource = '', id = ''] = (path ?? '').split('/').slice(1);
+  const previousCursor = Math.max(0, Number(cursor) - 1);
+  const recordPath = data === undefined ? undefined : recordPathOf(data.occurrence.resource_url);
+  const [resourceName = '', recordId = ''] = (recordPath ?? '').split('/').slice(1);
   return [
     {
       description: 'Its entry in the feed',
       method: 'GET',
-      path: `/notifications?after=${after}&limit=1`,
-      sdk: `notifications.list({ after: '${after}', limit: 1 })`,
+      path: `/notifications?after=${previousCursor}&limit=1`,
+      sdk: `notifications.list({ after: '${previousCursor}', limit: 1 })`,
     },
-    ...(path === undefined
+    ...(recordPath === undefined
       ? []
       : [
           {
             description: 'The record',
             method: 'GET',
-            path,
-            sdk: `${resource.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
+            path: recordPath,
+            sdk: `${resourceName.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${recordId}')`,
           } as const,
         ]),
-    ...[...(data?.details.keys() ?? [])].map(
-      (one) =>
+    ...[...(data?.detailsByDeliveryId.keys() ?? [])].map(
+      (deliveryId) =>
         ({
-          description: `Delivery ${one} with its attempts`,
+          description: `Delivery ${deliveryId} with its attempts`,
           method: 'GET',
-          path: `/deliveries/${one}`,
-          sdk: `deliveries.get('${one}')`,
+          path: `/deliveries/${deliveryId}`,
+          sdk: `deliveries.get('${deliveryId}')`,
         }) as const,
     ),
   ] as const;
 }
 
-function OccurrenceTimeline({ occurrence, details }: OccurrenceWithAttempts) {
+function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithAttempts) {
   const { deliveries } = occurrence;
-  const isHookKind = hookKinds.some((one) => one === occurrence.kind);
+  const isHookKind = hookKinds.some((hookKind) => hookKind === occurrence.kind);
   const hiddenCount = deliveries.length - MAX_SHOWN_DELIVERIES;
   return (
     <>
       <ol class="card padded time-line">
-        <TimelineStep tone="good" title="Committed" at={occurrence.occurred_at}>
+        <TimelineStep tone="good" title="Committed" timestamp={occurrence.occurred_at}>
           The record and this occurrence were written in one transaction, at place {occurrence.cursor} of the feed.
         </TimelineStep>
         {deliveries.length === 0 ? (
@@ -129,14 +135,14 @@ function OccurrenceTimeline({ occurrence, details }: OccurrenceWithAttempts) {
           <TimelineStep
             tone="good"
             title={`Pending to ${formatCount(deliveries.length, 'hook')}`}
-            at={deliveries[0]?.created_at}
+            timestamp={deliveries[0]?.created_at}
           >
             Written down with the record: told through any crash, or seen here as undelivered.
           </TimelineStep>
         )}
       </ol>
       {deliveries.slice(0, MAX_SHOWN_DELIVERIES).map((delivery) => (
-        <DeliveryTimeline key={delivery.id} delivery={delivery} detail={details.get(delivery.id)} />
+        <DeliveryTimeline key={delivery.id} delivery={delivery} detail={detailsByDeliveryId.get(delivery.id)} />
       ))}
       {hiddenCount > 0 && (
         <p class="soft">{formatCount(hiddenCount, 'more hook')} are told by the list of deliveries.</p>
@@ -149,7 +155,7 @@ function DeliveryTimeline({
   delivery,
   detail,
 }: {
-  readonly delivery: HookDelivery;
+  readonly delivery: ActivityDelivery;
   readonly detail: DeliveryDetail | undefined;
 }) {
   return (
@@ -161,15 +167,15 @@ function DeliveryTimeline({
         {delivery.target_url !== '' && <TargetUrl url={delivery.target_url} />}
       </div>
       <ol class="time-line">
-        {detail?.attempts.map((one, index) => (
+        {detail?.attempts.map((attempt, index) => (
           <TimelineStep
             key={index}
-            tone={one.outcome === '200' ? 'good' : one.counted === '1' ? 'bad' : 'plain'}
-            title={`${capitalize(describeOutcome(one.outcome))} after ${formatDuration(Number(one.milliseconds))}`}
-            at={one.attempted_at}
+            tone={attempt.outcome === '200' ? 'good' : attempt.counted === '1' ? 'bad' : 'plain'}
+            title={`${capitalize(describeOutcome(attempt.outcome))} after ${formatDuration(Number(attempt.milliseconds))}`}
+            timestamp={attempt.attempted_at}
           >
-            {capitalize(one.reason)}.{' '}
-            {one.outcome !== '200' && index === detail.attempts.length - 1 && outcomeAdvice(one.outcome)}
+            {capitalize(attempt.reason)}.{' '}
+            {attempt.outcome !== '200' && index === detail.attempts.length - 1 && getOutcomeAdvice(attempt.outcome)}
           </TimelineStep>
         ))}
         <CurrentStateStep delivery={delivery} />
@@ -177,7 +183,7 @@ function DeliveryTimeline({
       {detail !== undefined && (
         <details>
           <summary>The notification as it went out, and what fetches its record</summary>
-          <WebhookRequest delivery={detail} target={delivery.target_url} />
+          <WebhookRequest delivery={detail} targetUrl={delivery.target_url} />
         </details>
       )}
     </section>
@@ -185,11 +191,11 @@ function DeliveryTimeline({
 }
 
 /** Last step of the timeline: the current state of a delivery. */
-function CurrentStateStep({ delivery }: { readonly delivery: HookDelivery }) {
+function CurrentStateStep({ delivery }: { readonly delivery: ActivityDelivery }) {
   if (delivery.state === 'pending') {
-    const isWaiting =
+    const isQueued =
       delivery.attempts === '0' && Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
-    if (isWaiting) {
+    if (isQueued) {
       return (
         <TimelineStep tone="info" title="Waits its turn">
           Something before it is pending for <a href={hrefTo('hooks', delivery.hook_id)}>this hook</a>, which is
@@ -205,7 +211,7 @@ function CurrentStateStep({ delivery }: { readonly delivery: HookDelivery }) {
   }
   if (delivery.state === 'undelivered') {
     return (
-      <TimelineStep tone="bad" title="Undelivered" at={delivery.date_finalized}>
+      <TimelineStep tone="bad" title="Undelivered" timestamp={delivery.date_finalized}>
         Its hook ended first. <a href={hrefTo('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
       </TimelineStep>
     );
@@ -221,7 +227,7 @@ function CurrentStateStep({ delivery }: { readonly delivery: HookDelivery }) {
   const fetchDelayMs =
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (
-    <TimelineStep tone="good" title="Fetched" at={delivery.fetched_at}>
+    <TimelineStep tone="good" title="Fetched" timestamp={delivery.fetched_at}>
       {fetchDelayMs < 1_000 ? 'Within a second of' : `${formatDuration(fetchDelayMs)} after`} becoming pending, by a key
       of the hook’s user.
     </TimelineStep>
@@ -231,18 +237,18 @@ function CurrentStateStep({ delivery }: { readonly delivery: HookDelivery }) {
 type TimelineStepProps = {
   readonly tone: Tone;
   readonly title: string;
-  readonly at?: string;
+  readonly timestamp?: string;
   readonly children: ComponentChildren;
 };
 
-function TimelineStep({ tone, title, at, children }: TimelineStepProps) {
+function TimelineStep({ tone, title, timestamp, children }: TimelineStepProps) {
   return (
     <li class={`step ${tone}`}>
       <strong>{title}</strong>
-      {at !== undefined && (
+      {timestamp !== undefined && (
         <span class="small soft">
           {' '}
-          <ClockTime at={at} />
+          <ClockTime timestamp={timestamp} />
         </span>
       )}
       <p class="small soft">{children}</p>

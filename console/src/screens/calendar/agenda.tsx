@@ -21,18 +21,18 @@ type AgendaProps = {
 /** List view of the calendar: the days of a month that have entries. */
 export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
   const [maxRows, setMaxRows] = useState(BATCH_SIZE);
-  const byDay = listDays(days)
-    .map((day) => ({ day, on: entriesToList(entries, day, days) }))
+  const dayGroups = listDays(days)
+    .map((day) => ({ day, on: findListedEntries(entries, day, days) }))
     .filter(({ on }) => on.length > 0);
-  let rowsLeft = maxRows;
-  const shown = byDay.flatMap(({ day, on }) => {
-    const some = on.slice(0, Math.max(rowsLeft, 0));
-    rowsLeft -= on.length;
-    return some.length === 0 ? [] : [{ day, some }];
+  let remainingRows = maxRows;
+  const shownGroups = dayGroups.flatMap(({ day, on }) => {
+    const shownEntries = on.slice(0, Math.max(remainingRows, 0));
+    remainingRows -= on.length;
+    return shownEntries.length === 0 ? [] : [{ day, some: shownEntries }];
   });
   return (
     <div class="agenda">
-      {shown.map(({ day, some }) => (
+      {shownGroups.map(({ day, some }) => (
         <section key={day} class={day === today() ? 'today' : ''}>
           <h2 aria-label={formatLongDay(day)}>
             <span class="weekday">{formatWeekday(day)}</span>
@@ -47,11 +47,11 @@ export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
           </ul>
         </section>
       ))}
-      {rowsLeft < 0 && (
+      {remainingRows < 0 && (
         <p class="after">
           <Button
             onClick={() => setMaxRows(maxRows + BATCH_SIZE)}
-          >{`Show ${Math.min(BATCH_SIZE, -rowsLeft)} more`}</Button>
+          >{`Show ${Math.min(BATCH_SIZE, -remainingRows)} more`}</Button>
         </p>
       )}
     </div>
@@ -68,10 +68,10 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' |
       data-id={entry.id}
       style={colour === undefined ? {} : { '--colour': colour }}
       onClick={() => onOpen(entry)}
-      onKeyDown={(pressed) => onKey(pressed, entry)}
+      onKeyDown={(keyEvent) => onKey(keyEvent, entry)}
     >
       {task === undefined ? <span class="tag" /> : <Icon name="task" />}
-      <span class="time number">{timeColumnText(entry)}</span>
+      <span class="time number">{formatTimeColumn(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
       <span class="hidden-text">{entryLabel(entry)}</span>
@@ -83,15 +83,15 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' |
  * Returns the entries to list on a day. An entry that lasts several days is listed on its first visible day, and
  * again on the current day.
  */
-function entriesToList(entries: readonly CalendarEntry[], day: Day, { from }: DayRange): readonly CalendarEntry[] {
+function findListedEntries(entries: readonly CalendarEntry[], day: Day, { from }: DayRange): readonly CalendarEntry[] {
   return entries.filter((entry) => {
-    const first = entry.days.from < from ? from : entry.days.from;
-    return first === day || (day === today() && isEntryOnDay(entry, day));
+    const firstVisibleDay = entry.days.from < from ? from : entry.days.from;
+    return firstVisibleDay === day || (day === today() && isEntryOnDay(entry, day));
   });
 }
 
 /** Returns the text of the time column: the times of an entry, or the last day of an entry of several days. */
-function timeColumnText({ days, event }: CalendarEntry): string {
+function formatTimeColumn({ days, event }: CalendarEntry): string {
   if (event === undefined) return 'due';
   if (days.from !== days.to) return `until ${formatShortDay(days.to)}`;
   return formatEventTimes(event) || 'all day';

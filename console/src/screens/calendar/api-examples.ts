@@ -3,15 +3,20 @@ import { compactDay, type Day, type DayRange, plusDays } from './time-math.ts';
 
 const toObjectLiteral = (value: object) =>
   `{ ${Object.entries(value)
-    .map(([name, one]) => `${name}: '${one}'`)
+    .map(([name, fieldValue]) => `${name}: '${fieldValue}'`)
     .join(', ')} }`;
 
-const listCall = (path: string, sdk: string, description: string, filters: Record<string, string>): ApiCall => {
+const buildListCall = (
+  path: string,
+  sdkResource: string,
+  description: string,
+  filters: Record<string, string>,
+): ApiCall => {
   return {
     description,
     method: 'GET',
     path: `${path}?${new URLSearchParams(filters)}`,
-    sdk: `${sdk}.list(${toObjectLiteral(filters)})`,
+    sdk: `${sdkResource}.list(${toObjectLiteral(filters)})`,
   };
 };
 
@@ -23,16 +28,21 @@ export function apiCallsFor(
   const newEvent = { event_name: 'Release v27', start_date: compactDay(cursor), due_date: compactDay(cursor) };
   const newDates = { start_date: compactDay(plusDays(cursor, 1)), due_date: compactDay(plusDays(cursor, 1)) };
   return [
-    listCall('/events', 'events', 'Events that begin in these days', {
+    buildListCall('/events', 'events', 'Events that begin in these days', {
       start_from: compactDay(from),
       start_to: compactDay(to),
     }),
-    listCall('/events', 'events', 'Events that began earlier and are not over', {
+    buildListCall('/events', 'events', 'Events that began earlier and are not over', {
       start_to: compactDay(plusDays(from, -1)),
       due_from: compactDay(from),
     }),
     ...(hasTasks
-      ? [listCall('/tasks', 'tasks', 'Tasks due in these days', { due_from: compactDay(from), due_to: compactDay(to) })]
+      ? [
+          buildListCall('/tasks', 'tasks', 'Tasks due in these days', {
+            due_from: compactDay(from),
+            due_to: compactDay(to),
+          }),
+        ]
       : []),
     {
       description: 'Create an event',

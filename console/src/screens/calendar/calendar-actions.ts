@@ -1,18 +1,18 @@
 import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { inverseChanges, updateIfUnchanged } from '../../app/optimistic-update.ts';
-import { errorMessage } from '../../app/use-query.ts';
+import { describeError } from '../../app/use-query.ts';
 import { showToast } from '../../components/toast.tsx';
 import { RangeCache } from './range-cache.ts';
 
 /** Cache of the events that the calendar has loaded. */
 export const eventCache = new RangeCache();
 
-const quotedName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
+const quoteName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-const showError = (error: unknown) => showToast(errorMessage(error), { isBad: true });
+const showError = (error: unknown) => showToast(describeError(error), { isError: true });
 
-const toEventInput = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
+const inputFromEvent = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };
 };
 
@@ -20,18 +20,21 @@ const toEventInput = ({ event_name, start_date, due_date, project_id }: Calendar
 export async function createEvent(input: EventInput): Promise<CalendarEvent> {
   const event = await client.events.create(input);
   eventCache.put(event);
-  showToast(`${quotedName(event)} created.`, { undo: () => void undoCreate([event]) });
+  showToast(`${quoteName(event)} created.`, { undo: () => void undoCreate([event]) });
   return event;
 }
 
-/** Reports the progress of creating a series of events, and aborts it. */
-export type SeriesProgress = { readonly onDone: (count: number) => void; readonly signal: AbortSignal };
+/** Options of `createEvents`: `onProgress` receives the number of created events; `signal` stops the series. */
+export type SeriesProgress = { readonly onProgress: (count: number) => void; readonly signal: AbortSignal };
 
 /**
  * Creates events one by one, until all are created or the signal aborts. Events that were created before an abort or
  * error remain; Undo deletes them.
  */
-export async function createEvents(inputs: readonly EventInput[], { onDone, signal }: SeriesProgress): Promise<void> {
+export async function createEvents(
+  inputs: readonly EventInput[],
+  { onProgress, signal }: SeriesProgress,
+): Promise<void> {
   const events: CalendarEvent[] = [];
   const showResult = (suffix: string) =>
     showToast(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${suffix}.`, {
@@ -46,7 +49,7 @@ export async function createEvents(inputs: readonly EventInput[], { onDone, sign
       throw error;
     }
     eventCache.put(events.at(-1) as CalendarEvent);
-    onDone(events.length);
+    onProgress(events.length);
   }
   showResult('');
 }
@@ -67,21 +70,26 @@ async function undoCreate(events: readonly CalendarEvent[]): Promise<void> {
  * Changes an event as an optimistic update, with Undo. If the request fails, the displayed event is rolled back
  * before the promise rejects.
  */
-export async function changeEvent(before: CalendarEvent, changes: EventChanges, doneText = 'saved'): Promise<void> {
-  const optimistic = { ...before, ...changes } as CalendarEvent;
-  let after = optimistic;
-  await eventCache.updateOptimistically(before, optimistic, async () => {
-    after = await updateIfUnchanged(client.events, before.event_id, changes, before);
-    return after;
+export async function updateEvent(
+  originalEvent: CalendarEvent,
+  changes: EventChanges,
+  successText = 'saved',
+): Promise<void> {
+  const optimisticEvent = { ...originalEvent, ...changes } as CalendarEvent;
+  let updatedEvent = optimisticEvent;
+  await eventCache.updateOptimistically(originalEvent, optimisticEvent, async () => {
+    updatedEvent = await updateIfUnchanged(client.events, originalEvent.event_id, changes, originalEvent);
+    return updatedEvent;
   });
-  const undo = () => void changeEvent(after, inverseChanges(changes, before), 'is as it was').catch(showError);
-  showToast(`${quotedName(after)} ${doneText}.`, { undo });
+  const undo = () =>
+    void updateEvent(updatedEvent, inverseChanges(changes, originalEvent), 'is as it was').catch(showError);
+  showToast(`${quoteName(updatedEvent)} ${successText}.`, { undo });
 }
 
 /** Moves an event by drag or keyboard; errors are shown as a toast. */
-export async function moveEvent(before: CalendarEvent, changes: EventChanges): Promise<void> {
+export async function moveEvent(originalEvent: CalendarEvent, changes: EventChanges): Promise<void> {
   try {
-    await changeEvent(before, changes, 'moved');
+    await updateEvent(originalEvent, changes, 'moved');
   } catch (error) {
     showError(error);
   }
@@ -93,7 +101,7 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
     await eventCache.updateOptimistically(event, undefined, () =>
       client.events.delete(event.event_id).then(() => undefined),
     );
-    showToast(`${quotedName(event)} deleted.`, { undo: () => void undoDelete(event) });
+    showToast(`${quoteName(event)} deleted.`, { undo: () => void undoDelete(event) });
   } catch (error) {
     showError(error);
   }
@@ -101,8 +109,8 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
 
 async function undoDelete(event: CalendarEvent): Promise<void> {
   try {
-    eventCache.put(await client.events.create(toEventInput(event)));
-    showToast(`${quotedName(event)} is back.`);
+    eventCache.put(await client.events.create(inputFromEvent(event)));
+    showToast(`${quoteName(event)} is back.`);
   } catch (error) {
     showError(error);
   }
@@ -110,9 +118,9 @@ async function undoDelete(event: CalendarEvent): Promise<void> {
 
 export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
-    const copy = await client.events.create(toEventInput(event));
-    eventCache.put(copy);
-    showToast(`${quotedName(copy)} duplicated.`, { undo: () => void undoCreate([copy]) });
+    const eventCopy = await client.events.create(inputFromEvent(event));
+    eventCache.put(eventCopy);
+    showToast(`${quoteName(eventCopy)} duplicated.`, { undo: () => void undoCreate([eventCopy]) });
   } catch (error) {
     showError(error);
   }

@@ -6,93 +6,103 @@ import { type Day, plusDays, plusMonths } from './time-math.ts';
 type CalendarBoardProps = GridState & {
   readonly callbacks: GridCallbacks;
   /**
-   * Called when the cursor moves to a day. `isPage` (Page Up, Page Down): show the month of that day, even if the day
-   * is already visible.
+   * Called when the keyboard cursor moves to a day. `isPageJump` is set after Page Up and Page Down: the month of that
+   * day must then be shown, even if the day is already visible.
    */
-  readonly onCursor: (day: Day, isPage?: boolean) => void;
+  readonly onCursorMove: (day: Day, isPageJump?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
   /** Whether a dialog is open; when it closes, the selected days are cleared. */
-  readonly isChoosing: boolean;
+  readonly isDialogOpen: boolean;
 };
 
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
-export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state }: CalendarBoardProps) {
-  const container = useRef<HTMLDivElement>(null);
-  const grid = useRef<CalendarGrid>(undefined);
-  const latest = useRef(callbacks);
-  latest.current = callbacks;
-  // The cursor is a ref, because repeated key events arrive faster than the grid is rendered.
-  const cursor = useRef(state.cursor);
-  cursor.current = state.cursor;
+export function CalendarBoard({ callbacks, onCursorMove, onKey, isDialogOpen, ...state }: CalendarBoardProps) {
+  const containerRef = useRef<HTMLDivElement>(null);
+  const gridRef = useRef<CalendarGrid>(undefined);
+  const latestCallbacks = useRef(callbacks);
+  latestCallbacks.current = callbacks;
+  // Keep the cursor day in a ref, because repeated key events arrive faster than the grid is rendered.
+  const cursorRef = useRef(state.cursor);
+  cursorRef.current = state.cursor;
   useLayoutEffect(() => {
-    if (container.current === null) return;
-    const created = new CalendarGrid(container.current, state, () => latest.current);
-    grid.current = created;
-    const observer = new ResizeObserver(() => created.resize());
-    observer.observe(container.current);
+    if (containerRef.current === null) return;
+    const newGrid = new CalendarGrid(containerRef.current, state, () => latestCallbacks.current);
+    gridRef.current = newGrid;
+    const observer = new ResizeObserver(() => newGrid.resize());
+    observer.observe(containerRef.current);
     return () => {
       observer.disconnect();
-      created.close();
+      newGrid.close();
     };
   }, []);
-  useLayoutEffect(() => grid.current?.show(state));
+  useLayoutEffect(() => gridRef.current?.show(state));
   useEffect(() => {
-    if (!isChoosing) grid.current?.unselect();
-  }, [isChoosing]);
+    if (!isDialogOpen) gridRef.current?.unselect();
+  }, [isDialogOpen]);
 
   const handleDayKey = (event: KeyboardEvent) => {
-    const next = dayAfterKey(event.key, cursor.current);
-    if (next !== undefined) {
+    const nextDay = dayAfterKey(event.key, cursorRef.current);
+    if (nextDay !== undefined) {
       event.preventDefault();
-      cursor.current = next;
-      onCursor(next, event.key.startsWith('Page'));
-      grid.current?.focusDay(next);
+      cursorRef.current = nextDay;
+      onCursorMove(nextDay, event.key.startsWith('Page'));
+      gridRef.current?.focusDay(nextDay);
       return;
     }
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
-    const first = grid.current?.entriesOn(cursor.current)[0];
-    if (first === undefined) callbacks.onSlotClicked(wholeDaySpan(cursor.current));
+    const firstEntry = gridRef.current?.entriesOn(cursorRef.current)[0];
+    if (firstEntry === undefined) callbacks.onSlotClicked(toWholeDaySpan(cursorRef.current));
     // If the entry is hidden because the day has too many entries, open the dialog of the day.
-    else if (grid.current?.focusEntry(first.id) !== true) callbacks.openDay(cursor.current);
+    else if (gridRef.current?.focusEntry(firstEntry.id) !== true) callbacks.openDay(cursorRef.current);
   };
-  const handleEntryKey = (event: KeyboardEvent, article: HTMLElement) => {
-    if (event.key === 'Escape') return grid.current?.focusDay(cursor.current);
-    const entry = grid.current?.entryOf(article);
-    const isPlain = !event.shiftKey && !event.altKey;
-    const step = isPlain ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
-    if (step !== undefined) {
+  const handleEntryKey = (event: KeyboardEvent, entryElement: HTMLElement) => {
+    if (event.key === 'Escape') return gridRef.current?.focusDay(cursorRef.current);
+    const entry = gridRef.current?.entryOf(entryElement);
+    const hasNoModifierKey = !event.shiftKey && !event.altKey;
+    const entryStep = hasNoModifierKey ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
+    if (entryStep !== undefined) {
       event.preventDefault();
-      const ids = [...(grid.current?.entriesOn(cursor.current) ?? []).map(({ id }) => id), `m${cursor.current}`];
-      const at = ids.indexOf(article.dataset.id ?? '');
-      const nextIds = step > 0 ? ids.slice(at + 1) : ids.slice(0, Math.max(at, 0)).reverse();
-      nextIds.some((id) => grid.current?.focusEntry(id));
-    } else if (isPlain && /^Arrow(Left|Right)$/.test(event.key)) handleDayKey(event);
+      const focusableIds = [
+        ...(gridRef.current?.entriesOn(cursorRef.current) ?? []).map(({ id }) => id),
+        `m${cursorRef.current}`,
+      ];
+      const currentIndex = focusableIds.indexOf(entryElement.dataset.id ?? '');
+      const nextIds =
+        entryStep > 0
+          ? focusableIds.slice(currentIndex + 1)
+          : focusableIds.slice(0, Math.max(currentIndex, 0)).reverse();
+      nextIds.some((id) => gridRef.current?.focusEntry(id));
+    } else if (hasNoModifierKey && /^Arrow(Left|Right)$/.test(event.key)) handleDayKey(event);
     else if (entry !== undefined) onKey(event, entry);
   };
   const handleKeyDown = (event: KeyboardEvent) => {
     if (!(event.target instanceof HTMLElement) || event.ctrlKey || event.metaKey) return;
-    const article = event.target.closest<HTMLElement>('.ec-event');
-    if (article !== null) handleEntryKey(event, article);
+    const entryElement = event.target.closest<HTMLElement>('.ec-event');
+    if (entryElement !== null) handleEntryKey(event, entryElement);
     else if (event.target.matches('.ec-day')) handleDayKey(event);
   };
   const handleFocusIn = (event: FocusEvent) => {
     const { day } = event.target instanceof HTMLElement ? event.target.dataset : {};
-    if (day === undefined || day === cursor.current) return;
-    cursor.current = day;
-    onCursor(day);
+    if (day === undefined || day === cursorRef.current) return;
+    cursorRef.current = day;
+    onCursorMove(day);
   };
   return (
-    <div class={`board ${state.view}`} ref={container} onKeyDownCapture={handleKeyDown} onFocusIn={handleFocusIn} />
+    <div class={`board ${state.view}`} ref={containerRef} onKeyDownCapture={handleKeyDown} onFocusIn={handleFocusIn} />
   );
 }
 
-const wholeDaySpan = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
+const toWholeDaySpan = (day: Day) => ({
+  start: `${day} 00:00:00`,
+  end: `${plusDays(day, 1)} 00:00:00`,
+  isAllDay: true,
+});
 
 /** Returns the day that a navigation key moves to; undefined for any other key. */
-function dayAfterKey(key: string, from: Day): Day | undefined {
-  const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
-  if (days !== undefined) return plusDays(from, days);
-  const months = { PageUp: -1, PageDown: 1 }[key];
-  return months === undefined ? undefined : plusMonths(from, months);
+function dayAfterKey(key: string, currentDay: Day): Day | undefined {
+  const dayStep = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
+  if (dayStep !== undefined) return plusDays(currentDay, dayStep);
+  const monthStep = { PageUp: -1, PageDown: 1 }[key];
+  return monthStep === undefined ? undefined : plusMonths(currentDay, monthStep);
 }

@@ -6,7 +6,7 @@ import { listFullPage } from '../../app/full-page-navigation.ts';
 import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { Note, Progress } from '../../components/badge.tsx';
+import { Note, ProgressBar } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { RadioGroup } from '../../components/field.tsx';
@@ -18,9 +18,9 @@ import { CalendarBoard } from './calendar-grid.tsx';
 import { buildEntries, type CalendarEntry, isEntryOnDay } from './entries.ts';
 import type { GridCallbacks } from './event-calendar-adapter.ts';
 import { EventDialog, type EventDraft, toEventDraft } from './event-dialog.tsx';
-import { FilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
+import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
 import { useShortcuts } from './keys.ts';
-import { firstDay, formatLongDay, viewTitle } from './locale.ts';
+import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
 import { QUICK_LINE_INPUT_ID, QuickLine } from './quick-line.tsx';
 import { followChanges, MAX_EVENTS, type RangeData } from './range-cache.ts';
 import {
@@ -69,119 +69,134 @@ function readQuery() {
 
 const focusElement = (id: string) => document.getElementById(id)?.focus();
 
-export default function Calendar() {
+export default function CalendarScreen() {
   const { view, day, chosen, text, hasTasks } = readQuery();
-  const days = visibleDays(view, day, firstDay);
-  const [open, setOpen] = useState<OpenDialog>();
-  const [cursor, setCursor] = useState(day);
-  useEffect(() => setCursor(day), [day]);
+  const days = visibleDays(view, day, firstWeekday);
+  const [openDialog, setOpenDialog] = useState<OpenDialog>();
+  const [cursorDay, setCursorDay] = useState(day);
+  useEffect(() => setCursorDay(day), [day]);
   const { projects, held } = useCalendarData(view, day, hasTasks);
   const entries = useMemo(
     () => (held === undefined ? [] : buildEntries(held, projects, { projectIds: chosen, text })),
     [held, projects, chosen.join(), text],
   );
 
-  const showDate = (date: Day, other: CalendarView = view) =>
-    setQuery({ date: date === today() ? undefined : date, view: other === 'month' ? undefined : other });
-  const moveCursor = (next: Day, isPage = false) => {
-    setCursor(next);
-    if (isPage || next < days.from || next > days.to) showDate(next);
+  const showDate = (date: Day, newView: CalendarView = view) =>
+    setQuery({ date: date === today() ? undefined : date, view: newView === 'month' ? undefined : newView });
+  const moveCursor = (nextDay: Day, isPageMove = false) => {
+    setCursorDay(nextDay);
+    if (isPageMove || nextDay < days.from || nextDay > days.to) showDate(nextDay);
   };
-  const step = (count: number) => showDate(stepDate(view, day, count));
-  const openNewEvent = (drawn: TimeSpan) => setOpen({ draft: emptyDraft(drawn, chosen) });
+  const stepView = (count: number) => showDate(stepDate(view, day, count));
+  const openNewEvent = (timeSpan: TimeSpan) => setOpenDialog({ draft: emptyDraft(timeSpan, chosen) });
   const openNewEventOn = (date: Day) =>
     openNewEvent({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
   const openEntry = ({ event, task }: CalendarEntry) => {
-    if (event !== undefined) setOpen({ draft: toEventDraft(event) });
+    if (event !== undefined) setOpenDialog({ draft: toEventDraft(event) });
     else if (task !== undefined) location.hash = hrefTo('tasks', task.task_id);
   };
-  const onKey = (pressed: KeyboardEvent, entry: CalendarEntry) => handleEntryKey(pressed, entry, openEntry);
+  const onKey = (keyEvent: KeyboardEvent, entry: CalendarEntry) => handleEntryKey(keyEvent, entry, openEntry);
   const callbacks: GridCallbacks = {
-    open: openEntry,
-    openDay: (date) => setOpen({ day: date }),
+    openEntry,
+    openDay: (date) => setOpenDialog({ day: date }),
     onRangeSelected: openNewEvent,
-    onSlotClicked(drawn) {
+    onSlotClicked(timeSpan) {
       // On a narrow screen a tap on a day opens the day view instead of the form.
-      if (view === 'month' && matchMedia(NARROW_SCREEN_QUERY).matches) showDate(dayOf(drawn.start), 'day');
-      else openNewEvent(drawn);
+      if (view === 'month' && matchMedia(NARROW_SCREEN_QUERY).matches) showDate(dayOf(timeSpan.start), 'day');
+      else openNewEvent(timeSpan);
     },
-    move: ({ event }, seconds) => event !== undefined && void moveEvent(event, moveDates(event, seconds)),
-    resize: ({ event }, seconds) => event !== undefined && void moveEvent(event, resizeDates(event, seconds)),
+    moveEntry: ({ event }, seconds) => event !== undefined && void moveEvent(event, moveDates(event, seconds)),
+    resizeEntry: ({ event }, seconds) => event !== undefined && void moveEvent(event, resizeDates(event, seconds)),
   };
   useShortcuts({
-    n: () => openNewEventOn(cursor),
+    n: () => openNewEventOn(cursorDay),
     q: () => focusElement(QUICK_LINE_INPUT_ID),
     '/': () => focusElement(SEARCH_INPUT_ID),
-    '?': () => setOpen('help'),
+    '?': () => setOpenDialog('help'),
     t: () => showDate(today()),
-    j: () => step(1),
-    k: () => step(-1),
-    m: () => showDate(cursor, 'month'),
-    w: () => showDate(cursor, 'week'),
-    d: () => showDate(cursor, 'day'),
-    l: () => showDate(cursor, 'list'),
+    j: () => stepView(1),
+    k: () => stepView(-1),
+    m: () => showDate(cursorDay, 'month'),
+    w: () => showDate(cursorDay, 'week'),
+    d: () => showDate(cursorDay, 'day'),
+    l: () => showDate(cursorDay, 'list'),
   });
 
   const showIfHidden = (date: Day) => {
     if (date < days.from || date > days.to) showDate(date);
   };
-  const eventId = entries.find(({ event }) => event !== undefined)?.event?.event_id ?? '1';
+  const exampleEventId = entries.find(({ event }) => event !== undefined)?.event?.event_id ?? '1';
   return (
     <Page
-      title={viewTitle(view, day, days)}
+      title={formatViewTitle(view, day, days)}
       isWide
-      calls={apiCallsFor(days, { cursor, eventId, hasTasks })}
+      calls={apiCallsFor(days, { cursor: cursorDay, eventId: exampleEventId, hasTasks })}
       actions={
         <>
           <span class="row steps">
-            <Button icon="chevron" label={`Previous ${view === 'list' ? 'month' : view}`} onClick={() => step(-1)} />
+            <Button
+              icon="chevron"
+              label={`Previous ${view === 'list' ? 'month' : view}`}
+              onClick={() => stepView(-1)}
+            />
             <Button onClick={() => showDate(today())}>Today</Button>
-            <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => step(1)} />
+            <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => stepView(1)} />
           </span>
-          <RadioGroup label="View" value={view} options={VIEW_OPTIONS} onChange={(other) => showDate(cursor, other)} />
-          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpen('exchange')} />
-          <Button variant="primary" icon="plus" onClick={() => openNewEventOn(cursor)}>
+          <RadioGroup
+            label="View"
+            value={view}
+            options={VIEW_OPTIONS}
+            onChange={(newView) => showDate(cursorDay, newView)}
+          />
+          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpenDialog('exchange')} />
+          <Button variant="primary" icon="plus" onClick={() => openNewEventOn(cursorDay)}>
             New event
           </Button>
         </>
       }
     >
-      <div class="calendar" data-shown={held?.isWhole === true ? `${view} ${days.from}` : ''}>
+      <div class="calendar" data-shown={held?.isComplete === true ? `${view} ${days.from}` : ''}>
         <div class="above">
-          <QuickLine projects={projects} cursor={cursor} onDone={showIfHidden} />
-          <FilterControls data={held} projects={projects} chosen={chosen} text={text} hasTasks={hasTasks} />
+          <QuickLine projects={projects} defaultDay={cursorDay} onCreated={showIfHidden} />
+          <CalendarFilterControls
+            data={held}
+            projects={projects}
+            chosenProjectIds={chosen}
+            searchText={text}
+            hasTasks={hasTasks}
+          />
         </div>
-        <StatusLine held={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
+        <StatusLine rangeData={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
         {view === 'list' ? (
           <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
         ) : (
           <CalendarBoard
-            {...{ view, day, days, entries, cursor, callbacks, onKey }}
-            onCursor={moveCursor}
-            isChoosing={open !== undefined}
+            {...{ view, day, days, entries, cursor: cursorDay, callbacks, onKey }}
+            onCursorMove={moveCursor}
+            isDialogOpen={openDialog !== undefined}
           />
         )}
       </div>
-      {open === 'help' && <ShortcutsDialog onClose={() => setOpen(undefined)} />}
-      {open === 'exchange' && (
-        <LazyExchangeDialog projects={[...projects.values()]} onClose={() => setOpen(undefined)} />
+      {openDialog === 'help' && <ShortcutsDialog onClose={() => setOpenDialog(undefined)} />}
+      {openDialog === 'exchange' && (
+        <LazyExchangeDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
       )}
-      {typeof open === 'object' && 'draft' in open && (
+      {typeof openDialog === 'object' && 'draft' in openDialog && (
         <EventDialog
-          draft={open.draft}
+          draft={openDialog.draft}
           projects={[...projects.values()]}
-          onClose={() => setOpen(undefined)}
+          onClose={() => setOpenDialog(undefined)}
           onDone={showIfHidden}
         />
       )}
-      {typeof open === 'object' && 'day' in open && (
+      {typeof openDialog === 'object' && 'day' in openDialog && (
         <DayDialog
-          day={open.day}
+          day={openDialog.day}
           entries={entries}
           onOpen={openEntry}
           onKey={onKey}
-          onNew={() => openNewEventOn(open.day)}
-          onClose={() => setOpen(undefined)}
+          onNew={() => openNewEventOn(openDialog.day)}
+          onClose={() => setOpenDialog(undefined)}
         />
       )}
     </Page>
@@ -196,88 +211,110 @@ function LazyExchangeDialog(props: ComponentProps<typeof import('./import-export
 
 /** Loads the visible events and the projects, and keeps both current by live updates. */
 function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
-  const loaded = useQuery((signal) => listFullPage(client.projects, { order: 'projectname' }, signal), []);
-  const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
+  const projectsQuery = useQuery((signal) => listFullPage(client.projects, { order: 'projectname' }, signal), []);
+  const projects = useMemo(
+    () => new Map((projectsQuery.data?.data ?? []).map((project) => [project.project_id, project])),
+    [projectsQuery.data],
+  );
   useEffect(() => {
-    const controller = new AbortController();
+    const abortController = new AbortController();
     const scope = isAdmin() ? 'account' : 'own';
     // The feed of a member contains only the member's own changes, so cached days may be stale. They are loaded
     // again when they are shown.
     eventCache.isKeptFresh = scope === 'account';
     void followChanges(
       scope,
-      { events: () => eventCache.reload(), projects: async () => loaded.reload() },
-      controller.signal,
+      { events: () => eventCache.reload(), projects: async () => projectsQuery.reload() },
+      abortController.signal,
     );
     const reloadIfVisible = () => !document.hidden && void eventCache.reload();
     document.addEventListener('visibilitychange', reloadIfVisible);
     return () => {
-      controller.abort();
+      abortController.abort();
       document.removeEventListener('visibilitychange', reloadIfVisible);
       eventCache.close();
     };
   }, []);
-  const days = visibleDays(view, day, firstDay);
+  const days = visibleDays(view, day, firstWeekday);
   useEffect(() => {
-    const around = [1, -1].map((count) => visibleDays(view, stepDate(view, day, count), firstDay));
-    eventCache.show({ days, hasTasks }, around);
+    const adjacentRanges = [1, -1].map((count) => visibleDays(view, stepDate(view, day, count), firstWeekday));
+    eventCache.show({ days, hasTasks }, adjacentRanges);
   }, [view, days.from, hasTasks]);
-  const held = eventCache.visibleData.value;
-  return { projects, held: held?.days.from === days.from && held.days.to === days.to ? held : undefined };
+  const visibleData = eventCache.visibleData.value;
+  return {
+    projects,
+    held: visibleData?.days.from === days.from && visibleData.days.to === days.to ? visibleData : undefined,
+  };
 }
 
-function emptyDraft(drawn: TimeSpan, chosen: readonly string[]): EventDraft {
-  const [projectId = '0', ...others] = chosen;
-  return { ...toFormDates(toEventDates(drawn)), name: '', projectId: others.length === 0 ? projectId : '0' };
+function emptyDraft(timeSpan: TimeSpan, chosenProjectIds: readonly string[]): EventDraft {
+  const [projectId = '0', ...otherProjectIds] = chosenProjectIds;
+  return {
+    ...toFormDates(toEventDates(timeSpan)),
+    name: '',
+    projectId: otherProjectIds.length === 0 ? projectId : '0',
+  };
 }
 
 /** Handles the keyboard shortcuts of a focused entry. */
-function handleEntryKey(pressed: KeyboardEvent, entry: CalendarEntry, openEntry: (entry: CalendarEntry) => void): void {
+function handleEntryKey(
+  keyEvent: KeyboardEvent,
+  entry: CalendarEntry,
+  openEntry: (entry: CalendarEntry) => void,
+): void {
   const { event } = entry;
   const action = ((): (() => void) | undefined => {
-    if (pressed.key === 'e') return () => openEntry(entry);
+    if (keyEvent.key === 'e') return () => openEntry(entry);
     if (event === undefined) return undefined;
-    if (pressed.key === 'Delete' || pressed.key === 'Backspace') return () => void deleteEvent(event);
-    if (pressed.key === 'c') return () => void duplicateEvent(event);
-    const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[pressed.key];
-    if (days === undefined || !pressed.shiftKey) return undefined;
+    if (keyEvent.key === 'Delete' || keyEvent.key === 'Backspace') return () => void deleteEvent(event);
+    if (keyEvent.key === 'c') return () => void duplicateEvent(event);
+    const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[keyEvent.key];
+    if (days === undefined || !keyEvent.shiftKey) return undefined;
     const seconds = days * DAY_S;
-    if (!pressed.altKey) return () => void moveEvent(event, moveDates(event, seconds));
-    const after = resizeDates(event, { start: 0, end: seconds });
-    return after.due_date < after.start_date ? undefined : () => void moveEvent(event, after);
+    if (!keyEvent.altKey) return () => void moveEvent(event, moveDates(event, seconds));
+    const newDates = resizeDates(event, { start: 0, end: seconds });
+    return newDates.due_date < newDates.start_date ? undefined : () => void moveEvent(event, newDates);
   })();
   if (action === undefined) return;
-  pressed.preventDefault();
-  pressed.stopPropagation();
+  keyEvent.preventDefault();
+  keyEvent.stopPropagation();
   action();
 }
 
 /** Status line of the calendar: error, loading, too many events, or no events. */
-function StatusLine({ held, isFiltered, count }: { held: RangeData | undefined; isFiltered: boolean; count: number }) {
-  const fault = eventCache.fault.value;
-  if (fault !== undefined) {
+function StatusLine({
+  rangeData,
+  isFiltered,
+  count,
+}: {
+  rangeData: RangeData | undefined;
+  isFiltered: boolean;
+  count: number;
+}) {
+  const errorText = eventCache.errorText.value;
+  if (errorText !== undefined) {
     return (
       <Note tone="bad">
-        {fault} <Button onClick={() => void eventCache.reload()}>Try again</Button>
+        {errorText} <Button onClick={() => void eventCache.reload()}>Try again</Button>
       </Note>
     );
   }
-  if (held === undefined) return <Progress label="Loading events" />;
-  if (held.total > MAX_EVENTS && held.isWhole) {
+  if (rangeData === undefined) return <ProgressBar label="Loading events" />;
+  if (rangeData.total > MAX_EVENTS && rangeData.isComplete) {
     return (
       <Note tone="warn">
-        {`These are ${held.events.length.toLocaleString('en')} of ${held.total.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
+        {`These are ${rangeData.events.length.toLocaleString('en')} of ${rangeData.total.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
       </Note>
     );
   }
-  if (!held.isWhole && held.total > held.events.length) {
+  if (!rangeData.isComplete && rangeData.total > rangeData.events.length) {
     return (
       <p class="small soft state" role="status">
-        {`${held.events.length.toLocaleString('en')} of ${held.total.toLocaleString('en')} events so far…`}
+        {`${rangeData.events.length.toLocaleString('en')} of ${rangeData.total.toLocaleString('en')} events so far…`}
       </p>
     );
   }
-  if (count > 0 || !held.isWhole) return null;
+  if (count > 0 || !rangeData.isComplete) return null;
   if (isFiltered) {
     return (
       <p class="hint" role="status">
@@ -306,11 +343,11 @@ type DayDialogProps = {
 
 /** Dialog with all entries of a day. */
 function DayDialog({ day, entries, onOpen, onKey, onNew, onClose }: DayDialogProps) {
-  const on = entries.filter((entry) => isEntryOnDay(entry, day));
+  const entriesOnDay = entries.filter((entry) => isEntryOnDay(entry, day));
   return (
     <Dialog title={formatLongDay(day)} onClose={onClose}>
       <div class="agenda in-dialog">
-        {on.map((entry) => (
+        {entriesOnDay.map((entry) => (
           <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onKey={onKey} />
         ))}
       </div>

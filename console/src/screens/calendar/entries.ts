@@ -2,7 +2,7 @@ import type { CalendarEvent, Project, Task } from '../../../../packages/sdk/src/
 import { sanitizeColor } from '../../components/badge.tsx';
 import { compareEntries, type LayoutEntry } from './layout.ts';
 import type { RangeData } from './range-cache.ts';
-import { type Day, dayOf, daysOf, plusDays, timeSpanOf, toTimestamp } from './time-math.ts';
+import { type Day, dayOf, dayRangeOf, plusDays, timeSpanOf, toTimestamp } from './time-math.ts';
 
 /** An entry of the calendar: an event, or the due date of a task. */
 export type CalendarEntry = LayoutEntry & {
@@ -19,9 +19,9 @@ const GOLDEN_ANGLE_DEGREES = 137.508;
 /** Returns the color of a project: the color that is set for it, or a color derived from its id. */
 export function projectColor(projectId: string, projects: ProjectsById): string | undefined {
   if (projectId === '0') return undefined;
-  const own = projects.get(projectId)?.color ?? '';
+  const ownColor = projects.get(projectId)?.color ?? '';
   return (
-    (own === '' ? undefined : sanitizeColor(own)) ??
+    (ownColor === '' ? undefined : sanitizeColor(ownColor)) ??
     `oklch(0.64 0.15 ${((Number(projectId) * GOLDEN_ANGLE_DEGREES) % 360).toFixed(1)})`
   );
 }
@@ -40,31 +40,38 @@ export function buildEntries(
   const searchText = text.trim().toLowerCase();
   const isMatch = (projectId: string, name: string) =>
     (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
-  const ofProject = (projectId: string) => ({
+  const projectFieldsOf = (projectId: string) => ({
     colour: projectColor(projectId, projects),
     projectName: projectNameOf(projectId, projects),
   });
   const eventEntries = events
     .filter((event) => isMatch(event.project_id, event.event_name))
     .map((event): CalendarEntry => {
-      const times = timeSpanOf(event);
-      const days = daysOf(times);
+      const timeSpan = timeSpanOf(event);
+      const days = dayRangeOf(timeSpan);
       return {
         id: `e${event.event_id}`,
         title: event.event_name,
         event,
         days,
-        ...times,
-        ...ofProject(event.project_id),
+        ...timeSpan,
+        ...projectFieldsOf(event.project_id),
       };
     });
   const taskEntries = tasks
     .filter((task) => isMatch(task.project_id, task.task_name))
     .map((task): CalendarEntry => {
       const day = dayOf(task.due_date);
-      const times = { start: toTimestamp(day), end: toTimestamp(plusDays(day, 1)), isAllDay: true };
+      const timeSpan = { start: toTimestamp(day), end: toTimestamp(plusDays(day, 1)), isAllDay: true };
       const days = { from: day, to: day };
-      return { id: `t${task.task_id}`, title: task.task_name, task, days, ...times, ...ofProject(task.project_id) };
+      return {
+        id: `t${task.task_id}`,
+        title: task.task_name,
+        task,
+        days,
+        ...timeSpan,
+        ...projectFieldsOf(task.project_id),
+      };
     });
   return [...eventEntries, ...taskEntries].sort(compareEntries);
 }

@@ -10,7 +10,14 @@ import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
 import { type CalendarEntry, isEntryOnDay } from './entries.ts';
 import { fitRows } from './layout.ts';
-import { dateLocale, firstDay, formatEventSpan, formatLongDay, formatTimeOfTimestamp, viewTitle } from './locale.ts';
+import {
+  dateLocale,
+  firstWeekday,
+  formatEventSpan,
+  formatLongDay,
+  formatTimeOfTimestamp,
+  formatViewTitle,
+} from './locale.ts';
 import {
   type Day,
   type DayRange,
@@ -26,14 +33,14 @@ export type GridView = 'month' | 'week' | 'day';
 
 /** Callbacks for user actions in the grid, by pointer or keyboard. */
 export type GridCallbacks = {
-  open(entry: CalendarEntry): void;
+  openEntry(entry: CalendarEntry): void;
   /** Opens the dialog with all entries of a day. */
   openDay(day: Day): void;
-  onRangeSelected(drawn: TimeSpan): void;
+  onRangeSelected(timeSpan: TimeSpan): void;
   /** Called after a click or tap on a day or time slot. */
-  onSlotClicked(drawn: TimeSpan): void;
-  move(entry: CalendarEntry, seconds: number): void;
-  resize(entry: CalendarEntry, seconds: { readonly start: number; readonly end: number }): void;
+  onSlotClicked(timeSpan: TimeSpan): void;
+  moveEntry(entry: CalendarEntry, seconds: number): void;
+  resizeEntry(entry: CalendarEntry, seconds: { readonly start: number; readonly end: number }): void;
 };
 
 /** The state that the grid renders. */
@@ -47,7 +54,7 @@ export type GridState = {
   readonly cursor: Day;
 };
 
-const VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
+const LIBRARY_VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
 
 const GAP_PX = 2;
 /** Number of rows for all-day entries above the hours of the week and day view. */
@@ -56,10 +63,10 @@ const ALL_DAY_ROWS = 5;
 /** Maximum duration of an entry that shows its name and time on one line. */
 const MAX_ONE_LINE_S = 30 * 60;
 
-/** Rounds up to whole days, because the library reports the resize of an all-day entry in snap steps. */
+/** Rounds up to whole days, because the library reports the resize of an all-day entry in steps of 15 minutes. */
 const roundUpToDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
 
-const deltaSeconds = ({ days, seconds }: DragDelta) => days * 86_400 + seconds;
+const deltaToSeconds = ({ days, seconds }: DragDelta) => days * 86_400 + seconds;
 
 /** Converts an API timestamp to the ISO timestamp that the library expects. */
 const toIsoTimestamp = (text: string) => text.replace(' ', 'T');
@@ -67,10 +74,10 @@ const toIsoTimestamp = (text: string) => text.replace(' ', 'T');
 const fromIsoTimestamp = (text: string) => text.slice(0, 19).replace('T', ' ');
 
 function createElement(tag: string, className: string, text = ''): HTMLElement {
-  const created = document.createElement(tag);
-  created.className = className;
-  created.textContent = text;
-  return created;
+  const element = document.createElement(tag);
+  element.className = className;
+  element.textContent = text;
+  return element;
 }
 
 /** Creates the icon of a task: a checkbox, which is checked when the task is completed. */
@@ -86,34 +93,34 @@ function createTaskIcon(isDone: boolean): Element {
 
 /** Returns the text of an entry for screen readers: type, time and project. */
 export function entryLabel({ task, event, start, projectName }: CalendarEntry): string {
-  const when = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
-  const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
-  return `${kind}, ${when}${projectName === '' ? '' : `, ${projectName}`}`;
+  const timeText = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
+  const typeText = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
+  return `${typeText}, ${timeText}${projectName === '' ? '' : `, ${projectName}`}`;
 }
 
 /**
- * Adapter for the @event-calendar library. It passes only the entries that fit to the library. It exchanges dates as
- * strings and drag distances with the library, because `Date` objects depend on the time zone. It adds accessible
- * names and keyboard focus to days and entries.
+ * Adapter for the @event-calendar library. It gives the library only those entries that fit into the grid. Dates are
+ * exchanged as strings and drag distances, because `Date` objects depend on the time zone. The adapter also adds
+ * accessible names and keyboard focus to days and entries.
  */
 export class CalendarGrid {
-  readonly #target: HTMLElement;
-  readonly #callbacks: () => GridCallbacks;
+  readonly #container: HTMLElement;
+  readonly #getCallbacks: () => GridCallbacks;
   readonly #grid: EventCalendar;
-  readonly #entries = new Map<string, CalendarEntry>();
+  readonly #entriesById = new Map<string, CalendarEntry>();
   #state: GridState;
   #renderedKey = '';
   #renderedEntries: readonly CalendarEntry[] | undefined;
-  #wantsFocus = false;
+  #mustFocusDay = false;
 
-  constructor(target: HTMLElement, state: GridState, callbacks: () => GridCallbacks) {
-    this.#target = target;
-    this.#callbacks = callbacks;
+  constructor(container: HTMLElement, state: GridState, getCallbacks: () => GridCallbacks) {
+    this.#container = container;
+    this.#getCallbacks = getCallbacks;
     this.#state = state;
-    this.#grid = create(target, {
-      view: VIEWS[state.view],
+    this.#grid = create(container, {
+      view: LIBRARY_VIEWS[state.view],
       date: state.day,
-      firstDay,
+      firstDay: firstWeekday,
       locale: dateLocale,
       height: '100%',
       headerToolbar: { start: '', center: '', end: '' },
@@ -132,24 +139,24 @@ export class CalendarGrid {
       allDayContent: { domNodes: [createElement('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
-      eventContent: ({ event, timeText }) => this.#contentOf(event, timeText),
-      eventDidMount: ({ event, el }) => this.#labelEntry(event, el),
-      eventClick: ({ event }) => this.#open(event),
+      eventContent: ({ event, timeText }) => this.#createContent(event, timeText),
+      eventDidMount: ({ event, el }) => this.#prepareEntryElement(event, el),
+      eventClick: ({ event }) => this.#openEntryOrDay(event),
       eventDrop: ({ event, delta }) =>
-        this.#withEntry(event, (entry) => this.#callbacks().move(entry, deltaSeconds(delta))),
+        this.#withEntry(event, (entry) => this.#getCallbacks().moveEntry(entry, deltaToSeconds(delta))),
       eventResize: ({ event, startDelta, endDelta }) => {
         this.#withEntry(event, (entry) => {
-          const [start, end] = [deltaSeconds(startDelta), deltaSeconds(endDelta)];
-          this.#callbacks().resize(
+          const [start, end] = [deltaToSeconds(startDelta), deltaToSeconds(endDelta)];
+          this.#getCallbacks().resizeEntry(
             entry,
             entry.isAllDay ? { start: roundUpToDays(start), end: roundUpToDays(end) } : { start, end },
           );
         });
       },
       dateClick: ({ dateStr, allDay }) =>
-        this.#callbacks().onSlotClicked(spanFromClick(fromIsoTimestamp(dateStr), allDay)),
+        this.#getCallbacks().onSlotClicked(timeSpanFromClick(fromIsoTimestamp(dateStr), allDay)),
       select: ({ startStr, endStr, allDay }) => {
-        this.#callbacks().onRangeSelected({
+        this.#getCallbacks().onRangeSelected({
           start: fromIsoTimestamp(startStr),
           end: fromIsoTimestamp(endStr),
           isAllDay: allDay,
@@ -160,20 +167,20 @@ export class CalendarGrid {
 
   /** Renders a new state; unchanged parts are not rendered again. */
   show(nextState: GridState): void {
-    const before = this.#state;
+    const previousState = this.#state;
     this.#state = nextState;
     const { view, day, days, entries } = nextState;
     const period = `${view} ${days.from}`;
     if (!this.#renderedKey.startsWith(`${period} `)) {
-      if (before.view !== view) this.#grid.setOption('view', VIEWS[view]);
+      if (previousState.view !== view) this.#grid.setOption('view', LIBRARY_VIEWS[view]);
       this.#grid.setOption('date', day);
     }
-    const rows = this.#fittingRows();
-    const renderKey = `${period} ${rows}`;
+    const rowCount = this.#countFittingRows();
+    const renderKey = `${period} ${rowCount}`;
     if (renderKey !== this.#renderedKey || entries !== this.#renderedEntries) {
       this.#renderedKey = renderKey;
       this.#renderedEntries = entries;
-      this.#render(rows);
+      this.#render(rowCount);
     }
     this.#labelDays();
   }
@@ -190,16 +197,16 @@ export class CalendarGrid {
 
   /** Focuses a day: immediately if visible, and again after the next render, which may replace its element. */
   focusDay(day = this.#state.cursor): void {
-    this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
-    this.#wantsFocus = true;
+    this.#container.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
+    this.#mustFocusDay = true;
     this.#labelDays();
   }
 
   /** Focuses an entry; returns whether it is rendered. */
   focusEntry(id: string): boolean {
-    const found = this.#target.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
-    found?.focus();
-    return found !== null;
+    const entryElement = this.#container.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
+    entryElement?.focus();
+    return entryElement !== null;
   }
 
   entriesOn(day: Day): readonly CalendarEntry[] {
@@ -207,54 +214,57 @@ export class CalendarGrid {
   }
 
   entryOf(target: EventTarget | null): CalendarEntry | undefined {
-    const article = target instanceof Element ? target.closest<HTMLElement>('.ec-event') : null;
-    return this.#entries.get(article?.dataset.id ?? '');
+    const entryElement = target instanceof Element ? target.closest<HTMLElement>('.ec-event') : null;
+    return this.#entriesById.get(entryElement?.dataset.id ?? '');
   }
 
   close(): void {
     void destroy(this.#grid);
   }
 
-  #fittingRows(): number {
+  #countFittingRows(): number {
     const { view, days } = this.#state;
     if (view !== 'month') return ALL_DAY_ROWS;
-    const weeks = (daysBetween(days.from, days.to) + 1) / 7;
+    const weekCount = (daysBetween(days.from, days.to) + 1) / 7;
     // The sizes are defined in calendar-grid.css.
-    const style = getComputedStyle(this.#target);
-    const px = (name: string) => Number.parseFloat(style.getPropertyValue(name));
-    const dayPx = (this.#target.clientHeight - px('--header')) / weeks;
-    return Math.max(1, Math.floor((dayPx - px('--day-head')) / (px('--row') + GAP_PX)));
+    const style = getComputedStyle(this.#container);
+    const readPx = (propertyName: string) => Number.parseFloat(style.getPropertyValue(propertyName));
+    const dayHeightPx = (this.#container.clientHeight - readPx('--header')) / weekCount;
+    return Math.max(1, Math.floor((dayHeightPx - readPx('--day-head')) / (readPx('--row') + GAP_PX)));
   }
 
-  #render(rows: number): void {
+  #render(rowCount: number): void {
     const { view, days, entries } = this.#state;
-    const focused = this.entryOf(document.activeElement)?.id;
+    const focusedEntryId = this.entryOf(document.activeElement)?.id;
     // The hour grid shows all timed entries; only the month and the all-day rows are limited.
-    const limited = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
-    const timed = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
-    const { shown, more } = fitRows(limited, days, rows);
-    this.#entries.clear();
-    for (const entry of entries) this.#entries.set(entry.id, entry);
-    const events = [...shown, ...timed].map((entry) => this.#toGridEvent(entry));
-    this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#createMoreEntry(day, count))]);
-    if (focused === undefined) return;
+    const limitedEntries = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
+    const timedEntries = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
+    const { shownEntries, hiddenCountByDay } = fitRows(limitedEntries, days, rowCount);
+    this.#entriesById.clear();
+    for (const entry of entries) this.#entriesById.set(entry.id, entry);
+    const gridEvents = [...shownEntries, ...timedEntries].map((entry) => this.#toGridEvent(entry));
+    this.#grid.setOption('events', [
+      ...gridEvents,
+      ...[...hiddenCountByDay].map(([day, count]) => this.#createMoreEntry(day, count)),
+    ]);
+    if (focusedEntryId === undefined) return;
     // Restore the focus after the library has rendered the entries, but before the next key event.
     queueMicrotask(() => {
-      if (document.activeElement === document.body && !this.focusEntry(focused)) this.focusDay();
+      if (document.activeElement === document.body && !this.focusEntry(focusedEntryId)) this.focusDay();
     });
   }
 
   #toGridEvent({ id, title, start, end, isAllDay, days, colour, task }: CalendarEntry) {
-    const isLasting = isAllDay || days.from !== days.to;
+    const isAllDayOrMultiDay = isAllDay || days.from !== days.to;
     const isShort = plusSeconds(start, MAX_ONE_LINE_S) >= end;
     const classNames = [
-      isLasting ? 'lasting' : 'brief',
+      isAllDayOrMultiDay ? 'lasting' : 'brief',
       ...(isShort ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
     // The month view has no hours, so the end of a timed event cannot be resized there.
     const isResizable = task === undefined && (isAllDay || this.#state.view !== 'month');
-    const fixed = { durationEditable: isResizable, ...(task !== undefined && { startEditable: false }) };
+    const editOptions = { durationEditable: isResizable, ...(task !== undefined && { startEditable: false }) };
     const styles = colour === undefined ? [] : [`--colour: ${colour}`];
     return {
       id,
@@ -264,7 +274,7 @@ export class CalendarGrid {
       allDay: isAllDay,
       classNames,
       styles,
-      ...fixed,
+      ...editOptions,
     };
   }
 
@@ -273,23 +283,23 @@ export class CalendarGrid {
    * sorts it last.
    */
   #createMoreEntry(day: Day, count: number) {
-    const isMonth = this.#state.view === 'month';
-    const moment = isMonth ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
-    const fixed = { allDay: !isMonth, startEditable: false, durationEditable: false };
-    return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...moment, ...fixed };
+    const isMonthView = this.#state.view === 'month';
+    const times = isMonthView ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
+    const fixedOptions = { allDay: !isMonthView, startEditable: false, durationEditable: false };
+    return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...times, ...fixedOptions };
   }
 
   #withEntry({ id }: RenderedEvent, action: (entry: CalendarEntry) => void): void {
-    const entry = this.#entries.get(id);
+    const entry = this.#entriesById.get(id);
     if (entry !== undefined) action(entry);
   }
 
-  #open(seen: RenderedEvent): void {
-    if (seen.id.startsWith('m')) this.#callbacks().openDay(seen.id.slice(1));
-    else this.#withEntry(seen, (entry) => this.#callbacks().open(entry));
+  #openEntryOrDay(clickedEvent: RenderedEvent): void {
+    if (clickedEvent.id.startsWith('m')) this.#getCallbacks().openDay(clickedEvent.id.slice(1));
+    else this.#withEntry(clickedEvent, (entry) => this.#getCallbacks().openEntry(entry));
   }
 
-  #contentOf({ id, title: text }: RenderedEvent, timeText: string): EventContent | undefined {
+  #createContent({ id, title: text }: RenderedEvent, timeText: string): EventContent | undefined {
     if (id.startsWith('m'))
       return {
         domNodes: [
@@ -297,20 +307,20 @@ export class CalendarGrid {
           createElement('span', 'hidden-text', ` on ${formatLongDay(id.slice(1))}`),
         ],
       };
-    const entry = this.#entries.get(id);
+    const entry = this.#entriesById.get(id);
     if (entry === undefined) return undefined;
-    const parts = [
+    const titleNodes = [
       createElement('span', 'title', entry.title),
       createElement('span', 'hidden-text', entryLabel(entry)),
     ];
-    if (entry.task !== undefined) return { domNodes: [createTaskIcon(entry.task.completed === '1'), ...parts] };
-    if (entry.isAllDay) return { domNodes: parts };
-    const isMonth = this.#state.view === 'month';
-    const time = createElement('time', 'time', isMonth ? formatTimeOfTimestamp(entry.start) : timeText);
-    return { domNodes: isMonth ? [time, ...parts] : [...parts, time] };
+    if (entry.task !== undefined) return { domNodes: [createTaskIcon(entry.task.completed === '1'), ...titleNodes] };
+    if (entry.isAllDay) return { domNodes: titleNodes };
+    const isMonthView = this.#state.view === 'month';
+    const timeElement = createElement('time', 'time', isMonthView ? formatTimeOfTimestamp(entry.start) : timeText);
+    return { domNodes: isMonthView ? [timeElement, ...titleNodes] : [...titleNodes, timeElement] };
   }
 
-  #labelEntry({ id }: RenderedEvent, element: HTMLElement): void {
+  #prepareEntryElement({ id }: RenderedEvent, element: HTMLElement): void {
     if (id.startsWith('{')) return;
     element.dataset.id = id;
     // Roving tabindex: arrow keys move the focus from a day to its entries; Tab skips the entries.
@@ -321,35 +331,35 @@ export class CalendarGrid {
   #labelDays(): void {
     requestAnimationFrame(() => {
       const { view, day, days, cursor } = this.#state;
-      const root = this.#target.firstElementChild;
+      const root = this.#container.firstElementChild;
       root?.setAttribute('role', 'group');
-      root?.setAttribute('aria-label', viewTitle(view, day, days));
-      // The library sets the roles of rows and cells, but not of a table. Override these roles: each day has its own
-      // accessible name.
-      for (const one of this.#target.querySelectorAll(
+      root?.setAttribute('aria-label', formatViewTitle(view, day, days));
+      // The library sets the ARIA roles of rows and cells, but no table role around them. Replace these roles, because
+      // each day has its own accessible name.
+      for (const tableElement of this.#container.querySelectorAll(
         '[role=row], [role=columnheader], [role=rowgroup], [role=cell]',
       )) {
-        one.setAttribute('role', 'presentation');
+        tableElement.setAttribute('role', 'presentation');
       }
-      const heads = view === 'month' ? '.ec-header' : '.ec-col-head';
-      for (const one of this.#target.querySelectorAll(heads)) one.setAttribute('aria-hidden', 'true');
+      const headerSelector = view === 'month' ? '.ec-header' : '.ec-col-head';
+      for (const header of this.#container.querySelectorAll(headerSelector)) header.setAttribute('aria-hidden', 'true');
       // Do not steal the focus if the user has moved it elsewhere in the meantime.
       const mayFocus = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
-      const named = listDays(days);
-      this.#target.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
-        const own = named[index];
-        if (own === undefined) return;
-        cell.dataset.day = own;
+      const gridDays = listDays(days);
+      this.#container.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
+        const cellDay = gridDays[index];
+        if (cellDay === undefined) return;
+        cell.dataset.day = cellDay;
         cell.setAttribute('role', 'button');
-        cell.tabIndex = own === cursor ? 0 : -1;
-        cell.setAttribute('aria-label', this.#dayLabel(own));
-        if (own === cursor && this.#wantsFocus && mayFocus) cell.focus();
+        cell.tabIndex = cellDay === cursor ? 0 : -1;
+        cell.setAttribute('aria-label', this.#formatDayLabel(cellDay));
+        if (cellDay === cursor && this.#mustFocusDay && mayFocus) cell.focus();
       });
-      this.#wantsFocus = false;
+      this.#mustFocusDay = false;
     });
   }
 
-  #dayLabel(day: Day): string {
+  #formatDayLabel(day: Day): string {
     const count = this.entriesOn(day).length;
     if (count === 0) return `${formatLongDay(day)}, nothing`;
     return `${formatLongDay(day)}, ${count} ${count === 1 ? 'entry' : 'entries'}`;
@@ -357,7 +367,7 @@ export class CalendarGrid {
 }
 
 /** Returns the time span of an event that a click creates: one hour, or the whole day. */
-function spanFromClick(start: string, isAllDay: boolean): TimeSpan {
+function timeSpanFromClick(start: string, isAllDay: boolean): TimeSpan {
   const end = isAllDay ? toTimestamp(dayOf(plusSeconds(toTimestamp(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
   return { start, end, isAllDay };
 }

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { CalendarEvent, EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
 import { EditConflictError } from '../../app/optimistic-update.ts';
-import { errorMessage, fieldErrors } from '../../app/use-query.ts';
-import { Note, Progress } from '../../components/badge.tsx';
+import { describeError, toFieldErrors } from '../../app/use-query.ts';
+import { Note, ProgressBar } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../components/field.tsx';
-import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
+import { createEvent, createEvents, deleteEvent, duplicateEvent, updateEvent } from './calendar-actions.ts';
 import { formatDays } from './locale.ts';
-import { dayOffsets, MAX_REPEATS, type RepeatRule, repeatDates, repeatRules } from './repeat.ts';
+import { computeRepeatDays, MAX_REPEATS, type RepeatRule, repeatRules, toDayOffsets } from './repeat.ts';
 import {
   daysBetween,
   type FormDates,
@@ -44,28 +44,34 @@ const DAY_S = 86_400;
 /** Dialog that creates, edits, repeats, duplicates and deletes an event. */
 export function EventDialog({ draft, projects, onClose, onDone }: EventDialogProps) {
   const [values, setValues] = useState(draft);
-  const [rhythm, setRhythm] = useState<RepeatRule | ''>('');
-  const [until, setUntil] = useState(plusMonths(draft.startDay, 3));
-  const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
+  const [repeatRule, setRepeatRule] = useState<RepeatRule | ''>('');
+  const [untilDay, setUntilDay] = useState(plusMonths(draft.startDay, 3));
+  const [submitError, setSubmitError] = useState<{ text: string; errorsByField: Readonly<Record<string, string>> }>();
   const [createdCount, setCreatedCount] = useState<number>();
-  const [controller] = useState(() => new AbortController());
-  // The event that the edit is based on: as it was opened, or its current version after an edit conflict.
+  const [abortController] = useState(() => new AbortController());
+  // The version of the event that the edit is based on: as it was opened, or as on the server after an edit conflict.
   const [event, setEvent] = useState(draft.event);
-  const set = (change: Partial<EventDraft>) => setValues({ ...values, ...change });
-  const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeatDates(values.startDay, rhythm, until);
-  const invalidField = invalidFieldOf(values) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
+  const updateValues = (changes: Partial<EventDraft>) => setValues({ ...values, ...changes });
+  const eventDays =
+    repeatRule === '' || !isDay(untilDay)
+      ? [values.startDay]
+      : computeRepeatDays(values.startDay, repeatRule, untilDay);
+  const invalidField = invalidFieldOf(values) ?? (eventDays.length > MAX_REPEATS ? 'many' : undefined);
   const close = () => {
-    controller.abort();
+    abortController.abort();
     onClose();
   };
-  const submit = async (submitted: Event) => {
-    submitted.preventDefault();
-    if (invalidField !== undefined) return setFault({ text: '', fields: {} });
+  const submit = async (submitEvent: Event) => {
+    submitEvent.preventDefault();
+    if (invalidField !== undefined) return setSubmitError({ text: '', errorsByField: {} });
     setCreatedCount(0);
     try {
       if (event !== undefined) await saveChanges(event, values);
-      else if (days.length > 1)
-        await createEvents(seriesInputs(values, days), { onDone: setCreatedCount, signal: controller.signal });
+      else if (eventDays.length > 1)
+        await createEvents(buildSeriesInputs(values, eventDays), {
+          onProgress: setCreatedCount,
+          signal: abortController.signal,
+        });
       else await createEvent(toEventInput(values));
       onClose();
       onDone(values.startDay);
@@ -73,20 +79,20 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
       const isConflict = error instanceof EditConflictError;
       if (isConflict) setEvent(error.record as CalendarEvent);
       const text = isConflict
-        ? `${errorMessage(error)} Saved once more, what stands here counts.`
-        : errorMessage(error);
-      setFault({ text, fields: fieldErrors(error) });
+        ? `${describeError(error)} Saved once more, what stands here counts.`
+        : describeError(error);
+      setSubmitError({ text, errorsByField: toFieldErrors(error) });
       setCreatedCount(undefined);
     }
   };
-  const closeThen = (action: (event: CalendarEvent) => Promise<void>) => () => {
+  const closeAndRun = (action: (event: CalendarEvent) => Promise<void>) => () => {
     close();
     if (event !== undefined) void action(event);
   };
   return (
     <Dialog title={event === undefined ? 'New event' : 'Event'} onClose={close}>
       <form class="stack event-form" onSubmit={submit} noValidate>
-        {fault !== undefined && fault.text !== '' && <Note tone="bad">{fault.text}</Note>}
+        {submitError !== undefined && submitError.text !== '' && <Note tone="bad">{submitError.text}</Note>}
         <TextField
           label="Name"
           value={values.name}
@@ -94,51 +100,58 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
           maxLength={255}
           autoFocus
           placeholder="Release v27"
-          onInput={(name) => set({ name })}
-          fault={
-            fault?.fields.event_name ?? (fault !== undefined && invalidField === 'name' ? 'Give it a name.' : undefined)
+          onInput={(name) => updateValues({ name })}
+          errorText={
+            submitError?.errorsByField.event_name ??
+            (submitError !== undefined && invalidField === 'name' ? 'Give it a name.' : undefined)
           }
         />
-        <WhenFields
+        <StartEndFields
           values={values}
-          invalidField={fault === undefined ? undefined : invalidField}
-          fields={fault?.fields ?? {}}
-          set={set}
+          invalidField={submitError === undefined ? undefined : invalidField}
+          errorsByField={submitError?.errorsByField ?? {}}
+          updateValues={updateValues}
         />
         <Select
           label="Project"
           value={values.projectId}
-          options={projectOptions(projects, values.projectId)}
-          onChange={(projectId) => set({ projectId })}
+          options={buildProjectOptions(projects, values.projectId)}
+          onChange={(projectId) => updateValues({ projectId })}
         />
         {event === undefined && (
-          <RepeatFields rhythm={rhythm} until={until} days={days} setRhythm={setRhythm} setUntil={setUntil} />
+          <RepeatFields
+            repeatRule={repeatRule}
+            untilDay={untilDay}
+            eventDays={eventDays}
+            setRepeatRule={setRepeatRule}
+            setUntilDay={setUntilDay}
+          />
         )}
-        {createdCount !== undefined && days.length > 1 && (
+        {createdCount !== undefined && eventDays.length > 1 && (
           <div class="row">
             <span class="grow">
-              <Progress label="Events created" percent={Math.round((100 * createdCount) / days.length)} />
+              <ProgressBar label="Events created" percent={Math.round((100 * createdCount) / eventDays.length)} />
             </span>
             <span class="number small">
-              {createdCount} of {days.length}
+              {createdCount} of {eventDays.length}
             </span>
-            <Button onClick={() => controller.abort()}>Stop</Button>
+            <Button onClick={() => abortController.abort()}>Stop</Button>
           </div>
         )}
         <div class="ends">
           {event !== undefined && (
             <span class="row grow">
-              <Button variant="quiet" icon="trash" onClick={closeThen(deleteEvent)}>
+              <Button variant="quiet" icon="trash" onClick={closeAndRun(deleteEvent)}>
                 Delete
               </Button>
-              <Button variant="quiet" icon="copy" onClick={closeThen(duplicateEvent)}>
+              <Button variant="quiet" icon="copy" onClick={closeAndRun(duplicateEvent)}>
                 Duplicate
               </Button>
             </span>
           )}
           <Button onClick={close}>Cancel</Button>
           <Button variant="primary" type="submit" disabled={createdCount !== undefined}>
-            {event !== undefined ? 'Save' : days.length > 1 ? `Create ${days.length} events` : 'Create'}
+            {event !== undefined ? 'Save' : eventDays.length > 1 ? `Create ${eventDays.length} events` : 'Create'}
           </Button>
         </div>
       </form>
@@ -146,19 +159,19 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
   );
 }
 
-type WhenFieldsProps = {
+type StartEndFieldsProps = {
   readonly values: EventDraft;
   readonly invalidField: string | undefined;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly set: (change: Partial<EventDraft>) => void;
+  readonly errorsByField: Readonly<Record<string, string>>;
+  readonly updateValues: (changes: Partial<EventDraft>) => void;
 };
 
-/** Fields for start and end of an event. When the start day changes, the end moves by as many days. */
-function WhenFields({ values, invalidField, fields, set }: WhenFieldsProps) {
+/** Fields for start and end of an event. When the start day changes, the end day moves by the same number of days. */
+function StartEndFields({ values, invalidField, errorsByField, updateValues }: StartEndFieldsProps) {
   const isAllDay = values.startTime === '' && values.dueTime === '';
   const setStartDay = (startDay: string) => {
-    if (!isDay(startDay) || !isDay(values.dueDay)) return set({ startDay });
-    set({ startDay, dueDay: plusDays(values.dueDay, daysBetween(values.startDay, startDay)) });
+    if (!isDay(startDay) || !isDay(values.dueDay)) return updateValues({ startDay });
+    updateValues({ startDay, dueDay: plusDays(values.dueDay, daysBetween(values.startDay, startDay)) });
   };
   return (
     <>
@@ -169,14 +182,14 @@ function WhenFields({ values, invalidField, fields, set }: WhenFieldsProps) {
             type="date"
             value={values.startDay}
             onInput={setStartDay}
-            fault={fields.start_date ?? (invalidField === 'start' ? 'Give the first day.' : undefined)}
+            errorText={errorsByField.start_date ?? (invalidField === 'start' ? 'Give the first day.' : undefined)}
           />
           {!isAllDay && (
             <TextField
               label="Begins at"
               type="time"
               value={values.startTime}
-              onInput={(startTime) => set({ startTime })}
+              onInput={(startTime) => updateValues({ startTime })}
             />
           )}
         </div>
@@ -185,62 +198,69 @@ function WhenFields({ values, invalidField, fields, set }: WhenFieldsProps) {
             label="To"
             type="date"
             value={values.dueDay}
-            onInput={(dueDay) => set({ dueDay })}
-            fault={fields.due_date ?? (invalidField === 'due' ? 'It ends before it begins.' : undefined)}
+            onInput={(dueDay) => updateValues({ dueDay })}
+            errorText={errorsByField.due_date ?? (invalidField === 'due' ? 'It ends before it begins.' : undefined)}
           />
           {!isAllDay && (
-            <TextField label="Ends at" type="time" value={values.dueTime} onInput={(dueTime) => set({ dueTime })} />
+            <TextField
+              label="Ends at"
+              type="time"
+              value={values.dueTime}
+              onInput={(dueTime) => updateValues({ dueTime })}
+            />
           )}
         </div>
       </div>
       <Checkbox
         label="All day"
         checked={isAllDay}
-        onChange={(checked) => set(checked ? { startTime: '', dueTime: '' } : { startTime: '09:00', dueTime: '10:00' })}
+        onChange={(checked) =>
+          updateValues(checked ? { startTime: '', dueTime: '' } : { startTime: '09:00', dueTime: '10:00' })
+        }
       />
     </>
   );
 }
 
 type RepeatFieldsProps = {
-  readonly rhythm: RepeatRule | '';
-  readonly until: string;
-  readonly days: readonly string[];
-  readonly setRhythm: (rhythm: RepeatRule | '') => void;
-  readonly setUntil: (until: string) => void;
+  readonly repeatRule: RepeatRule | '';
+  readonly untilDay: string;
+  readonly eventDays: readonly string[];
+  readonly setRepeatRule: (repeatRule: RepeatRule | '') => void;
+  readonly setUntilDay: (untilDay: string) => void;
 };
 
-function RepeatFields({ rhythm, until, days, setRhythm, setUntil }: RepeatFieldsProps) {
+function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntilDay }: RepeatFieldsProps) {
   const options = [
     { value: '' as const, text: 'Does not repeat' },
     ...Object.entries(repeatRules).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
   ];
-  const isTooMany = days.length > MAX_REPEATS;
-  const last = days.at(-1) ?? '';
+  const hasTooManyDays = eventDays.length > MAX_REPEATS;
+  const lastDay = eventDays.at(-1) ?? '';
   return (
     <div class="when">
-      <Select label="Repeat" value={rhythm} options={options} onChange={setRhythm} />
-      {rhythm !== '' && (
+      <Select label="Repeat" value={repeatRule} options={options} onChange={setRepeatRule} />
+      {repeatRule !== '' && (
         <TextField
           label="Until"
           type="date"
-          value={until}
-          onInput={setUntil}
-          fault={isTooMany ? `That is more than ${MAX_REPEATS} events. Choose an earlier day.` : undefined}
-          hint={`Makes ${days.length} ${days.length === 1 ? 'event' : 'events'}, the last on ${formatDays({ from: last, to: last }, '')}.`}
+          value={untilDay}
+          onInput={setUntilDay}
+          errorText={hasTooManyDays ? `That is more than ${MAX_REPEATS} events. Choose an earlier day.` : undefined}
+          hint={`Makes ${eventDays.length} ${eventDays.length === 1 ? 'event' : 'events'}, the last on ${formatDays({ from: lastDay, to: lastDay }, '')}.`}
         />
       )}
     </div>
   );
 }
 
-function projectOptions(projects: readonly Project[], chosen: string) {
-  const known = projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
-  const isKnown = chosen === '0' || projects.some(({ project_id }) => project_id === chosen);
+function buildProjectOptions(projects: readonly Project[], selectedId: string) {
+  const projectChoices = projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
+  const isSelectedKnown = selectedId === '0' || projects.some(({ project_id }) => project_id === selectedId);
   return [
     { value: '0', text: 'No project' },
-    ...(isKnown ? [] : [{ value: chosen, text: `Project ${chosen}` }]),
-    ...known,
+    ...(isSelectedKnown ? [] : [{ value: selectedId, text: `Project ${selectedId}` }]),
+    ...projectChoices,
   ];
 }
 
@@ -255,31 +275,35 @@ function invalidFieldOf({
   if (name.trim() === '') return 'name';
   if (!isDay(startDay)) return 'start';
   if (!isDay(dueDay) || dueDay < startDay) return 'due';
-  const isBefore = dueDay === startDay && dueTime !== '' && dueTime !== '00:00' && dueTime < startTime;
-  return isBefore ? 'due' : undefined;
+  const isEndBeforeStart = dueDay === startDay && dueTime !== '' && dueTime !== '00:00' && dueTime < startTime;
+  return isEndBeforeStart ? 'due' : undefined;
 }
 
 function toEventInput(draft: EventDraft): EventInput {
   return { event_name: draft.name.trim(), ...formToEventDates(draft), project_id: draft.projectId };
 }
 
-/** Returns the inputs for a repeated event, one per day. */
-function seriesInputs(draft: EventDraft, days: readonly string[]): readonly EventInput[] {
-  const input = toEventInput(draft);
-  return dayOffsets(days).map((count) => ({ ...input, ...moveDates(formToEventDates(draft), count * DAY_S) }));
+/** Returns the API inputs of a repeated event: one event per day. */
+function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): readonly EventInput[] {
+  const baseInput = toEventInput(draft);
+  return toDayOffsets(eventDays).map((dayOffset) => ({
+    ...baseInput,
+    ...moveDates(formToEventDates(draft), dayOffset * DAY_S),
+  }));
 }
 
 /** Sends only the changed fields, so that concurrent edits of other fields are kept. */
 async function saveChanges(event: CalendarEvent, draft: EventDraft): Promise<void> {
-  const before = toEventDraft(event);
+  const originalDraft = toEventDraft(event);
   const input = toEventInput(draft);
-  const hasChanged = (...names: readonly (keyof EventDraft)[]) => names.some((name) => before[name] !== draft[name]);
-  const hasToggledAllDay = (before.startTime === '') !== (draft.startTime === '');
+  const hasChanged = (...fieldNames: readonly (keyof EventDraft)[]) =>
+    fieldNames.some((name) => originalDraft[name] !== draft[name]);
+  const hasToggledAllDay = (originalDraft.startTime === '') !== (draft.startTime === '');
   const changes = {
     ...(hasChanged('name') && { event_name: input.event_name }),
     ...((hasChanged('startDay', 'startTime') || hasToggledAllDay) && { start_date: input.start_date }),
     ...((hasChanged('dueDay', 'dueTime') || hasToggledAllDay) && { due_date: input.due_date }),
     ...(hasChanged('projectId') && { project_id: draft.projectId }),
   };
-  if (Object.keys(changes).length > 0) await changeEvent(event, changes);
+  if (Object.keys(changes).length > 0) await updateEvent(event, changes);
 }

@@ -9,11 +9,11 @@ const MAX_PROJECT_CHIPS = 8;
 
 export const SEARCH_INPUT_ID = 'calendar-search';
 
-type FilterControlsProps = {
+type CalendarFilterProps = {
   readonly data: RangeData | undefined;
   readonly projects: ProjectsById;
-  readonly chosen: readonly string[];
-  readonly text: string;
+  readonly chosenProjectIds: readonly string[];
+  readonly searchText: string;
   readonly hasTasks: boolean;
 };
 
@@ -21,11 +21,19 @@ type FilterControlsProps = {
  * Filter controls of the calendar. Their values are stored in the query of the route. The project chips are also the
  * color legend.
  */
-export function FilterControls({ data, projects, chosen, text, hasTasks }: FilterControlsProps) {
-  const ids = useMemo(() => projectsToShow(data, chosen), [data, chosen.join()]);
-  const toggle = (id: string) => {
-    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
-    setQuery({ projects: next.join(',') });
+export function CalendarFilterControls({
+  data,
+  projects,
+  chosenProjectIds,
+  searchText,
+  hasTasks,
+}: CalendarFilterProps) {
+  const projectIds = useMemo(() => findProjectsToShow(data, chosenProjectIds), [data, chosenProjectIds.join()]);
+  const toggleProject = (projectId: string) => {
+    const nextIds = chosenProjectIds.includes(projectId)
+      ? chosenProjectIds.filter((chosenId) => chosenId !== projectId)
+      : [...chosenProjectIds, projectId];
+    setQuery({ projects: nextIds.join(',') });
   };
   return (
     <fieldset class="calendar-filters" aria-label="What is shown">
@@ -37,7 +45,7 @@ export function FilterControls({ data, projects, chosen, text, hasTasks }: Filte
           type="search"
           aria-label="Search by name"
           placeholder="Search"
-          value={text}
+          value={searchText}
           onInput={(event) => setQuery({ q: event.currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key !== 'Escape') return;
@@ -55,17 +63,23 @@ export function FilterControls({ data, projects, chosen, text, hasTasks }: Filte
         <Icon name="task" />
         Tasks due
       </button>
-      {ids.length > 0 && <span class="divider" />}
-      {ids.map((id) => {
-        const colour = projectColor(id, projects);
+      {projectIds.length > 0 && <span class="divider" />}
+      {projectIds.map((projectId) => {
+        const colour = projectColor(projectId, projects);
         return (
-          <button key={id} type="button" class="chip" aria-pressed={chosen.includes(id)} onClick={() => toggle(id)}>
+          <button
+            key={projectId}
+            type="button"
+            class="chip"
+            aria-pressed={chosenProjectIds.includes(projectId)}
+            onClick={() => toggleProject(projectId)}
+          >
             <span class="dot" style={{ '--dot': colour ?? 'var(--accent)' }} />
-            <span class="cut">{id === '0' ? 'No project' : projectNameOf(id, projects)}</span>
+            <span class="cut">{projectId === '0' ? 'No project' : projectNameOf(projectId, projects)}</span>
           </button>
         );
       })}
-      {chosen.length > 0 && (
+      {chosenProjectIds.length > 0 && (
         <button type="button" class="chip" onClick={() => setQuery({ projects: undefined })}>
           <Icon name="cross" />
           All projects
@@ -76,16 +90,16 @@ export function FilterControls({ data, projects, chosen, text, hasTasks }: Filte
 }
 
 /** Returns the ids of the projects with the most visible entries, and of the selected projects. */
-function projectsToShow(held: RangeData | undefined, chosen: readonly string[]): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const { project_id } of [...(held?.events ?? []), ...(held?.tasks ?? [])]) {
-    counts.set(project_id, (counts.get(project_id) ?? 0) + 1);
+function findProjectsToShow(rangeData: RangeData | undefined, chosenProjectIds: readonly string[]): readonly string[] {
+  const entryCounts = new Map<string, number>();
+  for (const { project_id } of [...(rangeData?.events ?? []), ...(rangeData?.tasks ?? [])]) {
+    entryCounts.set(project_id, (entryCounts.get(project_id) ?? 0) + 1);
   }
-  const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
-  const displayed = new Set([...byCount.slice(0, MAX_PROJECT_CHIPS), ...chosen]);
-  // Show no legend for a single color.
-  if (displayed.size === 1 && displayed.has('0') && chosen.length === 0) return [];
-  return [...displayed].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
+  const idsByCount = [...entryCounts].sort(([, a], [, b]) => b - a).map(([projectId]) => projectId);
+  const displayedIds = new Set([...idsByCount.slice(0, MAX_PROJECT_CHIPS), ...chosenProjectIds]);
+  // Show no chips if no visible entry has a project.
+  if (displayedIds.size === 1 && displayedIds.has('0') && chosenProjectIds.length === 0) return [];
+  return [...displayedIds].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
 }
 
 const SHORTCUTS: readonly (readonly [keys: string, action: string])[] = [

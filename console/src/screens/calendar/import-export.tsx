@@ -3,30 +3,30 @@ import type { CalendarImportReport } from '../../../../packages/sdk/src/calendar
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useSubmission } from '../../app/use-query.ts';
-import { Note, Progress } from '../../components/badge.tsx';
+import { Note, ProgressBar } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, RadioGroup, Select } from '../../components/field.tsx';
 import { eventCache } from './calendar-actions.ts';
-import { browserTimeZone } from './locale.ts';
-import { Subscribe } from './subscribe.tsx';
+import { getBrowserTimeZone } from './locale.ts';
+import { CalendarSubscriptions } from './subscribe.tsx';
 
 const MODE_OPTIONS = [
   { value: 'subscribe', text: 'Subscribe' },
   { value: 'import', text: 'Import .ics' },
 ] as const;
 
-type ExchangeDialogProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
+type SubscribeOrImportProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
 
 /** Dialog for subscribing to the calendar from another program, and for importing .ics files. */
-export default function ExchangeDialog({ projects, onClose }: ExchangeDialogProps) {
+export default function SubscribeOrImportDialog({ projects, onClose }: SubscribeOrImportProps) {
   const [mode, setMode] = useState<(typeof MODE_OPTIONS)[number]['value']>('subscribe');
   const [isSecretShown, setSecretShown] = useState(false);
   return (
     <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>
       <RadioGroup label="Which way" value={mode} options={MODE_OPTIONS} onChange={setMode} />
       {mode === 'subscribe' ? (
-        <Subscribe projects={projects} onSecret={setSecretShown} />
+        <CalendarSubscriptions projects={projects} onSecretShown={setSecretShown} />
       ) : (
         <ImportForm projects={projects} />
       )}
@@ -41,24 +41,24 @@ function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
   const [projectId, setProjectId] = useState('0');
   const [isSilent, setIsSilent] = useState(false);
   const [report, setReport] = useState<CalendarImportReport>();
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
     setReport(undefined);
     const ics = file === undefined ? '' : await readUtf8(file);
     setReport(
       await client.events.import({
         ics,
         project_id: projectId,
-        default_time_zone: browserTimeZone(),
+        default_time_zone: getBrowserTimeZone(),
         silent: isSilent,
       }),
     );
     await eventCache.reload();
   });
-  const error = fault ?? faults.ics ?? faults.project_id;
+  const firstError = errorText ?? errorsByField.ics ?? errorsByField.project_id;
   return (
     <form class="stack" onSubmit={submit}>
       <p class="soft">A file that another calendar has exported. A second time it makes nothing twice.</p>
-      {error !== undefined && <Note tone="bad">{error}</Note>}
+      {firstError !== undefined && <Note tone="bad">{firstError}</Note>}
       <div class="pair">
         <div class="field">
           <label for={id}>The file</label>
@@ -82,7 +82,7 @@ function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
         />
       </div>
       <Checkbox label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
-      {isBusy && <Progress label="Bringing the file in" />}
+      {isBusy && <ProgressBar label="Bringing the file in" />}
       {report !== undefined && <ImportResult report={report} />}
       <div class="ends">
         <Button variant="primary" type="submit" disabled={isBusy || file === undefined}>

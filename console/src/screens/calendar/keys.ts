@@ -6,19 +6,19 @@ const handlesOwnKeys = (target: EventTarget | null) =>
   document.querySelector('dialog[open]') !== null;
 
 /** Registers global keyboard shortcuts. They are inactive while the user types or a dialog is open. */
-export function useShortcuts(keys: Readonly<Record<string, () => void>>): void {
-  const latest = useRef(keys);
-  latest.current = keys;
+export function useShortcuts(shortcuts: Readonly<Record<string, () => void>>): void {
+  const latestShortcuts = useRef(shortcuts);
+  latestShortcuts.current = shortcuts;
   useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
+    const handleKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || handlesOwnKeys(event.target))
         return;
-      const action = latest.current[event.key];
+      const action = latestShortcuts.current[event.key];
       if (action === undefined) return;
       event.preventDefault();
       action();
     };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
+    document.addEventListener('keydown', handleKeyDown);
+    return () => document.removeEventListener('keydown', handleKeyDown);
   }, []);
 }

@@ -2,7 +2,7 @@ import {
   type ApiTimestamp,
   type Day,
   type DayRange,
-  dayNumber,
+  dayNumberOf,
   dayOf,
   type EventDates,
   isOpenEnded,
@@ -13,34 +13,37 @@ import {
 // The console is in English. Date formats and the first day of the week follow the settings of the browser.
 
 /** Locale for date formats: the first English locale of the browser. */
-export const dateLocale = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
+export const dateLocale = navigator.languages.find((language) => language.startsWith('en')) ?? 'en-GB';
 
 /** Whether the locale writes the month first, so that `4/5` means April 5. */
 export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(dateLocale);
 
 type WeekInfo = { readonly firstDay: number };
 
-function firstDayOfWeek(name: string): number {
-  const locale = new Intl.Locale(name) as Intl.Locale & { getWeekInfo?(): WeekInfo; readonly weekInfo?: WeekInfo };
+function firstDayOfWeek(languageTag: string): number {
+  const locale = new Intl.Locale(languageTag) as Intl.Locale & {
+    getWeekInfo?(): WeekInfo;
+    readonly weekInfo?: WeekInfo;
+  };
   return ((locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1) % 7;
 }
 
 /** First day of the week in the browser's locale; 0 is Sunday. */
-export const firstDay = firstDayOfWeek(navigator.language);
+export const firstWeekday = firstDayOfWeek(navigator.language);
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+const formatCache = new Map<string, Intl.DateTimeFormat>();
 
 function dateFormatFor(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const name = JSON.stringify(options);
-  const dateFormat = formats.get(name) ?? new Intl.DateTimeFormat(dateLocale, { ...options, timeZone: 'UTC' });
-  formats.set(name, dateFormat);
+  const cacheKey = JSON.stringify(options);
+  const dateFormat = formatCache.get(cacheKey) ?? new Intl.DateTimeFormat(dateLocale, { ...options, timeZone: 'UTC' });
+  formatCache.set(cacheKey, dateFormat);
   return dateFormat;
 }
 
 /**
  * Returns a day as a `Date` at midnight UTC. Formatting also uses UTC, so daylight saving time cannot shift the day.
  */
-const toUtcDate = (day: Day) => new Date(dayNumber(day) * 86_400_000);
+const toUtcDate = (day: Day) => new Date(dayNumberOf(day) * 86_400_000);
 
 const SHORT_DAY_FORMAT = { day: 'numeric', month: 'short' } as const;
 const LONG_DAY_FORMAT = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
@@ -59,7 +62,7 @@ export function formatDays({ from, to }: DayRange, thisYear: string): string {
 }
 
 /** Returns the title of a view: its month, week or day. */
-export function viewTitle(view: 'month' | 'week' | 'day' | 'list', day: Day, days: DayRange): string {
+export function formatViewTitle(view: 'month' | 'week' | 'day' | 'list', day: Day, days: DayRange): string {
   if (view === 'day') return formatLongDay(day);
   if (view !== 'week') return formatMonth(day);
   return dateFormatFor({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(
@@ -69,8 +72,8 @@ export function viewTitle(view: 'month' | 'week' | 'day' | 'list', day: Day, day
 }
 
 /** Formats a time of day, `HH:MM` or longer. */
-export function formatTime(clock: string): string {
-  const [hour = 0, minute = 0] = clock.split(':').map(Number);
+export function formatTime(timeOfDay: string): string {
+  const [hour = 0, minute = 0] = timeOfDay.split(':').map(Number);
   return dateFormatFor({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
 }
 
@@ -78,21 +81,21 @@ export function formatTime(clock: string): string {
 export function formatEventTimes(event: EventDates): string {
   const { start, end, isAllDay } = timeSpanOf(event);
   if (isAllDay) return '';
-  const first = formatTime(start.slice(11));
-  return isOpenEnded(event) ? first : `${first} – ${formatTime(end.slice(11))}`;
+  const startTime = formatTime(start.slice(11));
+  return isOpenEnded(event) ? startTime : `${startTime} – ${formatTime(end.slice(11))}`;
 }
 
 /** Formats the days and times of an event, for screen readers. */
 export function formatEventSpan(event: EventDates): string {
-  const first = formatLongDay(dayOf(event.start_date));
-  const last = lastDayOf(event);
-  const times = formatEventTimes(event);
-  const days = last === dayOf(event.start_date) ? first : `${first} to ${formatLongDay(last)}`;
-  return times === '' ? `${days}, all day` : `${days}, ${times}`;
+  const firstDayText = formatLongDay(dayOf(event.start_date));
+  const lastDay = lastDayOf(event);
+  const timesText = formatEventTimes(event);
+  const daysText = lastDay === dayOf(event.start_date) ? firstDayText : `${firstDayText} to ${formatLongDay(lastDay)}`;
+  return timesText === '' ? `${daysText}, all day` : `${daysText}, ${timesText}`;
 }
 
 /** Formats the time of an API timestamp. */
 export const formatTimeOfTimestamp = (text: ApiTimestamp) => formatTime(text.slice(11));
 
 /** Returns the IANA time zone of the browser. */
-export const browserTimeZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+export const getBrowserTimeZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,7 +1,7 @@
 import {
   type Day,
   dayFromNumber,
-  dayNumber,
+  dayNumberOf,
   daysInMonth,
   plusDays,
   plusMonths,
@@ -22,8 +22,8 @@ type ParseContext<P extends NamedProject> = {
 };
 
 /**
- * Result of the parser. A member is undefined if the line does not mention it. Times are `HH:MM`. Days and times
- * always have an end.
+ * Result of the parser. A member is undefined if the line does not mention it. Times are `HH:MM`. Days and times are
+ * ranges whose end is always set.
  */
 export type ParsedLine<P extends NamedProject> = {
   readonly name: string;
@@ -58,111 +58,114 @@ type ParsedDay = {
 type Match = RegExpExecArray;
 type DayRule = {
   readonly pattern: RegExp;
-  read(match: Match, reading: { today: Day; isMonthFirst: boolean }): ParsedDay | undefined;
+  read(match: Match, context: { today: Day; isMonthFirst: boolean }): ParsedDay | undefined;
 };
 
-const exactDay = (day: Day | undefined): ParsedDay | undefined =>
+const createExactDay = (day: Day | undefined): ParsedDay | undefined =>
   day === undefined ? undefined : { onOrAfter: () => day };
 
-function existingDay(year: number, month: number, date: number): Day | undefined {
-  if (month < 1 || month > 12 || date < 1 || date > daysInMonth(year, month)) return undefined;
-  const digits = (number: number, length: number) => String(number).padStart(length, '0');
-  return `${digits(year, 4)}-${digits(month, 2)}-${digits(date, 2)}`;
+function formatValidDay(year: number, month: number, dayOfMonth: number): Day | undefined {
+  if (month < 1 || month > 12 || dayOfMonth < 1 || dayOfMonth > daysInMonth(year, month)) return undefined;
+  const padNumber = (number: number, length: number) => String(number).padStart(length, '0');
+  return `${padNumber(year, 4)}-${padNumber(month, 2)}-${padNumber(dayOfMonth, 2)}`;
 }
 
-/** Returns a date; without a year it matches in every year. `undefined` if the date does not exist. */
-function calendarDay(date: number, month: number, year: string | undefined): ParsedDay | undefined {
+/** Returns the parsed day of a date, undefined if no such date exists. Without a year, it matches in every year. */
+function createCalendarDay(dayOfMonth: number, month: number, year: string | undefined): ParsedDay | undefined {
   if (year !== undefined) {
-    const day = existingDay(year.length === 2 ? 2000 + Number(year) : Number(year), month, date);
+    const day = formatValidDay(year.length === 2 ? 2000 + Number(year) : Number(year), month, dayOfMonth);
     return day === undefined ? undefined : { onOrAfter: () => day, month, hasYear: true };
   }
-  // Check that the date exists in a leap year, which contains every possible date.
-  if (existingDay(2024, month, date) === undefined) return undefined;
+  // 2024 is a leap year, which contains every possible date.
+  if (formatValidDay(2024, month, dayOfMonth) === undefined) return undefined;
   return {
     month,
     onOrAfter(day) {
       const years = Array.from({ length: 9 }, (_, index) => Number(day.slice(0, 4)) + index);
-      return years.map((one) => existingDay(one, month, date)).find((one) => one !== undefined && one >= day);
+      return years
+        .map((candidateYear) => formatValidDay(candidateYear, month, dayOfMonth))
+        .find((candidateDay) => candidateDay !== undefined && candidateDay >= day);
     },
   };
 }
 
-const monthFromName = (name = '') => MONTHS.indexOf(name.slice(0, 3).toLowerCase()) + 1;
+const monthFromName = (monthName = '') => MONTHS.indexOf(monthName.slice(0, 3).toLowerCase()) + 1;
 
 const dayRules: readonly DayRule[] = [
   {
     pattern: stickyPattern('(\\d{4})-(\\d\\d)-(\\d\\d)'),
-    read: ([, y, m, d]) => exactDay(existingDay(Number(y), Number(m), Number(d))),
+    read: ([, y, m, d]) => createExactDay(formatValidDay(Number(y), Number(m), Number(d))),
   },
   {
     pattern: stickyPattern(`${DAY_OF_MONTH_PATTERN} (?:of )?${MONTH_PATTERN}${YEAR_PATTERN}`),
-    read: ([, d, m, y]) => calendarDay(Number(d), monthFromName(m), y),
+    read: ([, d, m, y]) => createCalendarDay(Number(d), monthFromName(m), y),
   },
   {
     pattern: stickyPattern(`${MONTH_PATTERN} ${DAY_OF_MONTH_PATTERN}${YEAR_PATTERN}`),
-    read: ([, m, d, y]) => calendarDay(Number(d), monthFromName(m), y),
+    read: ([, m, d, y]) => createCalendarDay(Number(d), monthFromName(m), y),
   },
   // `1.2.` and `1.2.2027` are dates. The second dot is required, because `1.2` may be a version number.
   {
     pattern: stickyPattern('(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})?'),
-    read: ([, d, m, y]) => calendarDay(Number(d), Number(m), y),
+    read: ([, d, m, y]) => createCalendarDay(Number(d), Number(m), y),
   },
   {
     pattern: stickyPattern('(?!24/7(?:\\D|$))(\\d{1,2})/(\\d{1,2})(?:/(\\d{4}|\\d\\d))?'),
-    read([, first, second, year], { isMonthFirst }) {
-      const [a, b] = [Number(first), Number(second)];
-      const monthIsFirst = b > 12 || (isMonthFirst && a <= 12);
-      return monthIsFirst ? calendarDay(b, a, year) : calendarDay(a, b, year);
+    read([, firstNumber, secondNumber, year], { isMonthFirst }) {
+      const [a, b] = [Number(firstNumber), Number(secondNumber)];
+      const hasMonthFirst = b > 12 || (isMonthFirst && a <= 12);
+      return hasMonthFirst ? createCalendarDay(b, a, year) : createCalendarDay(a, b, year);
     },
   },
-  { pattern: stickyPattern('today'), read: (_, { today }) => exactDay(today) },
-  { pattern: stickyPattern('tomorrow'), read: (_, { today }) => exactDay(plusDays(today, 1)) },
+  { pattern: stickyPattern('today'), read: (_, { today }) => createExactDay(today) },
+  { pattern: stickyPattern('tomorrow'), read: (_, { today }) => createExactDay(plusDays(today, 1)) },
   {
     pattern: stickyPattern('in (\\d{1,3}) (day|week|month)s?'),
     read([, count, unit], { today }) {
-      if (unit?.toLowerCase() === 'month') return exactDay(plusMonths(today, Number(count)));
-      return exactDay(plusDays(today, Number(count) * (unit?.toLowerCase() === 'week' ? 7 : 1)));
+      if (unit?.toLowerCase() === 'month') return createExactDay(plusMonths(today, Number(count)));
+      return createExactDay(plusDays(today, Number(count) * (unit?.toLowerCase() === 'week' ? 7 : 1)));
     },
   },
   {
     pattern: stickyPattern(`(?:(this|next) )?${WEEKDAY_PATTERN}`),
-    read([, which, name = ''], { today }) {
-      const weekday = WEEKDAYS.indexOf(name.slice(0, 3).toLowerCase());
-      const first = (day: Day) => plusDays(day, (weekday - weekdayOf(day) + 7) % 7);
+    read([, modifier, weekdayName = ''], { today }) {
+      const weekday = WEEKDAYS.indexOf(weekdayName.slice(0, 3).toLowerCase());
+      const nextWeekdayFrom = (day: Day) => plusDays(day, (weekday - weekdayOf(day) + 7) % 7);
       // "next friday" is in the week that begins on the next Monday; "friday" is the first Friday from today on.
-      if (which?.toLowerCase() === 'next') return exactDay(first(plusDays(weekStartOf(today, 1), 7)));
-      return { onOrAfter: first };
+      if (modifier?.toLowerCase() === 'next')
+        return createExactDay(nextWeekdayFrom(plusDays(weekStartOf(today, 1), 7)));
+      return { onOrAfter: nextWeekdayFrom };
     },
   },
 ];
 
 const RANGE_SEPARATOR = /\s*(?:-|–|—|\bto\b|\buntil\b|\btill\b)\s*/iuy;
-const PREPOSITION = /(?:on|at|from)\s+/iuy;
-const UNTIL = /(?:until|till)\s+/iuy;
-const BARE_DAY = stickyPattern(DAY_OF_MONTH_PATTERN);
-const CLOCK = stickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
+const PREPOSITION_PATTERN = /(?:on|at|from)\s+/iuy;
+const UNTIL_PATTERN = /(?:until|till)\s+/iuy;
+const BARE_DAY_PATTERN = stickyPattern(DAY_OF_MONTH_PATTERN);
+const CLOCK_PATTERN = stickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
 
 type ParseResult<T> = { readonly value: T; readonly end: number };
 
 class LineParser {
   readonly text: string;
-  readonly #reading: { today: Day; isMonthFirst: boolean };
+  readonly #context: { today: Day; isMonthFirst: boolean };
 
-  constructor(text: string, reading: { today: Day; isMonthFirst: boolean }) {
+  constructor(text: string, context: { today: Day; isMonthFirst: boolean }) {
     this.text = text;
-    this.#reading = reading;
+    this.#context = context;
   }
 
-  skip(pattern: RegExp, from: number): number {
-    pattern.lastIndex = from;
-    return pattern.test(this.text) ? pattern.lastIndex : from;
+  skip(pattern: RegExp, startIndex: number): number {
+    pattern.lastIndex = startIndex;
+    return pattern.test(this.text) ? pattern.lastIndex : startIndex;
   }
 
-  parseDay(from: number): ParseResult<ParsedDay> | undefined {
+  parseDay(startIndex: number): ParseResult<ParsedDay> | undefined {
     for (const { pattern, read } of dayRules) {
-      pattern.lastIndex = from;
+      pattern.lastIndex = startIndex;
       const match = pattern.exec(this.text);
-      const value = match === null ? undefined : read(match, this.#reading);
+      const value = match === null ? undefined : read(match, this.#context);
       if (value === undefined) continue;
       return { value, end: pattern.lastIndex };
     }
@@ -170,33 +173,38 @@ class LineParser {
   }
 
   /** Parses a day with an optional weekday: `Fri 24 Apr`. */
-  parseNamedDay(from: number): ParseResult<ParsedDay> | undefined {
-    const found = this.parseDay(from);
-    if (found === undefined || !/\p{L}$/u.test(this.text.slice(from, found.end))) return found;
-    const next = this.skip(/,?\s+/uy, found.end);
-    const after = next === found.end || !/[\d\p{L}]/u.test(this.text[next] ?? '') ? undefined : this.parseDay(next);
-    return after?.value.month === undefined ? found : after;
+  parseNamedDay(startIndex: number): ParseResult<ParsedDay> | undefined {
+    const parsedDay = this.parseDay(startIndex);
+    if (parsedDay === undefined || !/\p{L}$/u.test(this.text.slice(startIndex, parsedDay.end))) return parsedDay;
+    const nextIndex = this.skip(/,?\s+/uy, parsedDay.end);
+    const followingDay =
+      nextIndex === parsedDay.end || !/[\d\p{L}]/u.test(this.text[nextIndex] ?? '')
+        ? undefined
+        : this.parseDay(nextIndex);
+    return followingDay?.value.month === undefined ? parsedDay : followingDay;
   }
 
   /**
    * Parses a day of the month without its month, in a range that contains the month only once: `20 – 24 Apr`,
    * `Apr 20 – 24`.
    */
-  parseDayOfMonth(from: number): ParseResult<number> | undefined {
-    BARE_DAY.lastIndex = from;
-    const match = BARE_DAY.exec(this.text);
-    return match === null || this.text[BARE_DAY.lastIndex] === ':'
+  parseDayOfMonth(startIndex: number): ParseResult<number> | undefined {
+    BARE_DAY_PATTERN.lastIndex = startIndex;
+    const match = BARE_DAY_PATTERN.exec(this.text);
+    return match === null || this.text[BARE_DAY_PATTERN.lastIndex] === ':'
       ? undefined
-      : { value: Number(match[1]), end: BARE_DAY.lastIndex };
+      : { value: Number(match[1]), end: BARE_DAY_PATTERN.lastIndex };
   }
 
   /**
    * Parses a time of day. `isBare` marks an hour without minutes and am/pm, which is a time only in a range such as
    * `2-4pm`.
    */
-  parseClock(from: number): ParseResult<{ hour: number; minute: number; amPm: string; isBare: boolean }> | undefined {
-    CLOCK.lastIndex = from;
-    const match = CLOCK.exec(this.text);
+  parseClock(
+    startIndex: number,
+  ): ParseResult<{ hour: number; minute: number; amPm: string; isBare: boolean }> | undefined {
+    CLOCK_PATTERN.lastIndex = startIndex;
+    const match = CLOCK_PATTERN.exec(this.text);
     if (match === null) return undefined;
     const [, hour = '12', minute, amPm = '', noon] = match;
     const maxHour = amPm === '' ? 24 : 12;
@@ -210,7 +218,7 @@ class LineParser {
         amPm: noon === undefined ? amPm.toLowerCase() : 'pm',
         isBare,
       },
-      end: CLOCK.lastIndex,
+      end: CLOCK_PATTERN.lastIndex,
     };
   }
 }
@@ -221,23 +229,23 @@ const toMinutes = ({ hour, minute, amPm }: { hour: number; minute: number; amPm:
 type TimesInMinutes = { readonly start: number; readonly due: number | undefined };
 
 /** Parses a time or a range of times: `14:00`, `2pm`, `14:00-15:30`, `2-4pm`. */
-function parseTimes(line: LineParser, from: number): ParseResult<TimesInMinutes> | undefined {
-  const first = line.parseClock(from);
-  if (first === undefined) return undefined;
-  const gap = line.skip(RANGE_SEPARATOR, first.end);
-  const second = gap === first.end ? undefined : line.parseClock(gap);
-  if (second === undefined || second.value.isBare) {
-    return first.value.isBare
+function parseTimes(line: LineParser, startIndex: number): ParseResult<TimesInMinutes> | undefined {
+  const firstTime = line.parseClock(startIndex);
+  if (firstTime === undefined) return undefined;
+  const afterSeparator = line.skip(RANGE_SEPARATOR, firstTime.end);
+  const secondTime = afterSeparator === firstTime.end ? undefined : line.parseClock(afterSeparator);
+  if (secondTime === undefined || secondTime.value.isBare) {
+    return firstTime.value.isBare
       ? undefined
-      : { value: { start: toMinutes(first.value), due: undefined }, end: first.end };
+      : { value: { start: toMinutes(firstTime.value), due: undefined }, end: firstTime.end };
   }
-  const due = toMinutes(second.value);
-  if (!first.value.isBare) return { value: { start: toMinutes(first.value), due }, end: second.end };
+  const due = toMinutes(secondTime.value);
+  if (!firstTime.value.isBare) return { value: { start: toMinutes(firstTime.value), due }, end: secondTime.end };
   // The am/pm of the end applies to the start as well, unless the range would be reversed: `11-1pm` begins at 11am.
-  const startInSameHalf = toMinutes({ ...first.value, amPm: second.value.amPm });
-  if (first.value.hour > 12 || second.value.amPm === '') return undefined;
-  const start = startInSameHalf < due ? startInSameHalf : toMinutes({ ...first.value, amPm: 'am' });
-  return { value: { start, due }, end: second.end };
+  const startWithSameAmPm = toMinutes({ ...firstTime.value, amPm: secondTime.value.amPm });
+  if (firstTime.value.hour > 12 || secondTime.value.amPm === '') return undefined;
+  const start = startWithSameAmPm < due ? startWithSameAmPm : toMinutes({ ...firstTime.value, amPm: 'am' });
+  return { value: { start, due }, end: secondTime.end };
 }
 
 type DayRange = {
@@ -250,108 +258,117 @@ type DayRange = {
  * Parses a day or a range of days: `20 Apr`, `20 – 24 Apr`, `Apr 20–24`, `20 Apr 14:00 – 22 Apr 10:00`,
  * `until 24 Apr`.
  */
-function parseDayRange(line: LineParser, from: number): ParseResult<DayRange> | undefined {
-  const afterUntil = line.skip(UNTIL, from);
-  const until = afterUntil === from ? undefined : line.parseNamedDay(afterUntil);
-  if (until !== undefined) return { value: { from: undefined, to: until.value }, end: until.end };
-  const number = line.parseDayOfMonth(from);
-  const gap = number === undefined ? from : line.skip(RANGE_SEPARATOR, number.end);
-  const last = number === undefined || gap === number.end ? undefined : line.parseDay(gap);
-  if (number !== undefined && last?.value.month !== undefined) {
-    const first = calendarDay(number.value, last.value.month, undefined);
-    if (first !== undefined) return { value: { from: first, to: last.value }, end: last.end };
+function parseDayRange(line: LineParser, startIndex: number): ParseResult<DayRange> | undefined {
+  const afterUntil = line.skip(UNTIL_PATTERN, startIndex);
+  const untilDay = afterUntil === startIndex ? undefined : line.parseNamedDay(afterUntil);
+  if (untilDay !== undefined) return { value: { from: undefined, to: untilDay.value }, end: untilDay.end };
+  const dayOfMonth = line.parseDayOfMonth(startIndex);
+  const afterSeparator = dayOfMonth === undefined ? startIndex : line.skip(RANGE_SEPARATOR, dayOfMonth.end);
+  const lastDay =
+    dayOfMonth === undefined || afterSeparator === dayOfMonth.end ? undefined : line.parseDay(afterSeparator);
+  if (dayOfMonth !== undefined && lastDay?.value.month !== undefined) {
+    const firstDay = createCalendarDay(dayOfMonth.value, lastDay.value.month, undefined);
+    if (firstDay !== undefined) return { value: { from: firstDay, to: lastDay.value }, end: lastDay.end };
   }
-  const first = line.parseNamedDay(from);
-  if (first === undefined) return undefined;
-  return parseRangeEnd(line, first) ?? { value: { from: first.value, to: undefined }, end: first.end };
+  const firstDay = line.parseNamedDay(startIndex);
+  if (firstDay === undefined) return undefined;
+  return parseRangeEnd(line, firstDay) ?? { value: { from: firstDay.value, to: undefined }, end: firstDay.end };
 }
 
-/** Parses the end of a range of days, after its first day. */
-function parseRangeEnd(line: LineParser, first: ParseResult<ParsedDay>): ParseResult<DayRange> | undefined {
-  const spaced = line.skip(/\s+(?:at\s+)?/iuy, first.end);
-  const clock = spaced === first.end ? undefined : line.parseClock(spaced);
-  const isTimed = clock !== undefined && !clock.value.isBare;
-  const end = isTimed ? clock.end : first.end;
-  const gap = line.skip(RANGE_SEPARATOR, end);
-  if (gap === end) return undefined;
-  const last = line.parseNamedDay(gap);
-  if (last !== undefined) {
-    if (!isTimed) return { value: { from: first.value, to: last.value }, end: last.end };
-    const space = line.skip(/\s+(?:at\s+)?/iuy, last.end);
-    const due = space === last.end ? undefined : line.parseClock(space);
+/** Parses the rest of a range of days after its first day: optional times and the last day. */
+function parseRangeEnd(line: LineParser, firstDay: ParseResult<ParsedDay>): ParseResult<DayRange> | undefined {
+  const clockIndex = line.skip(/\s+(?:at\s+)?/iuy, firstDay.end);
+  const startTime = clockIndex === firstDay.end ? undefined : line.parseClock(clockIndex);
+  const hasStartTime = startTime !== undefined && !startTime.value.isBare;
+  const end = hasStartTime ? startTime.end : firstDay.end;
+  const afterSeparator = line.skip(RANGE_SEPARATOR, end);
+  if (afterSeparator === end) return undefined;
+  const lastDay = line.parseNamedDay(afterSeparator);
+  if (lastDay !== undefined) {
+    if (!hasStartTime) return { value: { from: firstDay.value, to: lastDay.value }, end: lastDay.end };
+    const dueIndex = line.skip(/\s+(?:at\s+)?/iuy, lastDay.end);
+    const due = dueIndex === lastDay.end ? undefined : line.parseClock(dueIndex);
     if (due === undefined || due.value.isBare) return undefined;
-    const times = { start: toMinutes(clock.value), due: toMinutes(due.value) };
-    return { value: { from: first.value, to: last.value, times }, end: due.end };
+    const times = { start: toMinutes(startTime.value), due: toMinutes(due.value) };
+    return { value: { from: firstDay.value, to: lastDay.value, times }, end: due.end };
   }
-  const number = isTimed || first.value.month === undefined ? undefined : line.parseDayOfMonth(gap);
-  const to = number === undefined ? undefined : calendarDay(number.value, first.value.month ?? 0, undefined);
-  return number === undefined || to === undefined ? undefined : { value: { from: first.value, to }, end: number.end };
+  const dayOfMonth =
+    hasStartTime || firstDay.value.month === undefined ? undefined : line.parseDayOfMonth(afterSeparator);
+  const to =
+    dayOfMonth === undefined ? undefined : createCalendarDay(dayOfMonth.value, firstDay.value.month ?? 0, undefined);
+  return dayOfMonth === undefined || to === undefined
+    ? undefined
+    : { value: { from: firstDay.value, to }, end: dayOfMonth.end };
 }
 
 /**
- * Finds the project that is named after `#`: the project with the longest matching name, otherwise the only project
- * whose name begins with the word.
+ * Finds the project whose name follows a `#`: the project with the longest matching name, otherwise the only project
+ * whose name begins with the next word.
  */
 function findProject<P extends NamedProject>(
   text: string,
-  from: number,
+  startIndex: number,
   projects: readonly P[],
 ): ParseResult<P> | undefined {
-  const rest = text.slice(from).toLowerCase();
-  const isWhole = (length: number) => !/^[\p{L}\p{N}]/u.test(rest.slice(length));
-  const whole = projects
+  const remainingText = text.slice(startIndex).toLowerCase();
+  const isWholeWord = (length: number) => !/^[\p{L}\p{N}]/u.test(remainingText.slice(length));
+  const longestMatch = projects
     .map((project) => ({ project, name: project.project_name.trim().toLowerCase() }))
-    .filter(({ name }) => name !== '' && rest.startsWith(name) && isWhole(name.length))
+    .filter(({ name }) => name !== '' && remainingText.startsWith(name) && isWholeWord(name.length))
     .sort((a, b) => b.name.length - a.name.length)[0];
-  if (whole !== undefined) return { value: whole.project, end: from + whole.name.length };
-  const word = /^\S{2,}/u.exec(rest)?.[0];
-  if (word === undefined) return undefined;
-  const candidates = projects.filter(({ project_name }) => project_name.trim().toLowerCase().startsWith(word));
+  if (longestMatch !== undefined) return { value: longestMatch.project, end: startIndex + longestMatch.name.length };
+  const firstWord = /^\S{2,}/u.exec(remainingText)?.[0];
+  if (firstWord === undefined) return undefined;
+  const candidates = projects.filter(({ project_name }) => project_name.trim().toLowerCase().startsWith(firstWord));
   return candidates.length === 1 && candidates[0] !== undefined
-    ? { value: candidates[0], end: from + word.length }
+    ? { value: candidates[0], end: startIndex + firstWord.length }
     : undefined;
 }
 
-const formatMinutes = (minutes: number) =>
+const formatTimeOfDay = (minutes: number) =>
   `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`;
 
-export function parseQuickAdd<P extends NamedProject>(text: string, reading: ParseContext<P>): ParsedLine<P> {
-  const { today, projects, isMonthFirst = false } = reading;
+export function parseQuickAdd<P extends NamedProject>(text: string, context: ParseContext<P>): ParsedLine<P> {
+  const { today, projects, isMonthFirst = false } = context;
   const line = new LineParser(text, { today, isMonthFirst });
-  const consumed: [from: number, to: number][] = [];
+  const consumedRanges: [from: number, to: number][] = [];
   let project: P | undefined;
   let dayRange: DayRange | undefined;
   let times: TimesInMinutes | undefined;
-  for (let at = 0; at < text.length; at += 1) {
-    if (at > 0 && !/[\s,(]/.test(text[at - 1] ?? '')) continue;
-    const named = project === undefined && text[at] === '#' ? findProject(text, at + 1, projects) : undefined;
-    const begin = line.skip(PREPOSITION, at);
-    const days = named === undefined && dayRange === undefined ? parseDayRange(line, begin) : undefined;
-    const clock =
-      named === undefined && days === undefined && times === undefined ? parseTimes(line, begin) : undefined;
-    const found = named ?? days ?? clock;
-    if (found === undefined) continue;
-    project ??= named?.value;
-    dayRange ??= days?.value;
-    times ??= days?.value.times ?? clock?.value;
-    consumed.push([at, found.end]);
-    at = found.end - 1;
+  for (let position = 0; position < text.length; position += 1) {
+    if (position > 0 && !/[\s,(]/.test(text[position - 1] ?? '')) continue;
+    const parsedProject =
+      project === undefined && text[position] === '#' ? findProject(text, position + 1, projects) : undefined;
+    const startIndex = line.skip(PREPOSITION_PATTERN, position);
+    const parsedDays =
+      parsedProject === undefined && dayRange === undefined ? parseDayRange(line, startIndex) : undefined;
+    const parsedTimes =
+      parsedProject === undefined && parsedDays === undefined && times === undefined
+        ? parseTimes(line, startIndex)
+        : undefined;
+    const parsedPart = parsedProject ?? parsedDays ?? parsedTimes;
+    if (parsedPart === undefined) continue;
+    project ??= parsedProject?.value;
+    dayRange ??= parsedDays?.value;
+    times ??= parsedDays?.value.times ?? parsedTimes?.value;
+    consumedRanges.push([position, parsedPart.end]);
+    position = parsedPart.end - 1;
   }
   return {
-    name: remainingName(text, consumed),
+    name: extractName(text, consumedRanges),
     ...resolveDaysAndTimes(dayRange, times, today),
     ...(project !== undefined && { project }),
   };
 }
 
-function remainingName(text: string, taken: readonly (readonly [number, number])[]): string {
+function extractName(text: string, consumedRanges: readonly (readonly [number, number])[]): string {
   let name = '';
-  let at = 0;
-  for (const [from, to] of taken) {
-    name += `${text.slice(at, from)} `;
-    at = to;
+  let position = 0;
+  for (const [from, to] of consumedRanges) {
+    name += `${text.slice(position, from)} `;
+    position = to;
   }
-  return (name + text.slice(at))
+  return (name + text.slice(position))
     .replace(/\s+/gu, ' ')
     .replace(/ ,/g, ',')
     .replace(/^[\s,–—-]+/u, '')
@@ -370,12 +387,12 @@ function resolveDaysAndTimes(
   const due = times.due ?? Math.min(start + 60, 24 * 60);
   const day = days ?? { start: today, due: today };
   // `22:00–01:00` ends on the next day. An end at 24:00 becomes 00:00 of the next day.
-  const endsNextDay = day.start === day.due && due <= start && due !== 0;
-  const last = endsNextDay || (due === 24 * 60 && day.start === day.due) ? plusDays(day.due, 1) : day.due;
-  const resolvedTimes = { times: { start: formatMinutes(start % (24 * 60)), due: formatMinutes(due % (24 * 60)) } };
-  return days === undefined && last === day.due
+  const isEndNextDay = day.start === day.due && due <= start && due !== 0;
+  const lastDay = isEndNextDay || (due === 24 * 60 && day.start === day.due) ? plusDays(day.due, 1) : day.due;
+  const resolvedTimes = { times: { start: formatTimeOfDay(start % (24 * 60)), due: formatTimeOfDay(due % (24 * 60)) } };
+  return days === undefined && lastDay === day.due
     ? resolvedTimes
-    : { ...resolvedTimes, days: { start: day.start, due: last } };
+    : { ...resolvedTimes, days: { start: day.start, due: lastDay } };
 }
 
 function resolveDays({ from, to }: DayRange, today: Day): { start: Day; due: Day } | undefined {
@@ -386,11 +403,11 @@ function resolveDays({ from, to }: DayRange, today: Day): { start: Day; due: Day
   if (from === undefined) return { start: today, due: to.onOrAfter(today) ?? today };
   // In `20 Apr – 24 Apr 2027`, the year applies to both days.
   if (to.hasYear && from.month !== undefined && !from.hasYear) {
-    const last = to.onOrAfter(today) ?? today;
-    return { start: from.onOrAfter(plusDays(last, -365)) ?? last, due: last };
+    const lastDay = to.onOrAfter(today) ?? today;
+    return { start: from.onOrAfter(plusDays(lastDay, -365)) ?? lastDay, due: lastDay };
   }
   // `18–24 Apr`, entered on April 20, has already begun: find the year by the last day, not by the first.
-  const pastStart = from.onOrAfter(dayFromNumber(dayNumber(today) - 366));
+  const pastStart = from.onOrAfter(dayFromNumber(dayNumberOf(today) - 366));
   const due = pastStart === undefined ? undefined : to.onOrAfter(pastStart);
   if (pastStart !== undefined && due !== undefined && due >= today && from.month !== undefined)
     return { start: pastStart, due };

@@ -13,16 +13,19 @@ import { type Day, formToEventDates } from './time-math.ts';
 type QuickLineProps = {
   readonly projects: ProjectsById;
   /** Day of the event if the line contains no day. */
-  readonly cursor: Day;
-  readonly onDone: (day: Day) => void;
+  readonly defaultDay: Day;
+  readonly onCreated: (day: Day) => void;
 };
 
 export const QUICK_LINE_INPUT_ID = 'quick-line';
 
 /** Converts a parsed line to the input of an event; undefined while the name is missing. */
-export function toEventInput({ name, days, times, project }: ParsedLine<Project>, cursor: Day): EventInput | undefined {
+export function inputFromLine(
+  { name, days, times, project }: ParsedLine<Project>,
+  defaultDay: Day,
+): EventInput | undefined {
   if (name === '') return undefined;
-  const { start, due } = days ?? { start: cursor, due: cursor };
+  const { start, due } = days ?? { start: defaultDay, due: defaultDay };
   const dates = formToEventDates({
     startDay: start,
     dueDay: due,
@@ -33,21 +36,21 @@ export function toEventInput({ name, days, times, project }: ParsedLine<Project>
 }
 
 /** Quick-add form: one line of text creates an event. While the user types, chips show the parsed values. */
-export function QuickLine({ projects, cursor, onDone }: QuickLineProps) {
+export function QuickLine({ projects, defaultDay, onCreated }: QuickLineProps) {
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);
-  const id = useId();
-  const parsed = parseQuickAdd(text, { today: today(), projects: [...projects.values()], isMonthFirst });
-  const input = toEventInput(parsed, cursor);
+  const chipsId = useId();
+  const parsedLine = parseQuickAdd(text, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const eventInput = inputFromLine(parsedLine, defaultDay);
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (input === undefined || isBusy) return;
+    if (eventInput === undefined || isBusy) return;
     setBusy(true);
-    const isDone = await runWithToast(() => createEvent(input));
+    const isCreated = await runWithToast(() => createEvent(eventInput));
     setBusy(false);
-    if (!isDone) return;
+    if (!isCreated) return;
     setText('');
-    onDone(input.start_date.slice(0, 10));
+    onCreated(eventInput.start_date.slice(0, 10));
   };
   return (
     <form class="quick" onSubmit={submit}>
@@ -56,7 +59,7 @@ export function QuickLine({ projects, cursor, onDone }: QuickLineProps) {
         id={QUICK_LINE_INPUT_ID}
         class="input"
         aria-label="Add an event in one line"
-        aria-describedby={text === '' ? undefined : id}
+        aria-describedby={text === '' ? undefined : chipsId}
         autoComplete="off"
         maxLength={400}
         placeholder="Release v27 20 Apr – 24 Apr #Node 27"
@@ -71,9 +74,9 @@ export function QuickLine({ projects, cursor, onDone }: QuickLineProps) {
       {text.trim() === '' ? (
         <kbd class="key">q</kbd>
       ) : (
-        <div class="understood" id={id}>
-          <ParsedChips parsed={parsed} cursor={cursor} projects={projects} />
-          <Button variant="primary" type="submit" disabled={input === undefined || isBusy}>
+        <div class="understood" id={chipsId}>
+          <ParsedChips parsedLine={parsedLine} defaultDay={defaultDay} projects={projects} />
+          <Button variant="primary" type="submit" disabled={eventInput === undefined || isBusy}>
             Add
           </Button>
         </div>
@@ -83,15 +86,15 @@ export function QuickLine({ projects, cursor, onDone }: QuickLineProps) {
 }
 
 function ParsedChips({
-  parsed: { name, days, times, project },
-  cursor,
+  parsedLine: { name, days, times, project },
+  defaultDay,
   projects,
 }: {
-  parsed: ParsedLine<Project>;
-  cursor: Day;
+  parsedLine: ParsedLine<Project>;
+  defaultDay: Day;
   projects: ProjectsById;
 }) {
-  const { start, due } = days ?? { start: cursor, due: cursor };
+  const { start, due } = days ?? { start: defaultDay, due: defaultDay };
   const colour = project === undefined ? undefined : projectColor(project.project_id, projects);
   return (
     <>

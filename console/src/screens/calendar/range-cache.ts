@@ -3,7 +3,7 @@ import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import type { CalendarEvent, Task } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { errorMessage } from '../../app/use-query.ts';
+import { describeError } from '../../app/use-query.ts';
 import { compactDay, type DayRange, dayOf, lastDayOf, plusDays } from './time-math.ts';
 
 /** Events and tasks in a range of days, possibly still loading. */
@@ -11,30 +11,30 @@ export type RangeData = {
   readonly days: DayRange;
   readonly events: readonly CalendarEvent[];
   readonly tasks: readonly Task[];
-  /** Number of events on the server, as far as known. */
+  /** Number of events on the server; too low until the first page of each request has arrived. */
   readonly total: number;
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 };
 
 const PAGE_SIZE = 1_000;
 /** Maximum number of events that are loaded for one range; to see all, the user must choose a shorter range. */
 export const MAX_EVENTS = 10_000;
 const MAX_CACHED_RANGES = 8;
-/** Minimum time between two renders of partial results. */
+/** Minimum time between two renders of a range that is still loading. */
 const PARTIAL_RENDER_INTERVAL_MS = 250;
 
 type RangeQuery = { readonly days: DayRange; readonly hasTasks: boolean };
 
 const cacheKey = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${hasTasks}`;
 
-const overlaps = (event: CalendarEvent, { from, to }: DayRange) =>
+const isInRange = (event: CalendarEvent, { from, to }: DayRange) =>
   dayOf(event.start_date) <= to && lastDayOf(event) >= from;
 
 /**
  * Returns the filters of two requests, which together find the events of a range: events that begin earlier and last
  * into the range, and events that begin in the range.
  */
-function filtersFor({ from, to }: DayRange) {
+function eventFiltersFor({ from, to }: DayRange) {
   return [
     { start_to: compactDay(plusDays(from, -1)), due_from: compactDay(from) },
     { start_from: compactDay(from), start_to: compactDay(to) },
@@ -44,14 +44,14 @@ function filtersFor({ from, to }: DayRange) {
 /** Cache of events by range of days, with optimistic updates and with prefetching of adjacent ranges. */
 export class RangeCache {
   readonly visibleData = signal<RangeData | undefined>(undefined);
-  readonly fault = signal<string | undefined>(undefined);
+  readonly errorText = signal<string | undefined>(undefined);
   readonly #cache = new Map<string, RangeData>();
   /** Optimistic updates in flight, by event id; the value is undefined for a deletion. */
-  readonly #inFlight = new Map<string, CalendarEvent | undefined>();
+  readonly #inFlightUpdates = new Map<string, CalendarEvent | undefined>();
   /** Last queued request of each event, by event id. Requests that change the same event are sent in order. */
-  readonly #changeQueues = new Map<string, Promise<unknown>>();
-  #visible: RangeQuery | undefined;
-  #controller = new AbortController();
+  readonly #lastRequests = new Map<string, Promise<unknown>>();
+  #visibleRange: RangeQuery | undefined;
+  #abortController = new AbortController();
   /** Whether live updates report the changes of all users, so that cached ranges are always fresh. */
   isKeptFresh = false;
   /**
@@ -64,27 +64,27 @@ export class RangeCache {
    * Shows a range: immediately with cached data, if there is any, then with fresh data, unless live updates keep the
    * cache fresh.
    */
-  show(range: RangeQuery, around: readonly DayRange[]): void {
-    this.#visible = range;
-    this.#controller.abort();
-    this.#controller = new AbortController();
-    const cached = this.#cache.get(cacheKey(range));
-    if (cached !== undefined) this.#display(cached);
-    const { signal: abortSignal } = this.#controller;
-    const isFresh = cached !== undefined && this.isKeptFresh;
-    const refreshed = isFresh ? Promise.resolve() : this.#refresh(range, abortSignal, cached === undefined);
-    void refreshed.then(() => this.#prefetch(range, around, abortSignal));
+  show(range: RangeQuery, adjacentRanges: readonly DayRange[]): void {
+    this.#visibleRange = range;
+    this.#abortController.abort();
+    this.#abortController = new AbortController();
+    const cachedData = this.#cache.get(cacheKey(range));
+    if (cachedData !== undefined) this.#display(cachedData);
+    const { signal: abortSignal } = this.#abortController;
+    const isFresh = cachedData !== undefined && this.isKeptFresh;
+    const refreshPromise = isFresh ? Promise.resolve() : this.#refresh(range, abortSignal, cachedData === undefined);
+    void refreshPromise.then(() => this.#prefetch(range, adjacentRanges, abortSignal));
   }
 
   /** Clears the cache and reloads the visible range. */
   async reload(): Promise<void> {
     this.#cache.clear();
-    if (this.#visible !== undefined) await this.#refresh(this.#visible, this.#controller.signal, false);
+    if (this.#visibleRange !== undefined) await this.#refresh(this.#visibleRange, this.#abortController.signal, false);
   }
 
   /** Aborts requests and clears the cache, when the screen is closed. */
   close(): void {
-    this.#controller.abort();
+    this.#abortController.abort();
     this.#cache.clear();
     this.isKeptFresh = false;
   }
@@ -95,33 +95,33 @@ export class RangeCache {
   }
 
   /**
-   * Optimistic update: shows `after` immediately, and sends the request after earlier requests for the same event. On
-   * failure it rolls back to `before`, reloads the range and rethrows the error.
+   * Optimistic update: shows `newEvent` immediately, and sends the request after earlier requests for the same event.
+   * On failure it rolls back to `previousEvent`, reloads the range and rethrows the error.
    */
   async updateOptimistically(
-    before: CalendarEvent,
-    after: CalendarEvent | undefined,
+    previousEvent: CalendarEvent,
+    newEvent: CalendarEvent | undefined,
     request: () => Promise<CalendarEvent | undefined>,
   ) {
-    const id = before.event_id;
-    this.#inFlight.set(id, after);
-    this.#applyChange(id, after);
-    const queued = (this.#changeQueues.get(id) ?? Promise.resolve()).then(request);
-    this.#changeQueues.set(
+    const id = previousEvent.event_id;
+    this.#inFlightUpdates.set(id, newEvent);
+    this.#applyChange(id, newEvent);
+    const queuedRequest = (this.#lastRequests.get(id) ?? Promise.resolve()).then(request);
+    this.#lastRequests.set(
       id,
-      queued.catch(() => undefined),
+      queuedRequest.catch(() => undefined),
     );
-    // Ignores the result if a newer change of the same event is already displayed.
-    const finish = (event: CalendarEvent | undefined) => {
-      if (this.#inFlight.get(id) !== after) return;
-      this.#inFlight.delete(id);
-      this.#changeQueues.delete(id);
+    // Ignore the result if a newer change of the same event is already displayed.
+    const finishUpdate = (event: CalendarEvent | undefined) => {
+      if (this.#inFlightUpdates.get(id) !== newEvent) return;
+      this.#inFlightUpdates.delete(id);
+      this.#lastRequests.delete(id);
       this.#applyChange(id, event);
     };
     try {
-      finish(await queued);
+      finishUpdate(await queuedRequest);
     } catch (error) {
-      finish(before);
+      finishUpdate(previousEvent);
       // Reload, because another user may have changed or deleted the event.
       void this.reload();
       throw error;
@@ -129,100 +129,110 @@ export class RangeCache {
   }
 
   #applyChange(id: string, event: CalendarEvent | undefined): void {
-    const changed = (held: RangeData): RangeData => {
-      const others = held.events.filter((one) => one.event_id !== id);
-      const events = event === undefined || !overlaps(event, held.days) ? others : [...others, event];
-      return { ...held, events, total: held.total + events.length - held.events.length };
+    const withChange = (rangeData: RangeData): RangeData => {
+      const otherEvents = rangeData.events.filter((cachedEvent) => cachedEvent.event_id !== id);
+      const events = event === undefined || !isInRange(event, rangeData.days) ? otherEvents : [...otherEvents, event];
+      return { ...rangeData, events, total: rangeData.total + events.length - rangeData.events.length };
     };
-    for (const [name, held] of this.#cache) this.#cache.set(name, changed(held));
-    if (this.visibleData.value !== undefined) this.visibleData.value = changed(this.visibleData.value);
+    for (const [key, rangeData] of this.#cache) this.#cache.set(key, withChange(rangeData));
+    if (this.visibleData.value !== undefined) this.visibleData.value = withChange(this.visibleData.value);
   }
 
-  #display(held: RangeData): void {
-    const next = this.#withInFlightChanges(held);
-    this.fault.value = undefined;
-    // Identical data must not cause another rendering.
-    const before = this.visibleData.value;
-    const isSame = before?.days.from === next.days.from && JSON.stringify(next) === JSON.stringify(before);
-    if (!isSame) this.visibleData.value = next;
+  #display(rangeData: RangeData): void {
+    const newData = this.#withInFlightChanges(rangeData);
+    this.errorText.value = undefined;
+    // Skip the update for identical data, because every update of the signal renders the calendar again.
+    const previousData = this.visibleData.value;
+    const isUnchanged =
+      previousData?.days.from === newData.days.from && JSON.stringify(newData) === JSON.stringify(previousData);
+    if (!isUnchanged) this.visibleData.value = newData;
   }
 
-  #withInFlightChanges(held: RangeData): RangeData {
-    if (this.#inFlight.size === 0) return held;
-    const others = held.events.filter((one) => !this.#inFlight.has(one.event_id));
-    const changed = [...this.#inFlight.values()].filter((one) => one !== undefined && overlaps(one, held.days));
-    return { ...held, events: [...others, ...changed.filter((one) => one !== undefined)] };
+  #withInFlightChanges(rangeData: RangeData): RangeData {
+    if (this.#inFlightUpdates.size === 0) return rangeData;
+    const otherEvents = rangeData.events.filter((cachedEvent) => !this.#inFlightUpdates.has(cachedEvent.event_id));
+    const changedEvents = [...this.#inFlightUpdates.values()].filter(
+      (changedEvent) => changedEvent !== undefined && isInRange(changedEvent, rangeData.days),
+    );
+    return {
+      ...rangeData,
+      events: [...otherEvents, ...changedEvents.filter((changedEvent) => changedEvent !== undefined)],
+    };
   }
 
-  async #refresh(range: RangeQuery, abortSignal: AbortSignal, showsParts: boolean): Promise<void> {
-    const display = (held: RangeData) => {
-      if (!abortSignal.aborted) this.#display(held);
+  async #refresh(range: RangeQuery, abortSignal: AbortSignal, mustShowPartial: boolean): Promise<void> {
+    const display = (rangeData: RangeData) => {
+      if (!abortSignal.aborted) this.#display(rangeData);
     };
     let displayedAtMs = Number.NEGATIVE_INFINITY;
-    const displayPartial = (held: RangeData) => {
+    const displayPartial = (rangeData: RangeData) => {
       const now = performance.now();
-      if (held.events.length === 0 || now - displayedAtMs < PARTIAL_RENDER_INTERVAL_MS) return;
+      if (rangeData.events.length === 0 || now - displayedAtMs < PARTIAL_RENDER_INTERVAL_MS) return;
       displayedAtMs = now;
-      display(held);
+      display(rangeData);
     };
     try {
-      const whole = await this.#load(range, abortSignal, showsParts ? displayPartial : undefined);
-      this.#estimatedTotal = whole.total;
-      display(whole);
+      const completeData = await this.#load(range, abortSignal, mustShowPartial ? displayPartial : undefined);
+      this.#estimatedTotal = completeData.total;
+      display(completeData);
     } catch (error) {
-      if (!abortSignal.aborted) this.fault.value = errorMessage(error);
+      if (!abortSignal.aborted) this.errorText.value = describeError(error);
     }
   }
 
   async #load(
     { days, hasTasks }: RangeQuery,
     abortSignal: AbortSignal,
-    onPart?: (held: RangeData) => void,
+    onPart?: (rangeData: RangeData) => void,
   ): Promise<RangeData> {
     const options = { signal: abortSignal };
-    const found = new Map<string, CalendarEvent>();
+    const eventsById = new Map<string, CalendarEvent>();
     const totals = [0, 0];
     let tasks: readonly Task[] = [];
-    const held = (isWhole: boolean): RangeData => {
-      return { days, events: [...found.values()], tasks, total: (totals[0] ?? 0) + (totals[1] ?? 0), isWhole };
+    const buildRangeData = (isComplete: boolean): RangeData => {
+      return { days, events: [...eventsById.values()], tasks, total: (totals[0] ?? 0) + (totals[1] ?? 0), isComplete };
     };
-    const events = filtersFor(days).map(async (filters, index) => {
+    const eventRequests = eventFiltersFor(days).map(async (filters, index) => {
       const loadPage = async (offset: number) => {
         const { data, paging } = await client.events.list({ ...filters, limit: PAGE_SIZE, offset }, options);
-        for (const event of data) found.set(event.event_id, event);
+        for (const event of data) eventsById.set(event.event_id, event);
         totals[index] = paging.total_records;
-        onPart?.(held(false));
+        onPart?.(buildRangeData(false));
         return paging.total_records;
       };
       // Adjacent ranges have a similar size: request the expected pages concurrently.
       const expectedTotal = index === 1 ? Math.min(this.#estimatedTotal, MAX_EVENTS) : 0;
-      const expectedPages = furtherOffsets(expectedTotal);
-      const [total = 0] = await Promise.all([loadPage(0), ...expectedPages.map(loadPage)]);
-      for (const offset of furtherOffsets(Math.min(total, MAX_EVENTS)))
-        if (!expectedPages.includes(offset)) await loadPage(offset);
+      const expectedOffsets = furtherPageOffsets(expectedTotal);
+      const [total = 0] = await Promise.all([loadPage(0), ...expectedOffsets.map(loadPage)]);
+      for (const offset of furtherPageOffsets(Math.min(total, MAX_EVENTS)))
+        if (!expectedOffsets.includes(offset)) await loadPage(offset);
     });
-    const due = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: PAGE_SIZE };
-    const tasksPage = hasTasks ? listFullPage(client.tasks, due, abortSignal) : undefined;
-    const showTasks = async () => {
-      tasks = (await tasksPage)?.data.filter(({ archived }) => archived === '0') ?? [];
-      onPart?.(held(false));
+    const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: PAGE_SIZE };
+    const taskRequest = hasTasks ? listFullPage(client.tasks, taskFilters, abortSignal) : undefined;
+    const loadTasks = async () => {
+      tasks = (await taskRequest)?.data.filter(({ archived }) => archived === '0') ?? [];
+      onPart?.(buildRangeData(false));
     };
-    await Promise.all([...events, ...(hasTasks ? [showTasks()] : [])]);
-    const whole = held(true);
-    this.#store(cacheKey({ days, hasTasks }), whole);
-    return whole;
+    await Promise.all([...eventRequests, ...(hasTasks ? [loadTasks()] : [])]);
+    const completeData = buildRangeData(true);
+    this.#store(cacheKey({ days, hasTasks }), completeData);
+    return completeData;
   }
 
-  #store(name: string, held: RangeData): void {
-    this.#cache.delete(name);
-    this.#cache.set(name, held);
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size > MAX_CACHED_RANGES && oldest !== undefined) this.#cache.delete(oldest);
+  #store(key: string, rangeData: RangeData): void {
+    this.#cache.delete(key);
+    this.#cache.set(key, rangeData);
+    const [oldestKey] = this.#cache.keys();
+    if (this.#cache.size > MAX_CACHED_RANGES && oldestKey !== undefined) this.#cache.delete(oldestKey);
   }
 
   /** Prefetches the adjacent ranges, one by one, when the browser is idle. */
-  async #prefetch({ hasTasks }: RangeQuery, around: readonly DayRange[], abortSignal: AbortSignal): Promise<void> {
-    for (const days of around) {
+  async #prefetch(
+    { hasTasks }: RangeQuery,
+    adjacentRanges: readonly DayRange[],
+    abortSignal: AbortSignal,
+  ): Promise<void> {
+    for (const days of adjacentRanges) {
       await waitForIdle();
       if (abortSignal.aborted) return;
       if (this.#cache.has(cacheKey({ days, hasTasks }))) continue;
@@ -232,7 +242,7 @@ export class RangeCache {
   }
 }
 
-const furtherOffsets = (total: number) =>
+const furtherPageOffsets = (total: number) =>
   Array.from({ length: Math.max(Math.ceil(total / PAGE_SIZE) - 1, 0) }, (_, index) => (index + 1) * PAGE_SIZE);
 
 const waitForIdle = () =>
@@ -249,20 +259,20 @@ const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve,
 
 /** Throttles reloads: one at a time, with a pause after each. Calls during a reload cause one further reload. */
 function throttle(reload: () => Promise<void>): () => void {
-  let isRequested = false;
-  let isBusy = false;
-  const run = async () => {
-    isBusy = true;
-    while (isRequested) {
-      isRequested = false;
+  let isReloadRequested = false;
+  let isReloading = false;
+  const runReloads = async () => {
+    isReloading = true;
+    while (isReloadRequested) {
+      isReloadRequested = false;
       await reload();
       await delay(MIN_RELOAD_INTERVAL_MS);
     }
-    isBusy = false;
+    isReloading = false;
   };
   return () => {
-    isRequested = true;
-    if (!isBusy) void run();
+    isReloadRequested = true;
+    if (!isReloading) void runReloads();
   };
 }
 
@@ -276,16 +286,16 @@ type ReloadCallbacks = { events(): Promise<void>; projects(): Promise<void> };
  */
 export async function followChanges(
   scope: 'own' | 'account',
-  reloads: ReloadCallbacks,
+  callbacks: ReloadCallbacks,
   signal: AbortSignal,
 ): Promise<void> {
-  const changed = throttle(() => reloads.events());
-  const projectsChanged = throttle(() => reloads.projects());
+  const reloadEvents = throttle(() => callbacks.events());
+  const reloadProjects = throttle(() => callbacks.projects());
   while (!signal.aborted) {
     try {
       for await (const { kind } of client.notifications.follow({ after: 'latest', scope }, { signal })) {
-        if (/_(event|task|project)$/.test(kind)) changed();
-        if (kind.endsWith('_project')) projectsChanged();
+        if (/_(event|task|project)$/.test(kind)) reloadEvents();
+        if (kind.endsWith('_project')) reloadProjects();
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -293,6 +303,6 @@ export async function followChanges(
     }
     await delay(RETRY_DELAY_MS);
     // Reload, because changes may have been missed while disconnected.
-    if (!signal.aborted) changed();
+    if (!signal.aborted) reloadEvents();
   }
 }

@@ -14,17 +14,17 @@ export type RepeatRule = keyof typeof repeatRules;
 /** Maximum number of events in a series. */
 export const MAX_REPEATS = 200;
 
-/** Returns the start days of a series, including the first; `MAX_REPEATS` + 1 days mean that there are too many. */
-export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonly Day[] {
+/** Returns the start days of a series, including the first. `MAX_REPEATS` + 1 days mean that the series is too long. */
+export function computeRepeatDays(firstDay: Day, rule: RepeatRule, untilDay: Day): readonly Day[] {
   const days: Day[] = [];
   while (days.length <= MAX_REPEATS) {
-    const day = repeatRules[rhythm].step(first, days.length);
-    if (day > until || (days.length > 0 && day === days.at(-1))) break;
+    const day = repeatRules[rule].step(firstDay, days.length);
+    if (day > untilDay || (days.length > 0 && day === days.at(-1))) break;
     days.push(day);
   }
   return days;
 }
 
 /** Returns the distance of each day from the first day, in days. */
-export const dayOffsets = (days: readonly Day[]): readonly number[] =>
+export const toDayOffsets = (days: readonly Day[]): readonly number[] =>
   days.map((day) => daysBetween(days[0] ?? day, day));

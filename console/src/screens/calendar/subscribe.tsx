@@ -9,23 +9,26 @@ import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { browserTimeZone } from './locale.ts';
+import { getBrowserTimeZone } from './locale.ts';
 
 type ProjectsProp = { readonly projects: readonly Project[] };
 
 /** Creates, lists and revokes subscription URLs for other calendar programs. A new URL is shown once. */
-export function Subscribe({ projects, onSecret }: ProjectsProp & { readonly onSecret: (isShown: boolean) => void }) {
+export function CalendarSubscriptions({
+  projects,
+  onSecretShown,
+}: ProjectsProp & { readonly onSecretShown: (isShown: boolean) => void }) {
   const user_id = currentSession().user.user_id;
   const calendars = useQuery((signal) => collectAll(client.calendars.each({ user_id }, { signal })), []);
-  const [created, setCreated] = useState<CreatedCalendar>();
-  const show = (calendar: CreatedCalendar | undefined) => {
-    setCreated(calendar);
-    onSecret(calendar !== undefined);
+  const [createdCalendar, setCreatedCalendar] = useState<CreatedCalendar>();
+  const showCreatedUrl = (calendar: CreatedCalendar | undefined) => {
+    setCreatedCalendar(calendar);
+    onSecretShown(calendar !== undefined);
   };
-  const existing = calendars.data ?? [];
+  const existingCalendars = calendars.data ?? [];
   const revoke = async ({ id }: Calendar) => {
     await runWithToast(() => client.calendars.revoke(id));
-    if (created?.id === id) show(undefined);
+    if (createdCalendar?.id === id) showCreatedUrl(undefined);
     calendars.reload();
   };
   return (
@@ -34,11 +37,11 @@ export function Subscribe({ projects, onSecret }: ProjectsProp & { readonly onSe
         Google Calendar, Apple Calendar, Outlook and others show what is here, read-only, and ask for it again by
         themselves.
       </p>
-      {created === undefined ? (
+      {createdCalendar === undefined ? (
         <CreateCalendarForm
           projects={projects}
           onCreated={(calendar) => {
-            show(calendar);
+            showCreatedUrl(calendar);
             calendars.reload();
           }}
         />
@@ -47,20 +50,20 @@ export function Subscribe({ projects, onSecret }: ProjectsProp & { readonly onSe
           <Note tone="warn">
             Copy it now. It is shown this once, and whoever has it reads the calendar without signing in.
           </Note>
-          <CodeBlock label="The address" text={created.url} />
-          <Button onClick={() => show(undefined)}>I have copied it</Button>
+          <CodeBlock label="The address" text={createdCalendar.url} />
+          <Button onClick={() => showCreatedUrl(undefined)}>I have copied it</Button>
         </div>
       )}
-      {calendars.fault !== undefined && <Note tone="bad">{calendars.fault}</Note>}
-      {existing.length > 0 && (
+      {calendars.errorText !== undefined && <Note tone="bad">{calendars.errorText}</Note>}
+      {existingCalendars.length > 0 && (
         <ul class="card list" aria-label="Addresses">
-          {existing.map((calendar) => (
+          {existingCalendars.map((calendar) => (
             <li key={calendar.id} class="row spread">
               <span>
-                {calendar.label || 'Without a name'} <span class="small soft">{scopeText(calendar, projects)}</span>
+                {calendar.label || 'Without a name'} <span class="small soft">{describeScope(calendar, projects)}</span>
                 <br />
                 <span class="small soft">
-                  Last asked for: <Timestamp at={calendar.last_fetched} />
+                  Last asked for: <Timestamp timestamp={calendar.last_fetched} />
                 </span>
               </span>
               <Button variant="danger" onClick={() => void revoke(calendar)}>
@@ -74,7 +77,7 @@ export function Subscribe({ projects, onSecret }: ProjectsProp & { readonly onSe
   );
 }
 
-function scopeText({ scope, project_id }: Calendar, projects: readonly Project[]): string {
+function describeScope({ scope, project_id }: Calendar, projects: readonly Project[]): string {
   if (scope !== 'project') return scope === 'own' ? 'what concerns you' : 'everything';
   return projects.find((project) => project.project_id === project_id)?.project_name ?? 'a project';
 }
@@ -90,23 +93,23 @@ function CreateCalendarForm({
     { value: 'account', text: 'Everything' },
     ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
   ];
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    const isProject = chosenScope !== 'own' && chosenScope !== 'account';
-    const scope = isProject
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
+    const isProjectScope = chosenScope !== 'own' && chosenScope !== 'account';
+    const scopeFields = isProjectScope
       ? ({ scope: 'project', project_id: chosenScope } as const)
       : ({ scope: chosenScope } as const);
-    onCreated(await client.calendars.create({ label, time_zone: browserTimeZone(), ...scope }));
+    onCreated(await client.calendars.create({ label, time_zone: getBrowserTimeZone(), ...scopeFields }));
   });
   return (
     <form class="stack" onSubmit={submit}>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       <div class="pair">
         <Select
           label="What it shows"
           value={chosenScope}
           options={options}
           onChange={setChosenScope}
-          fault={faults.project_id}
+          errorText={errorsByField.project_id}
         />
         <TextField
           label="What it is for"
@@ -114,7 +117,7 @@ function CreateCalendarForm({
           value={label}
           onInput={setLabel}
           maxLength={255}
-          fault={faults.label}
+          errorText={errorsByField.label}
         />
       </div>
       <div class="ends">

@@ -1,5 +1,5 @@
-// Arithmetic on calendar timestamps. The timestamps have no time zone: they are texts, and computed as UTC, which has
-// no daylight saving time.
+// Arithmetic on calendar timestamps. The timestamps are texts without a time zone. They are computed as UTC, because
+// UTC has no daylight saving time.
 
 /** A day, `YYYY-MM-DD`. */
 export type Day = string;
@@ -17,7 +17,10 @@ export type EventDates = { readonly start_date: ApiTimestamp; readonly due_date:
 export type TimeSpan = { readonly start: ApiTimestamp; readonly end: ApiTimestamp; readonly isAllDay: boolean };
 
 /** Returns the first and last day of a time span. */
-export const daysOf = ({ start, end }: TimeSpan): DayRange => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
+export const dayRangeOf = ({ start, end }: TimeSpan): DayRange => ({
+  from: dayOf(start),
+  to: dayOf(plusSeconds(end, -1)),
+});
 
 /** Day number of 0001-01-01. */
 const FIRST_DAY_NUMBER = -719_162;
@@ -30,17 +33,17 @@ const MIDNIGHT = '00:00:00';
 /** Stored as the end time instead of midnight, because 00:00:00 means that no time is set. */
 const LAST_SECOND = '23:59:59';
 
-export const dayOf = (text: ApiTimestamp): Day => text.slice(0, 10);
-export const timeOf = (text: ApiTimestamp): string => text.slice(11);
-export const toTimestamp = (day: Day, clock = MIDNIGHT): ApiTimestamp => `${day} ${clock}`;
-const isTimed = (text: ApiTimestamp) => timeOf(text) !== MIDNIGHT;
+export const dayOf = (timestamp: ApiTimestamp): Day => timestamp.slice(0, 10);
+export const timeOf = (timestamp: ApiTimestamp): string => timestamp.slice(11);
+export const toTimestamp = (day: Day, timeOfDay = MIDNIGHT): ApiTimestamp => `${day} ${timeOfDay}`;
+const hasTime = (timestamp: ApiTimestamp) => timeOf(timestamp) !== MIDNIGHT;
 
 /** Memoizes a function: to render a month, a few hundred days are converted thousands of times. */
 function memoize<K, V>(compute: (key: K) => V): (key: K) => V {
   const cache = new Map<K, V>();
   return (key) => {
-    const found = cache.get(key);
-    if (found !== undefined) return found;
+    const cachedValue = cache.get(key);
+    if (cachedValue !== undefined) return cachedValue;
     const value = compute(key);
     if (cache.size > 5_000) cache.clear();
     cache.set(key, value);
@@ -49,24 +52,24 @@ function memoize<K, V>(compute: (key: K) => V): (key: K) => V {
 }
 
 /** Returns the number of days since 1970-01-01. */
-export const dayNumber = memoize((day: Day): number => {
-  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
-  return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
+export const dayNumberOf = memoize((day: Day): number => {
+  const [year = 0, month = 1, dayOfMonth = 1] = day.split('-').map(Number);
+  return new Date(0).setUTCFullYear(year, month - 1, dayOfMonth) / DAY_S / 1_000;
 });
 
-/** Inverse of `dayNumber`: returns the day of a number, clamped to the years 1 to 9999. */
+/** Inverse of `dayNumberOf`: returns the day with a day number, clamped to the years 1 to 9999. */
 export const dayFromNumber = memoize((number: number): Day => {
-  const bounded = Math.min(Math.max(number, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
-  return new Date(bounded * DAY_S * 1_000).toISOString().slice(0, 10);
+  const clampedNumber = Math.min(Math.max(number, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
+  return new Date(clampedNumber * DAY_S * 1_000).toISOString().slice(0, 10);
 });
 
-export const plusDays = (day: Day, count: number): Day => dayFromNumber(dayNumber(day) + count);
-export const daysBetween = (from: Day, to: Day): number => dayNumber(to) - dayNumber(from);
+export const plusDays = (day: Day, count: number): Day => dayFromNumber(dayNumberOf(day) + count);
+export const daysBetween = (from: Day, to: Day): number => dayNumberOf(to) - dayNumberOf(from);
 
 /** Returns the weekday of a day; 0 is Sunday. */
-export const weekdayOf = (day: Day): number => (((dayNumber(day) + 4) % 7) + 7) % 7;
+export const weekdayOf = (day: Day): number => (((dayNumberOf(day) + 4) % 7) + 7) % 7;
 
-const twoDigits = (number: number) => String(number).padStart(2, '0');
+const padTwoDigits = (number: number) => String(number).padStart(2, '0');
 
 /** Returns the number of days in a month; `month` is 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
@@ -75,27 +78,28 @@ export function daysInMonth(year: number, month: number): number {
 
 /** Adds months to a day. In a shorter month, the result is at most the last day of the month. */
 export function plusMonths(day: Day, count: number): Day {
-  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
-  const months = year * 12 + month - 1 + count;
-  const [toYear, toMonth] = [Math.floor(months / 12), (months % 12) + 1];
-  if (toYear < 1 || toYear > 9999) return day;
-  return `${String(toYear).padStart(4, '0')}-${twoDigits(toMonth)}-${twoDigits(Math.min(date, daysInMonth(toYear, toMonth)))}`;
+  const [year = 0, month = 1, dayOfMonth = 1] = day.split('-').map(Number);
+  const totalMonths = year * 12 + month - 1 + count;
+  const [targetYear, targetMonth] = [Math.floor(totalMonths / 12), (totalMonths % 12) + 1];
+  if (targetYear < 1 || targetYear > 9999) return day;
+  return `${String(targetYear).padStart(4, '0')}-${padTwoDigits(targetMonth)}-${padTwoDigits(Math.min(dayOfMonth, daysInMonth(targetYear, targetMonth)))}`;
 }
 
-/** Returns the first day of the week that contains a day; for `firstDay`, 0 is Sunday. */
-export const weekStartOf = (day: Day, firstDay: number): Day => plusDays(day, -((weekdayOf(day) - firstDay + 7) % 7));
+/** Returns the first day of the week that contains a day; for `firstWeekday`, 0 is Sunday. */
+export const weekStartOf = (day: Day, firstWeekday: number): Day =>
+  plusDays(day, -((weekdayOf(day) - firstWeekday + 7) % 7));
 
 /** Returns the range of days that a view shows for a given day. */
-export function visibleDays(view: 'month' | 'week' | 'day' | 'list', day: Day, firstDay: number): DayRange {
+export function visibleDays(view: 'month' | 'week' | 'day' | 'list', day: Day, firstWeekday: number): DayRange {
   if (view === 'day') return { from: day, to: day };
   if (view === 'week') {
-    const from = weekStartOf(day, firstDay);
+    const from = weekStartOf(day, firstWeekday);
     return { from, to: plusDays(from, 6) };
   }
-  const first = `${day.slice(0, 7)}-01`;
-  const last = plusDays(plusMonths(first, 1), -1);
-  if (view === 'list') return { from: first, to: last };
-  return { from: weekStartOf(first, firstDay), to: plusDays(weekStartOf(last, firstDay), 6) };
+  const firstOfMonth = `${day.slice(0, 7)}-01`;
+  const lastOfMonth = plusDays(plusMonths(firstOfMonth, 1), -1);
+  if (view === 'list') return { from: firstOfMonth, to: lastOfMonth };
+  return { from: weekStartOf(firstOfMonth, firstWeekday), to: plusDays(weekStartOf(lastOfMonth, firstWeekday), 6) };
 }
 
 /** Returns the day after `count` clicks on Next; a negative `count` means clicks on Previous. */
@@ -109,27 +113,27 @@ export function listDays({ from, to }: DayRange): readonly Day[] {
 }
 
 /** Adds seconds to a timestamp, without daylight saving time. */
-export function plusSeconds(text: ApiTimestamp, count: number): ApiTimestamp {
-  const [hours = 0, minutes = 0, seconds = 0] = timeOf(text).split(':').map(Number);
-  const total = hours * HOUR_S + minutes * 60 + seconds + count;
-  const days = Math.floor(total / DAY_S);
-  const rest = total - days * DAY_S;
-  const clock = `${twoDigits(Math.floor(rest / HOUR_S))}:${twoDigits(Math.floor(rest / 60) % 60)}:${twoDigits(rest % 60)}`;
-  return toTimestamp(plusDays(dayOf(text), days), clock);
+export function plusSeconds(timestamp: ApiTimestamp, count: number): ApiTimestamp {
+  const [hours = 0, minutes = 0, seconds = 0] = timeOf(timestamp).split(':').map(Number);
+  const totalSeconds = hours * HOUR_S + minutes * 60 + seconds + count;
+  const dayCount = Math.floor(totalSeconds / DAY_S);
+  const secondsOfDay = totalSeconds - dayCount * DAY_S;
+  const timeOfDay = `${padTwoDigits(Math.floor(secondsOfDay / HOUR_S))}:${padTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padTwoDigits(secondsOfDay % 60)}`;
+  return toTimestamp(plusDays(dayOf(timestamp), dayCount), timeOfDay);
 }
 
 /** Whether an event has a start time but no end time: it is due on the same day, without a time. */
 export const isOpenEnded = ({ start_date, due_date }: EventDates) =>
-  isTimed(start_date) && !isTimed(due_date) && dayOf(start_date) === dayOf(due_date);
+  hasTime(start_date) && !hasTime(due_date) && dayOf(start_date) === dayOf(due_date);
 
 /**
- * Returns the time span in which an event is displayed. An event with a start time but no end time is displayed with
- * one hour. Any other event whose due date has no time is an all-day event.
+ * Returns the time span in which an event is displayed. An event with a start time but no end time is displayed as one
+ * hour long. Any other event whose due date has no time is an all-day event.
  */
 export function timeSpanOf(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
   if (isOpenEnded(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
-  if (!isTimed(due_date)) {
+  if (!hasTime(due_date)) {
     return { start: toTimestamp(dayOf(start_date)), end: toTimestamp(plusDays(dayOf(due_date), 1)), isAllDay: true };
   }
   const end = timeOf(due_date) === LAST_SECOND ? plusSeconds(due_date, 1) : due_date;
@@ -139,11 +143,11 @@ export function timeSpanOf(event: EventDates): TimeSpan {
 /** Inverse of `timeSpanOf`: converts a time span to start and due date. */
 export function toEventDates({ start, end, isAllDay }: TimeSpan): EventDates {
   if (isAllDay) return { start_date: toTimestamp(dayOf(start)), due_date: toTimestamp(plusDays(dayOf(end), -1)) };
-  return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };
+  return { start_date: start, due_date: hasTime(end) ? end : plusSeconds(end, -1) };
 }
 
 /** Returns the last day of an event. */
-export const lastDayOf = (event: EventDates): Day => daysOf(timeSpanOf(event)).to;
+export const lastDayOf = (event: EventDates): Day => dayRangeOf(timeSpanOf(event)).to;
 
 /** Moves an event by a number of seconds. A move by whole days keeps the times exactly as stored. */
 export function moveDates(event: EventDates, seconds: number): EventDates {
@@ -153,21 +157,21 @@ export function moveDates(event: EventDates, seconds: number): EventDates {
   }
   const { start, end } = timeSpanOf(event);
   const to = { start: plusSeconds(start, seconds), end: plusSeconds(end, seconds), isAllDay: false };
-  if (!isOpenEnded(event) || !isTimed(to.start)) return toEventDates(to);
+  if (!isOpenEnded(event) || !hasTime(to.start)) return toEventDates(to);
   return { start_date: to.start, due_date: toTimestamp(dayOf(to.start)) };
 }
 
 /** Moves the start and the end of an event, each by its own number of seconds. */
 export function resizeDates(
   event: EventDates,
-  { start: startS, end: endS }: { start: number; end: number },
+  { start: startDeltaS, end: endDeltaS }: { start: number; end: number },
 ): EventDates {
   const { start_date, due_date } = event;
-  if (startS % DAY_S === 0 && endS % DAY_S === 0) {
-    return { start_date: plusSeconds(start_date, startS), due_date: plusSeconds(due_date, endS) };
+  if (startDeltaS % DAY_S === 0 && endDeltaS % DAY_S === 0) {
+    return { start_date: plusSeconds(start_date, startDeltaS), due_date: plusSeconds(due_date, endDeltaS) };
   }
   const { start, end, isAllDay } = timeSpanOf(event);
-  return toEventDates({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
+  return toEventDates({ start: plusSeconds(start, startDeltaS), end: plusSeconds(end, endDeltaS), isAllDay });
 }
 
 /** Days and times in the event form. Times are `HH:MM`, empty for an all-day event. */
@@ -179,12 +183,12 @@ export type FormDates = {
 };
 
 export function toFormDates(event: EventDates): FormDates {
-  const timed = isTimed(event.start_date) || isTimed(event.due_date);
+  const hasAnyTime = hasTime(event.start_date) || hasTime(event.due_date);
   return {
     startDay: dayOf(event.start_date),
     dueDay: dayOf(event.due_date),
-    startTime: timed ? timeOf(event.start_date).slice(0, 5) : '',
-    dueTime: isTimed(event.due_date) ? timeOf(event.due_date).slice(0, 5) : '',
+    startTime: hasAnyTime ? timeOf(event.start_date).slice(0, 5) : '',
+    dueTime: hasTime(event.due_date) ? timeOf(event.due_date).slice(0, 5) : '',
   };
 }
 
@@ -204,4 +208,4 @@ export const compactDay = (day: Day): string => day.replaceAll('-', '');
 
 /** Whether a text is a day `YYYY-MM-DD` that exists in the calendar. */
 export const isDay = (text: string): boolean =>
-  /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayFromNumber(dayNumber(text)) === text;
+  /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayFromNumber(dayNumberOf(text)) === text;

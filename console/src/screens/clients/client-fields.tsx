@@ -1,19 +1,22 @@
 import type { Client, ClientChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { type Deletable, dependentsSubject, toCreateInput } from '../../records/delete-with-undo.tsx';
+import { type DeletableResource, formatDependentsSubject, toCreateInput } from '../../records/delete-with-undo.tsx';
 import { choiceField, type EditableResource, textField } from '../../records/editable-fields.tsx';
 
-export const clients: EditableResource<Client, ClientChanges> & Deletable<Client> = {
+export const clients: EditableResource<Client, ClientChanges> & DeletableResource<Client> = {
   resource: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
   async findWarning({ client_id }) {
-    const countOnly = { client_id, limit: 1 };
-    const [projects, contacts] = await Promise.all([client.projects.list(countOnly), client.contacts.list(countOnly)]);
+    const countFilters = { client_id, limit: 1 };
+    const [projectsPage, contactsPage] = await Promise.all([
+      client.projects.list(countFilters),
+      client.contacts.list(countFilters),
+    ]);
     const consequences = [
-      remainsText(projects.paging.total_records, 'project'),
-      remainsText(contacts.paging.total_records, 'contact'),
+      describeRemaining(projectsPage.paging.total_records, 'project'),
+      describeRemaining(contactsPage.paging.total_records, 'contact'),
     ].filter((text) => text !== '');
     if (consequences.length === 0) return undefined;
     return {
@@ -24,8 +27,8 @@ export const clients: EditableResource<Client, ClientChanges> & Deletable<Client
   recreate: (record) => client.clients.create(toCreateInput(record)),
 };
 
-const remainsText = (count: number, word: string) =>
-  count === 0 ? '' : `${dependentsSubject(count, word)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
+const describeRemaining = (count: number, noun: string) =>
+  count === 0 ? '' : `${formatDependentsSubject(count, noun)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
 
 const clientStates = [
   { value: '1', text: 'Active', tone: 'good' },
@@ -37,7 +40,7 @@ const clientStates = [
 export const clientFields = {
   name: textField<Client, ClientChanges>('client_name', 'Name'),
   state: choiceField<Client, ClientChanges>('active', 'State', clientStates, {
-    show: ({ active }) => {
+    renderValue: ({ active }) => {
       const state = clientStates.find(({ value }) => value === active);
       return <Badge tone={state?.tone ?? 'plain'}>{state?.text}</Badge>;
     },

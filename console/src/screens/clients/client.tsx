@@ -2,7 +2,7 @@ import type { Client } from '../../../../packages/sdk/src/resources.ts';
 import { formatDayRange } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { fieldError } from '../../app/optimistic-update.ts';
+import { describeFieldError } from '../../app/optimistic-update.ts';
 import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Badge, ColorDot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -12,7 +12,7 @@ import { Timestamp } from '../../components/timestamp.tsx';
 import { ContactList } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList, InlineField } from '../../records/editable-fields.tsx';
-import { projectStateOf, projects } from '../../records/project-fields.tsx';
+import { projectResource, projectStateOf } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { PAGE_SIZE, useRecords } from '../../records/records.ts';
 import { clientFields, clients } from './client-fields.tsx';
@@ -21,26 +21,26 @@ import '../../records/records.css';
 /** Page of one client: details, projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.clients} id={id} title="Client" all="clients">
+    <RecordPage resource={client.clients} id={id} title="Client" listScreenName="clients">
       {(record, onChange) => <ClientDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
 }
 
 function ClientDetails({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
-  const deleting = useDelete(clients, {
-    onGone: () => navigate(hrefTo('clients')),
-    onBack: ({ client_id }) => navigate(hrefTo('clients', client_id)),
+  const deletion = useDelete(clients, {
+    onDeleted: () => navigate(hrefTo('clients')),
+    onRestored: ({ client_id }) => navigate(hrefTo('clients', client_id)),
   });
   const { client_id, client_name } = record;
-  const shared = { kept: clients, record, onChange };
+  const fieldProps = { editableResource: clients, record, onChange };
   const { name, state, email, tel, mobile, fax, website, address, ...otherFields } = clientFields;
   const { postcode, city, region, country, background, notes } = otherFields;
   return (
     <Page
       title={client_name}
-      lead="Client"
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
+      intro="Client"
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(record)} />}
       calls={[
         {
           description: 'Read this client',
@@ -68,40 +68,40 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
           <ContactList clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Background</h2>
-            <InlineField {...shared} field={background} />
+            <InlineField {...fieldProps} field={background} />
             <h2>Notes</h2>
-            <InlineField {...shared} field={notes} />
+            <InlineField {...fieldProps} field={notes} />
           </section>
         </div>
         <section class="card padded" aria-label="Details">
-          <FieldList {...shared} fields={[name, state, email, tel, mobile, fax, website, address]} />
-          <FieldList {...shared} fields={[postcode, city, region, country]}>
+          <FieldList {...fieldProps} fields={[name, state, email, tel, mobile, fax, website, address]} />
+          <FieldList {...fieldProps} fields={[postcode, city, region, country]}>
             <div>
               <dt>Created</dt>
               <dd>
-                <Timestamp at={record.date_created} />
+                <Timestamp timestamp={record.date_created} />
               </dd>
             </div>
           </FieldList>
         </section>
       </div>
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
 
 function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }) {
   const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
-  const { rows, paging, fault, append } = useRecords(
+  const { rows, paging, errorText, append } = useRecords(
     (signal) => listFullPage(client.projects, filters, signal),
     [filters],
-    projects.idOf,
+    projectResource.idOf,
   );
   return (
     <section class="card" aria-label="Projects">
       <h2 class="card-head">Projects</h2>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {rows === undefined && fault === undefined && <LoadingSkeleton lines={2} />}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
+      {rows === undefined && errorText === undefined && <LoadingSkeleton lines={2} />}
       <ul class="plan-lines">
         {rows?.map((project) => (
           <li key={project.project_id}>
@@ -121,7 +121,7 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
       )}
       <QuickAddField
         label="Add a project for them"
-        explain={(error) => fieldError(error, 'Name')}
+        formatError={(error) => describeFieldError(error, 'Name')}
         onAdd={async (project_name) => append(await client.projects.create({ project_name, client_id }))}
       />
     </section>

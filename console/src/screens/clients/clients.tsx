@@ -8,8 +8,8 @@ import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
-import { FilterSelect, optionFromQuery, RecordList, toQueryString } from '../../records/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
+import { FilterSelect, RecordList, readQueryOption, toQueryString } from '../../records/record-list.tsx';
+import { PAGE_SIZE, readPageOffset, useRecords } from '../../records/records.ts';
 import { clientFields, clients } from './client-fields.tsx';
 import '../../records/records.css';
 
@@ -24,23 +24,23 @@ const SEARCH_DEBOUNCE_MS = 150;
 /** Reads the API filters from the query of the route. */
 function readFilters(): ClientFilters {
   const { query } = currentRoute.value;
-  const text = query.get('name') ?? '';
+  const nameFilter = query.get('name') ?? '';
   return {
-    ...(text !== '' && { client_name: text }),
-    order: optionFromQuery('order', orderOptions) || 'clientname',
+    ...(nameFilter !== '' && { client_name: nameFilter }),
+    order: readQueryOption('order', orderOptions) || 'clientname',
     limit: PAGE_SIZE,
-    offset: pageOffset(),
+    offset: readPageOffset(),
   };
 }
 
 export default function Clients() {
   const filters = readFilters();
   const records = useRecords((signal) => listFullPage(client.clients, filters, signal), [filters], clients.idOf);
-  const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });
+  const deletion = useDelete(clients, { onDeleted: records.remove, onRestored: records.append });
   return (
     <Page
       title="Clients"
-      lead="Whom the projects are for."
+      intro="Whom the projects are for."
       calls={[
         {
           description: 'List these clients',
@@ -63,9 +63,9 @@ export default function Clients() {
       </div>
       <RecordList
         records={records}
-        words={['client', 'clients']}
+        nounForms={['client', 'clients']}
         columns={['Client', 'Email', 'Telephone', 'State']}
-        empty={
+        emptyState={
           <EmptyState
             icon="archive"
             title={
@@ -75,24 +75,24 @@ export default function Clients() {
             <p>A client is whom projects are for. Write a name below; how to reach them can follow.</p>
           </EmptyState>
         }
-        row={(row) => (
-          <ClientRow key={row.client_id} row={row} onChange={records.put} onDelete={() => deleting.begin(row)} />
+        renderRow={(row) => (
+          <ClientRow key={row.client_id} row={row} onChange={records.replace} onDelete={() => deletion.begin(row)} />
         )}
-        create={(client_name) => client.clients.create({ client_name })}
+        createRecord={(client_name) => client.clients.create({ client_name })}
       />
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
 
 function ClientSearch() {
-  const [text, setText] = useState(currentRoute.value.query.get('name') ?? '');
+  const [searchText, setSearchText] = useState(currentRoute.value.query.get('name') ?? '');
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (text !== (currentRoute.value.query.get('name') ?? '')) setQuery({ name: text, page: '' });
+      if (searchText !== (currentRoute.value.query.get('name') ?? '')) setQuery({ name: searchText, page: '' });
     }, SEARCH_DEBOUNCE_MS);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [searchText]);
   return (
     <TextField
       label="Search clients by name"
@@ -100,8 +100,8 @@ function ClientSearch() {
       type="search"
       placeholder="Search by name"
       autoComplete="off"
-      value={text}
-      onInput={setText}
+      value={searchText}
+      onInput={setSearchText}
     />
   );
 }
@@ -113,27 +113,27 @@ type ClientRowProps = {
 };
 
 function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
-  const shared = { kept: clients, record: row, onChange };
-  const address = hrefTo('clients', row.client_id);
+  const sharedProps = { editableResource: clients, record: row, onChange };
+  const detailHref = hrefTo('clients', row.client_id);
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} field={clientFields.name} href={address} />
+        <InlineField {...sharedProps} field={clientFields.name} href={detailHref} />
       </td>
       <td class="where">
-        <InlineField {...shared} field={clientFields.email} />
+        <InlineField {...sharedProps} field={clientFields.email} />
       </td>
       <td class="where">
-        <InlineField {...shared} field={clientFields.tel} />
+        <InlineField {...sharedProps} field={clientFields.tel} />
       </td>
       <td class="state">
-        <InlineField {...shared} field={clientFields.state} />
+        <InlineField {...sharedProps} field={clientFields.state} />
       </td>
       <td class="more">
         <Menu
           label={`More for ${row.client_name}`}
           items={[
-            { text: 'Open', icon: 'archive', onPick: () => navigate(address) },
+            { text: 'Open', icon: 'archive', onPick: () => navigate(detailHref) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
           ]}
         />

@@ -4,7 +4,7 @@ import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { clientField, contactFields, contacts } from '../../records/contact-list.tsx';
+import { buildClientField, contactFields, contacts } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
@@ -14,7 +14,7 @@ import '../../records/records.css';
 /** Page of one contact: details and client. */
 export default function ContactPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.contacts} id={id} title="Contact" all="contacts">
+    <RecordPage resource={client.contacts} id={id} title="Contact" listScreenName="contacts">
       {(record, onChange) => <ContactDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
@@ -28,17 +28,17 @@ function ContactDetails({
   readonly onChange: (record: Contact) => void;
 }) {
   const clients = useClients();
-  const deleting = useDelete(contacts, {
-    onGone: () => navigate(hrefTo('contacts')),
-    onBack: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
+  const deletion = useDelete(contacts, {
+    onDeleted: () => navigate(hrefTo('contacts')),
+    onRestored: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
   });
   const { contact_id, contact_name, client_id } = record;
   const { name, role, company, email, tel, mobile, fax } = contactFields;
   return (
     <Page
       title={contact_name}
-      lead={client_id === '0' ? 'Contact' : <a href={hrefTo('clients', client_id)}>Contact at a client</a>}
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
+      intro={client_id === '0' ? 'Contact' : <a href={hrefTo('clients', client_id)}>Contact at a client</a>}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(record)} />}
       calls={[
         {
           description: 'Read this contact',
@@ -50,20 +50,20 @@ function ContactDetails({
     >
       <section class="card padded" aria-label="Details">
         <FieldList
-          kept={contacts}
+          editableResource={contacts}
           record={record}
           onChange={onChange}
-          fields={[name, role, company, clientField(record, clients.data), email, tel, mobile, fax]}
+          fields={[name, role, company, buildClientField(record, clients.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>
             <dd>
-              <Timestamp at={record.date_created} />
+              <Timestamp timestamp={record.date_created} />
             </dd>
           </div>
         </FieldList>
       </section>
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }

@@ -8,63 +8,63 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
 import { capitalize, DeliveryBadge, ReadReceipt, WebhookRequest } from '../../delivery/delivery-badges.tsx';
-import { describeOutcome, kindTitle, outcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
+import { describeOutcome, formatKindTitle, getOutcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
 import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-history.ts';
 
 type DeliveryRowProps = {
   readonly delivery: Delivery;
-  readonly told: DeliveryWithOccurrence | undefined;
+  readonly deliveryActivity: DeliveryWithOccurrence | undefined;
   readonly isHookEnded: boolean;
-  readonly target: string;
+  readonly targetUrl: string;
   readonly onDone: () => void;
 };
 
 /** Row of one delivery of a hook. It expands to the attempts and the request as it was sent. */
 export function DeliveryRow(props: DeliveryRowProps) {
-  const { delivery, told } = props;
-  const [isOpen, setOpen] = useState(false);
+  const { delivery, deliveryActivity } = props;
+  const [isExpanded, setExpanded] = useState(false);
   return (
     <li>
-      <button type="button" class="line unfold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button type="button" class="line unfold" aria-expanded={isExpanded} onClick={() => setExpanded(!isExpanded)}>
         <Icon name="chevron" />
         <span class="when small soft">
-          <ClockTime at={delivery.date_created} />
+          <ClockTime timestamp={delivery.date_created} />
         </span>
         <span class="what">
-          {kindTitle(delivery.event)} <code class="soft">{recordPathOf(delivery.resource_url)}</code>
+          {formatKindTitle(delivery.event)} <code class="soft">{recordPathOf(delivery.resource_url)}</code>
         </span>
         <span class="row how">
           <DeliveryBadge state={delivery.state} />
-          {told !== undefined && <ReadReceipt delivery={told.delivery} />}
+          {deliveryActivity !== undefined && <ReadReceipt delivery={deliveryActivity.delivery} />}
           <span class="small soft">
             {!['', '200'].includes(delivery.last_outcome) && describeOutcome(delivery.last_outcome)}
           </span>
         </span>
       </button>
-      {isOpen && <DeliveryDetails {...props} />}
+      {isExpanded && <DeliveryDetails {...props} />}
     </li>
   );
 }
 
-function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: DeliveryRowProps) {
-  const { data, fault, reload } = useQuery(
+function DeliveryDetails({ delivery, deliveryActivity, isHookEnded, targetUrl, onDone }: DeliveryRowProps) {
+  const { data, errorText, reload } = useQuery(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
   );
   const [isSending, setSending] = useState(false);
-  const redeliver = async (before: number) => {
+  const redeliver = async (previousAttemptCount: number) => {
     setSending(true);
     await runWithToast(async () => {
       await client.deliveries.redeliver(delivery.id);
-      await showAttemptOutcome('Sent again', delivery.id, before);
+      await showAttemptOutcome('Sent again', delivery.id, previousAttemptCount);
     });
     setSending(false);
     reload();
     onDone();
   };
-  if (fault !== undefined) return <Note tone="bad">{fault}</Note>;
+  if (errorText !== undefined) return <Note tone="bad">{errorText}</Note>;
   if (data === undefined) return <LoadingSkeleton lines={2} />;
-  const advice = outcomeAdvice(data.last_outcome);
+  const advice = getOutcomeAdvice(data.last_outcome);
   return (
     <div class="unfolded stack">
       <AttemptTable delivery={data} />
@@ -73,19 +73,19 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: Delive
         <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => redeliver(data.attempts.length)}>
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
-        {told !== undefined && (
-          <ButtonLink variant="quiet" icon="activity" href={hrefTo('activity', told.occurrence.cursor)}>
+        {deliveryActivity !== undefined && (
+          <ButtonLink variant="quiet" icon="activity" href={hrefTo('activity', deliveryActivity.occurrence.cursor)}>
             Follow it from its commit
           </ButtonLink>
         )}
         {isHookEnded && <span class="small soft">Its hook has ended. Restore it to send this.</span>}
       </div>
-      <WebhookRequest delivery={data} target={target} />
+      <WebhookRequest delivery={data} targetUrl={targetUrl} />
     </div>
   );
 }
 
-/** Table of the attempts of a delivery: outcome, and decision of the retry policy. */
+/** Table of the attempts of a delivery: outcome, whether it counts as a failure of the hook, and the reason. */
 function AttemptTable({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
@@ -100,15 +100,15 @@ function AttemptTable({ delivery }: { readonly delivery: DeliveryDetail }) {
         </tr>
       </thead>
       <tbody>
-        {delivery.attempts.map((one, index) => (
+        {delivery.attempts.map((attempt, index) => (
           <tr key={index}>
             <td>
-              <ClockTime at={one.attempted_at} />
+              <ClockTime timestamp={attempt.attempted_at} />
             </td>
-            <td>{capitalize(describeOutcome(one.outcome))}</td>
-            <td class="end number">{formatDuration(Number(one.milliseconds))}</td>
-            <td>{countedText(one)}</td>
-            <td class="soft">{capitalize(one.reason)}</td>
+            <td>{capitalize(describeOutcome(attempt.outcome))}</td>
+            <td class="end number">{formatDuration(Number(attempt.milliseconds))}</td>
+            <td>{formatCounted(attempt)}</td>
+            <td class="soft">{capitalize(attempt.reason)}</td>
           </tr>
         ))}
       </tbody>
@@ -117,7 +117,7 @@ function AttemptTable({ delivery }: { readonly delivery: DeliveryDetail }) {
 }
 
 /** Returns whether an attempt counts as a failure of the hook, as text; empty for a success. */
-function countedText({ outcome, counted }: Attempt): string {
+function formatCounted({ outcome, counted }: Attempt): string {
   if (outcome === '200') return '';
   return counted === '1' ? 'counted' : 'not counted';
 }

@@ -4,7 +4,7 @@ import { client } from '../../app/client.ts';
 import { currentSession } from '../../app/session.ts';
 import { runWithToast, useQuery } from '../../app/use-query.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
-import { formatCount, kindTitle } from '../../delivery/delivery-text.ts';
+import { formatCount, formatKindTitle } from '../../delivery/delivery-text.ts';
 import { showAttemptOutcome } from './delivery-history.ts';
 
 /** Maximum number of occurrences that are checked for the preview of a restore. */
@@ -12,25 +12,25 @@ const MAX_OCCURRENCES_CHECKED = 100;
 
 /** Returns the actions on a hook, and the confirmation dialog of the current action. */
 export function useHookActions(onDone: () => void) {
-  const [confirmation, setConfirmation] = useState<{ readonly what: 'restore' | 'delete'; readonly hook: Hook }>();
-  const close = () => setConfirmation(undefined);
+  const [confirmation, setConfirmation] = useState<{ readonly action: 'restore' | 'delete'; readonly hook: Hook }>();
+  const closeDialog = () => setConfirmation(undefined);
   const runAction = (action: () => Promise<unknown>, message: string) =>
-    runWithToast(action, message).then((succeeded) => succeeded && onDone());
+    runWithToast(action, message).then((hasSucceeded) => hasSucceeded && onDone());
   return {
     test: (hook: Hook) =>
       runWithToast(async () => {
         await showAttemptOutcome('Test', (await client.hooks.test(hook.id)).id);
         onDone();
       }),
-    restore: (hook: Hook) => setConfirmation({ what: 'restore', hook }),
-    remove: (hook: Hook) => setConfirmation({ what: 'delete', hook }),
+    restore: (hook: Hook) => setConfirmation({ action: 'restore', hook }),
+    remove: (hook: Hook) => setConfirmation({ action: 'delete', hook }),
     dialog: confirmation && (
       <ConfirmDialog
-        title={confirmation.what === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
-        confirmLabel={confirmation.what === 'restore' ? 'Restore' : 'Delete'}
-        onClose={close}
+        title={confirmation.action === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
+        confirmLabel={confirmation.action === 'restore' ? 'Restore' : 'Delete'}
+        onClose={closeDialog}
         onConfirm={() =>
-          confirmation.what === 'restore'
+          confirmation.action === 'restore'
             ? void runAction(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
             : void runAction(
                 () => client.hooks.delete(confirmation.hook.id),
@@ -38,7 +38,7 @@ export function useHookActions(onDone: () => void) {
               )
         }
       >
-        {confirmation.what === 'restore' ? (
+        {confirmation.action === 'restore' ? (
           <MissedDeliveries hook={confirmation.hook} />
         ) : (
           <p>
@@ -60,8 +60,8 @@ export function canRestore(hook: Hook): boolean {
 
 /** Preview of the deliveries that restoring a hook will send. */
 function MissedDeliveries({ hook }: { readonly hook: Hook }) {
-  const { data, fault } = useQuery((signal) => countMissedDeliveries(hook, signal), [hook.id]);
-  if (fault !== undefined) return <p>It is sent what it missed.</p>;
+  const { data, errorText } = useQuery((signal) => countMissedDeliveries(hook, signal), [hook.id]);
+  if (errorText !== undefined) return <p>It is sent what it missed.</p>;
   if (data === undefined) return <p role="status">Looking up what it missed…</p>;
   const { undelivered, since, isMore } = data;
   if (undelivered + since === 0) return <p>It missed nothing, so nothing is sent now. It is told of what comes.</p>;
@@ -73,7 +73,8 @@ function MissedDeliveries({ hook }: { readonly hook: Hook }) {
         {since > 0 && (
           <li>
             {isMore && 'more than '}
-            {formatCount(since, 'notification')} of what has happened since ({kindTitle(hook.event).toLowerCase()})
+            {formatCount(since, 'notification')} of what has happened since ({formatKindTitle(hook.event).toLowerCase()}
+            )
           </li>
         )}
       </ul>
@@ -82,11 +83,21 @@ function MissedDeliveries({ hook }: { readonly hook: Hook }) {
 }
 
 async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
-  const left = await client.deliveries.list({ hook_id: hook.id, state: 'undelivered', limit: 1 }, { signal });
-  const occurrences = await client.activity.list({ kind: hook.event, limit: MAX_OCCURRENCES_CHECKED }, { signal });
-  const since = occurrences.data.filter(
+  const undeliveredPage = await client.deliveries.list(
+    { hook_id: hook.id, state: 'undelivered', limit: 1 },
+    { signal },
+  );
+  const recentOccurrences = await client.activity.list(
+    { kind: hook.event, limit: MAX_OCCURRENCES_CHECKED },
+    { signal },
+  );
+  const missedCount = recentOccurrences.data.filter(
     ({ occurred_at, deliveries }) =>
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;
-  return { undelivered: left.paging.total_records, since, isMore: since === MAX_OCCURRENCES_CHECKED };
+  return {
+    undelivered: undeliveredPage.paging.total_records,
+    since: missedCount,
+    isMore: missedCount === MAX_OCCURRENCES_CHECKED,
+  };
 }

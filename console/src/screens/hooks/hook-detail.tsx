@@ -11,53 +11,53 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { ClockTime, formatDuration, Timestamp } from '../../components/timestamp.tsx';
-import { Countdown, capitalize, HookBadge, LastDay, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import { Countdown, capitalize, HookBadge, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
 import {
   describeOutcome,
-  explainEnd,
+  explainHookEnd,
   formatCount,
+  formatKindTitle,
+  getOutcomeAdvice,
   hostOf,
-  kindTitle,
-  outcomeAdvice,
 } from '../../delivery/delivery-text.ts';
 import { type ActivityCache, loadActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
-import { Signature, signatureCalls } from './signature.tsx';
+import { apiCallsForSignature, SignatureSection } from './signature.tsx';
 
 const POLL_INTERVAL_MS = 4_000;
 const PAGE_SIZE = 20;
 
 async function loadHook(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
-  const isMine = hook.user_id === currentSession().user.user_id;
-  const [hours, owner] = await Promise.all([
+  const isOwnHook = hook.user_id === currentSession().user.user_id;
+  const [hourlyStats, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
-    isMine ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
+    isOwnHook ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
-  return { hook, hours: hours.data, owner: owner && displayNameOf(owner) };
+  return { hook, hours: hourlyStats.data, owner: owner && displayNameOf(owner) };
 }
 
 /** Page of one hook: state with advice, details, signature and deliveries. */
 export function HookPage({ id }: { readonly id: string }) {
-  const { data, fault, reload } = useQuery((signal) => loadHook(id, signal), [id]);
+  const { data, errorText, reload } = useQuery((signal) => loadHook(id, signal), [id]);
   const actions = useHookActions(reload);
   const { hook } = data ?? {};
   usePolling(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
   return (
     <Page
-      title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
-      lead={<a href={hrefTo('hooks')}>All hooks</a>}
+      title={hook === undefined ? `Hook ${id}` : `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
+      intro={<a href={hrefTo('hooks')}>All hooks</a>}
       calls={apiCallsFor(id, hook)}
       actions={hook && <HookButtons hook={hook} actions={actions} />}
     >
-      {fault !== undefined && data === undefined && (
+      {errorText !== undefined && data === undefined && (
         <Note tone="bad">
-          {fault} A hook that has ended is kept for 30 days. <a href={hrefTo('hooks')}>See the others</a>.
+          {errorText} A hook that has ended is kept for 30 days. <a href={hrefTo('hooks')}>See the others</a>.
         </Note>
       )}
-      {data === undefined && fault === undefined && <LoadingSkeleton />}
+      {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data !== undefined && (
         <>
           <HookAdvice hook={data.hook} />
@@ -69,7 +69,7 @@ export function HookPage({ id }: { readonly id: string }) {
               </dd>
               <dt>Told of</dt>
               <dd>
-                {kindTitle(data.hook.event)} <code class="soft">{data.hook.event}</code>
+                {formatKindTitle(data.hook.event)} <code class="soft">{data.hook.event}</code>
               </dd>
               <dt>Whose</dt>
               <dd>
@@ -78,18 +78,18 @@ export function HookPage({ id }: { readonly id: string }) {
               </dd>
               <dt>Created</dt>
               <dd>
-                <Timestamp at={data.hook.date_created} />
+                <Timestamp timestamp={data.hook.date_created} />
               </dd>
               <dt>Last outcome</dt>
               <dd>{capitalize(describeOutcome(data.hook.last_outcome))}</dd>
             </dl>
             <div class="stack">
               <h2>The last day</h2>
-              <LastDay hours={data.hours} height={26} />
+              <LastDaySparkline hours={data.hours} height={26} />
               <AverageDuration hours={data.hours} />
             </div>
           </section>
-          <Signature hook={data.hook} onDone={reload} />
+          <SignatureSection hook={data.hook} onDone={reload} />
           <Deliveries hook={data.hook} />
         </>
       )}
@@ -113,7 +113,7 @@ function apiCallsFor(id: string, hook: Hook | undefined) {
       ? [{ description: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
       : ([
           { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
-          ...(hook === undefined ? [] : signatureCalls(hook)),
+          ...(hook === undefined ? [] : apiCallsForSignature(hook)),
           { description: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
         ] as const)),
   ] as const;
@@ -128,14 +128,14 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
       </Button>
     ) : null;
   }
-  const test = async () => {
+  const sendTest = async () => {
     setTesting(true);
     await actions.test(hook);
     setTesting(false);
   };
   return (
     <>
-      <Button icon="send" disabled={isTesting} onClick={test}>
+      <Button icon="send" disabled={isTesting} onClick={sendTest}>
         {isTesting ? 'Sending…' : 'Send a test'}
       </Button>
       <Button variant="danger" icon="trash" onClick={() => actions.remove(hook)}>
@@ -148,29 +148,31 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
 /** Shows advice for a hook that is failing or has ended. */
 function HookAdvice({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') {
-    const { why, todo } = explainEnd(hook);
+    const { reason, advice } = explainHookEnd(hook);
     return (
       <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
         <p>
-          <HookBadge hook={hook} /> <strong>{capitalize(why)}</strong>, <Timestamp at={hook.date_ended} />. Nothing is
-          sent to its target any more.
+          <HookBadge hook={hook} /> <strong>{capitalize(reason)}</strong>, <Timestamp timestamp={hook.date_ended} />.
+          Nothing is sent to its target any more.
         </p>
-        <p>{todo}</p>
+        <p>{advice}</p>
         {!canRestore(hook) && hook.ended_reason !== 'user_deleted' && <p>Only its owner can restore it.</p>}
       </Note>
     );
   }
   if (hook.state === 'live') return null;
-  const left = 3 - Number(hook.failures);
+  const remainingFailures = 3 - Number(hook.failures);
   return (
     <Note tone="warn">
       <p>
         <HookBadge hook={hook} /> <strong>{capitalize(describeOutcome(hook.last_outcome))}.</strong> The same
-        notification is tried again <Countdown until={hook.next_attempt_at} /> (<ClockTime at={hook.next_attempt_at} />
-        ); until then nothing else is sent. {left === 1 ? 'One more failure ends' : `${left} more failures end`} the
-        hook; a 200 makes everything pending due at once.
+        notification is tried again <Countdown until={hook.next_attempt_at} /> (
+        <ClockTime timestamp={hook.next_attempt_at} />
+        ); until then nothing else is sent.{' '}
+        {remainingFailures === 1 ? 'One more failure ends' : `${remainingFailures} more failures end`} the hook; a 200
+        makes everything pending due at once.
       </p>
-      <p>{outcomeAdvice(hook.last_outcome)} A test is sent at once, also now.</p>
+      <p>{getOutcomeAdvice(hook.last_outcome)} A test is sent at once, also now.</p>
     </Note>
   );
 }
@@ -180,26 +182,34 @@ function AverageDuration({
 }: {
   readonly hours: readonly { delivered: string; failed: string; milliseconds: string }[];
 }) {
-  const attempts = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
-  const total = attempts.reduce((sum, count) => sum + count, 0);
-  if (total === 0) return null;
-  const totalMs = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attempts[index] ?? 0), 0);
-  return <span class="small soft">{formatDuration(totalMs / total)} on average</span>;
+  const attemptsByHour = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
+  const totalAttempts = attemptsByHour.reduce((sum, count) => sum + count, 0);
+  if (totalAttempts === 0) return null;
+  const totalMs = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attemptsByHour[index] ?? 0), 0);
+  return <span class="small soft">{formatDuration(totalMs / totalAttempts)} on average</span>;
 }
 
 const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
-/** Loads a page of deliveries, newest first. The API lists them oldest first, so pages are counted from the end. */
-async function loadDeliveryPage(hook: Hook, state: string, page: number, past: ActivityCache, signal: AbortSignal) {
-  const stateFilter = deliveryStates.find((one) => one === state);
+/** Loads a page of deliveries, newest first. The API lists oldest first, so pages are counted from the end. */
+async function loadDeliveryPage(
+  hook: Hook,
+  state: string,
+  page: number,
+  activityCache: ActivityCache,
+  signal: AbortSignal,
+) {
+  const stateFilter = deliveryStates.find((deliveryState) => deliveryState === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(stateFilter && { state: stateFilter }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
-  const end = Math.max(0, total - page * PAGE_SIZE);
-  const offset = Math.max(0, end - PAGE_SIZE);
+  const endOffset = Math.max(0, total - page * PAGE_SIZE);
+  const offset = Math.max(0, endOffset - PAGE_SIZE);
   const { data } =
-    end === 0 ? { data: [] } : await client.deliveries.list({ ...filters, offset, limit: end - offset }, { signal });
+    endOffset === 0
+      ? { data: [] }
+      : await client.deliveries.list({ ...filters, offset, limit: endOffset - offset }, { signal });
   const deliveries = data.toReversed();
-  await loadActivity(past, hook, deliveries, signal);
+  await loadActivity(activityCache, hook, deliveries, signal);
   return { deliveries, total };
 }
 
@@ -208,14 +218,14 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = currentRoute.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
-  const [past] = useState<ActivityCache>(() => ({ byDeliveryId: new Map(), before: undefined }));
-  const { data, fault, reload } = useQuery(
-    (signal) => loadDeliveryPage(hook, state, page, past, signal),
+  const [activityCache] = useState<ActivityCache>(() => ({ byDeliveryId: new Map(), olderPageCursor: undefined }));
+  const { data, errorText, reload } = useQuery(
+    (signal) => loadDeliveryPage(hook, state, page, activityCache, signal),
     [hook.id, state, page, hook.state],
   );
   usePolling(POLL_INTERVAL_MS, reload);
   const pageCount = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
-  const showPage = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
+  const showPage = (newPage: number) => setQuery({ page: newPage <= 0 ? undefined : String(newPage + 1) });
   return (
     <section class="stack" aria-label="Deliveries">
       <div class="row spread">
@@ -227,8 +237,8 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
           onChange={(value) => setQuery({ state: value, page: undefined })}
         />
       </div>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <LoadingSkeleton />}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
+      {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data?.deliveries.length === 0 && <NoDeliveries hook={hook} state={state} />}
       {data !== undefined && data.deliveries.length > 0 && (
         <ul class="card lines">
@@ -236,9 +246,9 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
             <DeliveryRow
               key={delivery.id}
               delivery={delivery}
-              told={past.byDeliveryId.get(delivery.id)}
+              deliveryActivity={activityCache.byDeliveryId.get(delivery.id)}
               isHookEnded={hook.state === 'ended'}
-              target={hook.target_url}
+              targetUrl={hook.target_url}
               onDone={reload}
             />
           ))}

@@ -12,14 +12,14 @@ import { RadioGroup, Select } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { HookBadge, HookStateDetails, LastDay, TargetUrl } from '../../delivery/delivery-badges.tsx';
-import { formatCount, kindTitle } from '../../delivery/delivery-text.ts';
+import { HookBadge, HookStateDetails, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import { formatCount, formatKindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { HookPage } from './hook-detail.tsx';
 import { NewHook } from './new-hook.tsx';
 
 /** Screen of hooks: the list, the page of one hook, or the form for a new hook, depending on the path. */
-export default function Hooks({ rest: [id] }: ScreenProps) {
+export default function HooksScreen({ remainingPath: [id] }: ScreenProps) {
   if (id === undefined) return <HookList />;
   return id === 'new' ? <NewHook /> : <HookPage key={id} id={id} />;
 }
@@ -32,17 +32,15 @@ const hookStates = ['live', 'failing', 'ended'] as const satisfies readonly Hook
 const STATE_ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
 async function loadHooks(userId: string, signal: AbortSignal) {
-  const [{ data, paging }, hours] = await Promise.all([
+  const [{ data, paging }, hoursPage] = await Promise.all([
     client.hooks.list({ user_id: userId }, { signal }),
     client.hours.list({ user_id: userId }, { signal }),
   ]);
-  const hooks = data.toSorted(
-    (one, other) => STATE_ORDER[one.state] - STATE_ORDER[other.state] || Number(other.id) - Number(one.id),
-  );
+  const hooks = data.toSorted((a, b) => STATE_ORDER[a.state] - STATE_ORDER[b.state] || Number(b.id) - Number(a.id));
   return {
     hooks,
     isAll: paging.total_records <= data.length,
-    hours: Map.groupBy(hours.data, ({ hook_id }) => hook_id),
+    hours: Map.groupBy(hoursPage.data, ({ hook_id }) => hook_id),
   };
 }
 
@@ -50,24 +48,24 @@ async function loadHooks(userId: string, signal: AbortSignal) {
 function HookList() {
   const { query } = currentRoute.value;
   const userId = query.get('user') ?? currentSession().user.user_id;
-  const state = hookStates.find((one) => one === query.get('state')) ?? '';
-  const { data, fault, reload } = useQuery((signal) => loadHooks(userId, signal), [userId]);
+  const state = hookStates.find((hookState) => hookState === query.get('state')) ?? '';
+  const { data, errorText, reload } = useQuery((signal) => loadHooks(userId, signal), [userId]);
   const actions = useHookActions(reload);
   usePolling(POLL_INTERVAL_MS, reload);
   const isMine = userId === currentSession().user.user_id;
-  const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
-  const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
-  const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
+  const visibleHooks = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
+  const sdkFilters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
+  const searchParams = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
   return (
     <Page
       title="Hooks"
-      lead="Who is told of what, and how that goes."
+      intro="Who is told of what, and how that goes."
       calls={[
         {
           description: 'These hooks',
           method: 'GET',
-          path: `/hooks${search.size === 0 ? '' : `?${search}`}`,
-          sdk: `hooks.list(${filters.length === 0 ? '' : `{ ${filters.join(', ')} }`})`,
+          path: `/hooks${searchParams.size === 0 ? '' : `?${searchParams}`}`,
+          sdk: `hooks.list(${sdkFilters.length === 0 ? '' : `{ ${sdkFilters.join(', ')} }`})`,
         },
       ]}
       actions={
@@ -80,22 +78,22 @@ function HookList() {
         <RadioGroup
           label="State"
           value={state}
-          options={stateOptions(data?.hooks ?? [])}
+          options={buildStateOptions(data?.hooks ?? [])}
           onChange={(value) => setQuery({ state: value })}
         />
         {isAdmin() && <UserSelect userId={userId} />}
       </div>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <LoadingSkeleton />}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
+      {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
-      {data !== undefined && data.hooks.length > 0 && visible.length === 0 && (
+      {data !== undefined && data.hooks.length > 0 && visibleHooks.length === 0 && (
         <EmptyState icon="check" title={`No hook is ${state}`}>
           <p>Which is good to know. The others are under All.</p>
         </EmptyState>
       )}
-      {visible.length > 0 && (
+      {visibleHooks.length > 0 && (
         <ul class="card lines" aria-label="Hooks">
-          {visible.map((hook) => (
+          {visibleHooks.map((hook) => (
             <HookRow key={hook.id} hook={hook} hours={data?.hours.get(hook.id) ?? []} actions={actions} />
           ))}
         </ul>
@@ -106,11 +104,11 @@ function HookList() {
   );
 }
 
-function stateOptions(hooks: readonly Hook[]) {
-  const count = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
+function buildStateOptions(hooks: readonly Hook[]) {
+  const countInState = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
   return [
     { value: '', text: `All ${hooks.length}` },
-    ...hookStates.map((value) => ({ value, text: `${count(value)} ${value}` })),
+    ...hookStates.map((value) => ({ value, text: `${countInState(value)} ${value}` })),
   ];
 }
 
@@ -118,7 +116,7 @@ function stateOptions(hooks: readonly Hook[]) {
 function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
   const ownUserId = currentSession().user.user_id;
-  const others = (data?.data ?? []).filter(({ user_id }) => user_id !== ownUserId);
+  const otherUsers = (data?.data ?? []).filter(({ user_id }) => user_id !== ownUserId);
   return (
     <Select
       label="Whose hooks"
@@ -126,7 +124,7 @@ function UserSelect({ userId }: { readonly userId: string }) {
       value={userId}
       options={[
         { value: ownUserId, text: 'Your hooks' },
-        ...others.map((user) => ({ value: user.user_id, text: `Hooks of ${displayNameOf(user)}` })),
+        ...otherUsers.map((user) => ({ value: user.user_id, text: `Hooks of ${displayNameOf(user)}` })),
       ]}
       onChange={(value) => setQuery({ user: value === ownUserId ? undefined : value })}
     />
@@ -141,7 +139,7 @@ type HookRowProps = {
 
 function HookRow({ hook, hours, actions }: HookRowProps) {
   const isEnded = hook.state === 'ended';
-  const items = [
+  const menuItems = [
     { text: 'Open', icon: 'chevron', onPick: () => navigate(hrefTo('hooks', hook.id)) },
     ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void actions.test(hook) } as const]),
     ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => actions.restore(hook) } as const] : []),
@@ -153,7 +151,7 @@ function HookRow({ hook, hours, actions }: HookRowProps) {
     <li class="line hook-line">
       <div class="what">
         <a class="title" href={hrefTo('hooks', hook.id)}>
-          {kindTitle(hook.event)}
+          {formatKindTitle(hook.event)}
         </a>
         <TargetUrl url={hook.target_url} />
       </div>
@@ -163,13 +161,13 @@ function HookRow({ hook, hours, actions }: HookRowProps) {
           <HookStateDetails hook={hook} />
           {isEnded && (
             <>
-              , <Timestamp at={hook.date_ended} />
+              , <Timestamp timestamp={hook.date_ended} />
             </>
           )}
         </span>
       </div>
-      <LastDay hours={hours} />
-      <Menu label={`More for hook ${hook.id}`} items={items} />
+      <LastDaySparkline hours={hours} />
+      <Menu label={`More for hook ${hook.id}`} items={menuItems} />
     </li>
   );
 }

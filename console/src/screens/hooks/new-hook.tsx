@@ -3,7 +3,7 @@ import type { HookKind } from '../../../../packages/sdk/src/api-types.ts';
 import type { TargetCheckResult } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, navigate } from '../../app/router.ts';
-import { errorMessage, fieldErrors } from '../../app/use-query.ts';
+import { describeError, toFieldErrors } from '../../app/use-query.ts';
 import { apiAccount } from '../../components/api-call.tsx';
 import { Badge, Note, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
@@ -11,12 +11,12 @@ import { TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { showToast } from '../../components/toast.tsx';
 import {
+  buildWebhookBody,
+  formatKindTitle,
   generateSecretPath,
   hookKinds,
   hostOf,
   kindTexts,
-  kindTitle,
-  webhookBody,
 } from '../../delivery/delivery-text.ts';
 
 /** Origin of the example URLs that are shown until the user enters a target. */
@@ -29,29 +29,29 @@ const CHECK_DEBOUNCE_MS = 350;
  * Checks a target URL with the SSRF guard of the service. Returns undefined when the request fails: the error is
  * reported when the hook is created.
  */
-const checkTarget = (address: string, signal?: AbortSignal) =>
-  client.verdict(address, { signal }).catch(() => undefined);
+const checkTarget = (targetUrl: string, signal?: AbortSignal) =>
+  client.checkTarget(targetUrl, { signal }).catch(() => undefined);
 
-const targetCheckText = ({ message }: TargetCheckResult) => `It ${message}.`;
+const describeTargetCheck = ({ message }: TargetCheckResult) => `It ${message}.`;
 
 /** Returns the result of the target check for the entered URL; the check is debounced. */
-function useTargetCheck(address: string): TargetCheckResult | undefined {
-  const [verdict, setVerdict] = useState<TargetCheckResult>();
+function useTargetCheck(targetUrl: string): TargetCheckResult | undefined {
+  const [checkResult, setCheckResult] = useState<TargetCheckResult>();
   useEffect(() => {
-    setVerdict(undefined);
-    if (address === '') return;
+    setCheckResult(undefined);
+    if (targetUrl === '') return;
     const controller = new AbortController();
-    const check = () =>
-      void checkTarget(address, controller.signal).then((result) => {
-        if (!controller.signal.aborted) setVerdict(result);
+    const runCheck = () =>
+      void checkTarget(targetUrl, controller.signal).then((result) => {
+        if (!controller.signal.aborted) setCheckResult(result);
       });
-    const timer = setTimeout(check, CHECK_DEBOUNCE_MS);
+    const timer = setTimeout(runCheck, CHECK_DEBOUNCE_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
     };
-  }, [address]);
-  return verdict;
+  }, [targetUrl]);
+  return checkResult;
 }
 
 const targetCheckBadges: Readonly<Record<TargetCheckResult['verdict'], readonly [tone: Tone, word: string]>> = {
@@ -65,39 +65,42 @@ const targetCheckBadges: Readonly<Record<TargetCheckResult['verdict'], readonly 
 /** Page with the form that creates a hook. */
 export function NewHook() {
   const [kind, setKind] = useState<HookKind>('new_event');
-  const [target, setTarget] = useState('');
-  const [fault, setFault] = useState<{ text?: string; fields: Readonly<Record<string, string>> }>({ fields: {} });
+  const [targetInput, setTargetInput] = useState('');
+  const [formErrors, setFormErrors] = useState<{ text?: string; errorsByField: Readonly<Record<string, string>> }>({
+    errorsByField: {},
+  });
   const [isBusy, setBusy] = useState(false);
-  const address = target.trim();
-  const verdict = useTargetCheck(address);
+  const targetUrl = targetInput.trim();
+  const checkResult = useTargetCheck(targetUrl);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
     try {
-      const { id } = await client.hooks.create({ event: kind, target_url: address });
+      const { id } = await client.hooks.create({ event: kind, target_url: targetUrl });
       showToast('The hook is live. Send it a test to see that it is heard.');
       navigate(hrefTo('hooks', id));
     } catch (error) {
-      const fields = fieldErrors(error);
+      const errorsByField = toFieldErrors(error);
       // The validation error contains only a code; the target check returns a sentence that explains it.
-      const result = fields.target_url === undefined ? undefined : await checkTarget(address);
-      setFault({
-        fields: result ? { ...fields, target_url: targetCheckText(result) } : fields,
-        ...(Object.keys(fields).length === 0 && { text: errorMessage(error) }),
+      const result = errorsByField.target_url === undefined ? undefined : await checkTarget(targetUrl);
+      setFormErrors({
+        errorsByField: result ? { ...errorsByField, target_url: describeTargetCheck(result) } : errorsByField,
+        ...(Object.keys(errorsByField).length === 0 && { text: describeError(error) }),
       });
       setBusy(false);
     }
   };
   const suggestTarget = () => {
-    const origin = URL.canParse(address) && new URL(address).origin !== 'null' ? new URL(address).origin : undefined;
-    setTarget((origin ?? EXAMPLE_ORIGIN) + generateSecretPath());
-    setFault({ fields: {} });
+    const enteredOrigin =
+      URL.canParse(targetUrl) && new URL(targetUrl).origin !== 'null' ? new URL(targetUrl).origin : undefined;
+    setTargetInput((enteredOrigin ?? EXAMPLE_ORIGIN) + generateSecretPath());
+    setFormErrors({ errorsByField: {} });
   };
-  const requestBody = { event: kind, target_url: address || `${EXAMPLE_ORIGIN}/carillon` };
+  const requestBody = { event: kind, target_url: targetUrl || `${EXAMPLE_ORIGIN}/carillon` };
   return (
     <Page
       title="New hook"
-      lead="Choose what to be told of, and where."
+      intro="Choose what to be told of, and where."
       calls={[
         {
           description: 'Create this hook',
@@ -112,18 +115,18 @@ export function NewHook() {
         <form class="stack" onSubmit={submit}>
           <fieldset class="kinds">
             <legend>When this happens</legend>
-            {hookKinds.map((one) => (
-              <label key={one} class="kind">
-                <input type="radio" name="event" checked={one === kind} onChange={() => setKind(one)} />
+            {hookKinds.map((hookKind) => (
+              <label key={hookKind} class="kind">
+                <input type="radio" name="event" checked={hookKind === kind} onChange={() => setKind(hookKind)} />
                 <span>
-                  <strong>{kindTitle(one)}</strong>
-                  <code class="soft says">{one}</code>
-                  <span class="small soft says">{kindTexts[one].description}</span>
+                  <strong>{formatKindTitle(hookKind)}</strong>
+                  <code class="soft says">{hookKind}</code>
+                  <span class="small soft says">{kindTexts[hookKind].description}</span>
                 </span>
               </label>
             ))}
           </fieldset>
-          {fault.fields.event !== undefined && <Note tone="bad">{fault.fields.event}</Note>}
+          {formErrors.errorsByField.event !== undefined && <Note tone="bad">{formErrors.errorsByField.event}</Note>}
           <TextField
             label="POST to this address"
             name="target_url"
@@ -131,24 +134,26 @@ export function NewHook() {
             maxLength={2_048}
             autoComplete="off"
             placeholder={`${EXAMPLE_ORIGIN}/carillon/…`}
-            value={target}
+            value={targetInput}
             onInput={(value) => {
-              setTarget(value);
-              setFault({ fields: {} });
+              setTargetInput(value);
+              setFormErrors({ errorsByField: {} });
             }}
-            fault={fault.fields.target_url}
+            errorText={formErrors.errorsByField.target_url}
             hint={
-              verdict === undefined ? (
+              checkResult === undefined ? (
                 'Whoever knows the address can ring it, so its path should be hard to guess.'
               ) : (
                 <span class="verdict" role="status">
-                  <Badge tone={targetCheckBadges[verdict.verdict][0]}>{targetCheckBadges[verdict.verdict][1]}</Badge>{' '}
-                  {targetCheckText(verdict)}
+                  <Badge tone={targetCheckBadges[checkResult.verdict][0]}>
+                    {targetCheckBadges[checkResult.verdict][1]}
+                  </Badge>{' '}
+                  {describeTargetCheck(checkResult)}
                 </span>
               )
             }
           />
-          {fault.text !== undefined && <Note tone="bad">{fault.text}</Note>}
+          {formErrors.text !== undefined && <Note tone="bad">{formErrors.text}</Note>}
           <div class="row">
             <Button variant="primary" type="submit" disabled={isBusy}>
               {isBusy ? 'Creating…' : 'Create hook'}
@@ -161,27 +166,27 @@ export function NewHook() {
             </ButtonLink>
           </div>
         </form>
-        <RequestPreview kind={kind} address={address} />
+        <RequestPreview kind={kind} targetUrl={targetUrl} />
       </div>
     </Page>
   );
 }
 
 /** Preview of the webhook request, with instructions for the receiver. */
-function RequestPreview({ kind, address }: { readonly kind: HookKind; readonly address: string }) {
-  const resourceUrl = `${apiAccount.baseUrl}/v2${kindTexts[kind].example}`;
-  const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';
+function RequestPreview({ kind, targetUrl }: { readonly kind: HookKind; readonly targetUrl: string }) {
+  const resourceUrl = `${apiAccount.baseUrl}/v2${kindTexts[kind].examplePath}`;
+  const path = URL.canParse(targetUrl) ? new URL(targetUrl).pathname : '/carillon/…';
   return (
     <aside class="card padded stack" aria-label="What is sent">
       <h2>What is sent</h2>
       <pre class="code">
         {[
           `POST ${path}`,
-          `host: ${address === '' ? 'your-application.example' : hostOf(address)}`,
+          `host: ${targetUrl === '' ? 'your-application.example' : hostOf(targetUrl)}`,
           'content-type: application/json',
           'webhook-id: 4711',
           '',
-          webhookBody(resourceUrl),
+          buildWebhookBody(resourceUrl),
         ].join('\n')}
       </pre>
       <ol class="hook-steps small">

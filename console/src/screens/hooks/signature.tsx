@@ -7,19 +7,19 @@ import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Select } from '../../components/field.tsx';
-import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
 import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 
-type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
+type SignatureSectionProps = { readonly hook: Hook; readonly onDone: () => void };
 
-/** Section that turns the signing of a hook's notifications on or off, and rotates the secret. */
-export function Signature({ hook, onDone }: SignatureProps) {
+/** Section that turns the signing of a hook's webhooks on or off, and rotates the secret. */
+export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
   const [openDialog, setOpenDialog] = useState<'rotate' | 'off'>();
-  const [created, setCreated] = useState<HookSecret>();
-  const close = () => setOpenDialog(undefined);
+  const [newSecret, setNewSecret] = useState<HookSecret>();
+  const closeDialog = () => setOpenDialog(undefined);
   const showSecret = (secret: HookSecret) => {
-    setCreated(secret);
-    close();
+    setNewSecret(secret);
+    closeDialog();
     onDone();
   };
   return (
@@ -49,24 +49,24 @@ export function Signature({ hook, onDone }: SignatureProps) {
         )}
       </div>
       <SignatureState hook={hook} />
-      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showSecret} onClose={close} />}
+      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showSecret} onClose={closeDialog} />}
       {openDialog === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
           confirmLabel="Turn off"
-          onClose={close}
+          onClose={closeDialog}
           onConfirm={() => void runWithToast(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
         >
           A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
           new one is made.
         </ConfirmDialog>
       )}
-      {created !== undefined && <NewSecretDialog created={created} onClose={() => setCreated(undefined)} />}
+      {newSecret !== undefined && <NewSecretDialog newSecret={newSecret} onClose={() => setNewSecret(undefined)} />}
     </section>
   );
 }
 
-function SignatureState({ hook }: Pick<SignatureProps, 'hook'>) {
+function SignatureState({ hook }: Pick<SignatureSectionProps, 'hook'>) {
   if (hook.signed === '0') {
     return (
       <p class="soft">
@@ -77,10 +77,10 @@ function SignatureState({ hook }: Pick<SignatureProps, 'hook'>) {
   }
   return (
     <p>
-      <Badge tone="good">on</Badge> By a secret that was made <Timestamp at={hook.secret_created} />.{' '}
+      <Badge tone="good">on</Badge> By a secret that was made <Timestamp timestamp={hook.secret_created} />.{' '}
       {parseTimestamp(hook.secret_previous_until) !== undefined && (
         <>
-          The one before it signs, too, and ends <Timestamp at={hook.secret_previous_until} />.
+          The one before it signs, too, and ends <Timestamp timestamp={hook.secret_previous_until} />.
         </>
       )}
     </p>
@@ -96,25 +96,25 @@ const overlapOptions = [
 
 type RotateSecretProps = {
   readonly hook: Hook;
-  readonly onCreated: (created: HookSecret) => void;
+  readonly onCreated: (newSecret: HookSecret) => void;
   readonly onClose: () => void;
 };
 
 function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
   const [overlap, setOverlap] = useState<(typeof overlapOptions)[number]['value']>('86400');
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
     onCreated(await client.hooks.createSecret(hook.id, { overlap }));
   });
   return (
     <Dialog title="Rotate the secret" onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
         <Select
           label="The present secret goes on signing"
           value={overlap}
           options={overlapOptions}
           onChange={setOverlap}
-          fault={faults.overlap}
+          errorText={errorsByField.overlap}
           hint={
             overlap === '0'
               ? 'For a secret that leaked. A receiver that has no other refuses what comes.'
@@ -132,12 +132,12 @@ function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
   );
 }
 
-function NewSecretDialog({ created, onClose }: { readonly created: HookSecret; readonly onClose: () => void }) {
+function NewSecretDialog({ newSecret, onClose }: { readonly newSecret: HookSecret; readonly onClose: () => void }) {
   return (
-    <RevealSecret
+    <RevealSecretDialog
       title="The secret of this hook"
       label="The secret"
-      text={created.secret}
+      secret={newSecret.secret}
       warning="Copy it now. It is shown this once."
       isWide
       onClose={onClose}
@@ -146,12 +146,12 @@ function NewSecretDialog({ created, onClose }: { readonly created: HookSecret; r
         Give it to the receiver. It signs <code>webhook-id</code>, <code>webhook-timestamp</code> and the body, in{' '}
         <code>webhook-signature</code>.
       </p>
-    </RevealSecret>
+    </RevealSecretDialog>
   );
 }
 
 /** Returns the API calls that turn signing on or off and rotate the secret, to show to the user. */
-export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
+export function apiCallsForSignature({ id, signed }: Hook): readonly ApiCall[] {
   const path = `/hooks/${id}/secret`;
   const body = { overlap: Number(overlapOptions[0].value) };
   if (signed === '0') {

@@ -5,12 +5,12 @@ import { client } from '../../app/client.ts';
 import { currentSession } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
-import { apiAccount, CodeBlock, shellQuote } from '../../components/api-call.tsx';
+import { apiAccount, CodeBlock, quoteForShell } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
 import { maxPermissions, PermissionGrid } from './permission-grid.tsx';
 
 const lifetimeOptions = [
@@ -31,16 +31,16 @@ type IssueKeyProps = {
 };
 
 /** Dialog that issues a key and shows it once. The key is kept only in the state of the dialog. */
-export function IssueKey({ people, onIssued, onClose }: IssueKeyProps) {
-  const [issued, setIssued] = useState<IssuedKey>();
-  if (issued !== undefined) return <NewKeyDialog issued={issued} onClose={onClose} />;
+export function IssueKeyDialog({ people, onIssued, onClose }: IssueKeyProps) {
+  const [issuedKey, setIssuedKey] = useState<IssuedKey>();
+  if (issuedKey !== undefined) return <NewKeyDialog issuedKey={issuedKey} onClose={onClose} />;
   return (
     <Dialog title="Issue a key" isWide onClose={onClose}>
       <IssueKeyForm
         people={people}
         onClose={onClose}
         onIssued={(key) => {
-          setIssued(key);
+          setIssuedKey(key);
           onIssued();
         }}
       />
@@ -55,18 +55,20 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   const [userId, setUserId] = useState(currentSession().user.user_id);
   const [lifetime, setLifetime] = useState<Lifetime>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
-  const owner = people.find(({ user_id }) => user_id === userId) ?? currentSession().user;
-  const allowed = maxPermissions(owner.role);
+  const keyOwner = people.find(({ user_id }) => user_id === userId) ?? currentSession().user;
+  const allowedPermissions = maxPermissions(keyOwner.role);
   // Least privilege: by default, only read permissions are selected.
-  const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
-  const permissions = allowed.filter((one) => selected.includes(one));
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+  const [selectedPermissions, setSelectedPermissions] = useState<typeof allowedPermissions>(
+    allowedPermissions.filter((permission) => permission.endsWith(':read')),
+  );
+  const permissions = allowedPermissions.filter((permission) => selectedPermissions.includes(permission));
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
     const expires = lifetime === 'other' ? customLifetime.trim() : lifetime;
     onIssued(await client.keys.create({ label, permissions, user_id: userId, expires }));
   });
   return (
     <form class="stack" onSubmit={submit}>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       <TextField
         label="What it is for"
         placeholder="Release bot"
@@ -75,7 +77,7 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
         autoFocus
         autoComplete="off"
         maxLength={255}
-        fault={faults.label}
+        errorText={errorsByField.label}
         hint="So that you know later which program stops when you revoke it."
       />
       <div class="pair">
@@ -85,7 +87,7 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
             value={userId}
             options={people.map((user) => ({ value: user.user_id, text: displayNameOf(user) }))}
             onChange={setUserId}
-            fault={faults.user_id}
+            errorText={errorsByField.user_id}
             hint="What it creates is theirs, and their hooks are told."
           />
         )}
@@ -103,13 +105,17 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
             value={customLifetime}
             onInput={setCustomLifetime}
             required
-            fault={faults.expires}
+            errorText={errorsByField.expires}
             hint="12h, 45d, or a moment in UTC: 2027-01-31 18:00:00"
           />
         )}
       </div>
-      <PermissionGrid chosen={permissions} among={allowed} onChange={setSelected} />
-      {owner.role === 'member' && (
+      <PermissionGrid
+        selectedPermissions={permissions}
+        allowedPermissions={allowedPermissions}
+        onChange={setSelectedPermissions}
+      />
+      {keyOwner.role === 'member' && (
         <p class="small soft">
           A member’s key can change neither people nor the account: no key is wider than its user.
         </p>
@@ -124,23 +130,23 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   );
 }
 
-function NewKeyDialog({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
+function NewKeyDialog({ issuedKey, onClose }: { issuedKey: IssuedKey; onClose: () => void }) {
   const exampleCommand = [
-    `curl ${shellQuote(`${apiAccount.baseUrl}/v2/user`)}`,
-    `-H ${shellQuote(`domain: ${apiAccount.domain}`)}`,
-    `-H ${shellQuote(`key: ${issued.key}`)}`,
+    `curl ${quoteForShell(`${apiAccount.baseUrl}/v2/user`)}`,
+    `-H ${quoteForShell(`domain: ${apiAccount.domain}`)}`,
+    `-H ${quoteForShell(`key: ${issuedKey.key}`)}`,
   ].join(' \\\n  ');
   return (
-    <RevealSecret
-      title={`Your new key${issued.label === '' ? '' : `: ${issued.label}`}`}
+    <RevealSecretDialog
+      title={`Your new key${issuedKey.label === '' ? '' : `: ${issuedKey.label}`}`}
       label="The key"
-      text={issued.key}
+      secret={issuedKey.key}
       warning="Copy it now. It is shown this once: the service keeps a hash of it, and nobody can read it again."
       isWide
       onClose={onClose}
     >
       <p class="soft">Try it. It answers whose key it is:</p>
       <CodeBlock label="A call with the key" text={exampleCommand} />
-    </RevealSecret>
+    </RevealSecretDialog>
   );
 }

@@ -15,8 +15,8 @@ import { Icon } from '../../components/icon.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
-import { IssueKey } from './issue-key.tsx';
-import { NarrowKey, summarizePermissions } from './permission-grid.tsx';
+import { IssueKeyDialog } from './issue-key.tsx';
+import { NarrowKeyDialog, summarizePermissions } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
@@ -24,33 +24,33 @@ const WEEK_MS = 7 * 86_400_000;
 type KeyFilters = { readonly isEnded: boolean; readonly isOwn: boolean };
 
 /** Reads the filters from the query of the route. */
-function readFilters(query: URLSearchParams): KeyFilters {
+function readKeyFilters(query: URLSearchParams): KeyFilters {
   return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
 }
 
 /** Screen with the list of API keys: permissions, owner and last use. */
-export default function Keys() {
-  const filters = readFilters(currentRoute.value.query);
+export default function KeysScreen() {
+  const filters = readKeyFilters(currentRoute.value.query);
   const { user } = currentSession();
-  const keys = useQuery(
+  const keysQuery = useQuery(
     (signal) => collectAll(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
     [filters.isOwn],
   );
-  const people = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
-  const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: ApiKey }>();
-  const visible = keys.data?.filter((key) => hasKeyEnded(key) === filters.isEnded).reverse();
-  const close = () => setOpen(undefined);
+  const usersQuery = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
+  const [openDialog, setOpenDialog] = useState<{ action: 'issue' } | { action: 'narrow' | 'revoke'; key: ApiKey }>();
+  const visibleKeys = keysQuery.data?.filter((key) => hasKeyEnded(key) === filters.isEnded).reverse();
+  const closeDialog = () => setOpenDialog(undefined);
   return (
     <Page
       title="Keys"
-      lead="With a key, a program calls the interface in somebody’s name. It may do less than they may, never more."
-      calls={apiCallsFor(
+      intro="With a key, a program calls the interface in somebody’s name. It may do less than they may, never more."
+      calls={apiCallsForKeyList(
         filters,
         user,
-        visible?.find((key) => !hasKeyEnded(key)),
+        visibleKeys?.find((key) => !hasKeyEnded(key)),
       )}
       actions={
-        <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
+        <Button variant="primary" icon="plus" onClick={() => setOpenDialog({ action: 'issue' })}>
           Issue a key
         </Button>
       }
@@ -73,38 +73,47 @@ export default function Keys() {
               { value: 'all', text: 'Everybody’s' },
               { value: 'me', text: 'Mine' },
             ]}
-            onChange={(of) => setQuery({ of: of === 'me' ? of : undefined })}
+            onChange={(ownerFilter) => setQuery({ of: ownerFilter === 'me' ? ownerFilter : undefined })}
           />
         )}
       </div>
-      {keys.fault !== undefined && <Note tone="bad">{keys.fault}</Note>}
-      {visible === undefined && keys.fault === undefined && <LoadingSkeleton />}
-      {visible?.length === 0 && <NoKeys {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
-      {visible !== undefined && visible.length > 0 && (
+      {keysQuery.errorText !== undefined && <Note tone="bad">{keysQuery.errorText}</Note>}
+      {visibleKeys === undefined && keysQuery.errorText === undefined && <LoadingSkeleton />}
+      {visibleKeys?.length === 0 && <NoKeys {...filters} onIssue={() => setOpenDialog({ action: 'issue' })} />}
+      {visibleKeys !== undefined && visibleKeys.length > 0 && (
         <ul class="card list" aria-label="Keys">
-          {visible.map((key) => (
+          {visibleKeys.map((key) => (
             <KeyRow
               key={key.id}
               apiKey={key}
-              owner={people.data?.find(({ user_id }) => user_id === key.user_id)}
-              onNarrow={() => setOpen({ what: 'narrow', key })}
-              onRevoke={() => setOpen({ what: 'revoke', key })}
+              owner={usersQuery.data?.find(({ user_id }) => user_id === key.user_id)}
+              onNarrow={() => setOpenDialog({ action: 'narrow', key })}
+              onRevoke={() => setOpenDialog({ action: 'revoke', key })}
             />
           ))}
         </ul>
       )}
-      {open?.what === 'issue' && (
-        <IssueKey people={usersToIssueFor(people.data ?? [])} onIssued={keys.reload} onClose={close} />
+      {openDialog?.action === 'issue' && (
+        <IssueKeyDialog
+          people={listKeyRecipients(usersQuery.data ?? [])}
+          onIssued={keysQuery.reload}
+          onClose={closeDialog}
+        />
       )}
-      {open?.what === 'narrow' && <NarrowKey narrowed={open.key} onDone={keys.reload} onClose={close} />}
-      {open?.what === 'revoke' && (
+      {openDialog?.action === 'narrow' && (
+        <NarrowKeyDialog apiKey={openDialog.key} onDone={keysQuery.reload} onClose={closeDialog} />
+      )}
+      {openDialog?.action === 'revoke' && (
         <ConfirmDialog
-          title={`Revoke ${keyLabel(open.key)}?`}
+          title={`Revoke ${keyLabelOf(openDialog.key)}?`}
           confirmLabel="Revoke"
-          onClose={close}
+          onClose={closeDialog}
           onConfirm={async () => {
-            await runWithToast(() => client.keys.revoke(open.key.id), 'Revoked. Whoever calls with it is refused now.');
-            keys.reload();
+            await runWithToast(
+              () => client.keys.revoke(openDialog.key.id),
+              'Revoked. Whoever calls with it is refused now.',
+            );
+            keysQuery.reload();
           }}
         >
           Every call with it is refused from this moment on, and it cannot be brought back. Hooks that were made with it
@@ -128,8 +137,8 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
       <Icon name="key" />
       <div class="grow">
         <div class="row">
-          <strong>{keyLabel(apiKey)}</strong>
-          <KeyState of={apiKey} />
+          <strong>{keyLabelOf(apiKey)}</strong>
+          <KeyState apiKey={apiKey} />
         </div>
         <p class="small soft">
           {[
@@ -140,13 +149,13 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
       </div>
       <div class="asides">
         <span>Last used</span>
-        <Timestamp at={apiKey.last_used} />
+        <Timestamp timestamp={apiKey.last_used} />
         <span>{hasKeyEnded(apiKey) ? 'Ended' : 'Ends'}</span>
-        {apiKey.revoked === '1' ? <span>by hand</span> : <Timestamp at={apiKey.expires} />}
+        {apiKey.revoked === '1' ? <span>by hand</span> : <Timestamp timestamp={apiKey.expires} />}
       </div>
       {!hasKeyEnded(apiKey) && (
         <Menu
-          label={`What to do with ${keyLabel(apiKey)}`}
+          label={`What to do with ${keyLabelOf(apiKey)}`}
           items={[
             { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
             { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
@@ -157,11 +166,11 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
   );
 }
 
-function KeyState({ of: key }: { readonly of: ApiKey }) {
-  if (key.revoked === '1') return <Badge tone="bad">revoked</Badge>;
-  const left = (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
-  if (left <= 0) return <Badge>expired</Badge>;
-  return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
+function KeyState({ apiKey }: { readonly apiKey: ApiKey }) {
+  if (apiKey.revoked === '1') return <Badge tone="bad">revoked</Badge>;
+  const remainingMs = (parseTimestamp(apiKey.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
+  if (remainingMs <= 0) return <Badge>expired</Badge>;
+  return remainingMs < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
 
 function NoKeys({ isEnded, isOwn, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
@@ -185,7 +194,7 @@ function NoKeys({ isEnded, isOwn, onIssue }: KeyFilters & { readonly onIssue: ()
   );
 }
 
-const keyLabel = (key: ApiKey) => (key.label === '' ? `Key ${key.id}` : key.label);
+const keyLabelOf = (key: ApiKey) => (key.label === '' ? `Key ${key.id}` : key.label);
 
 const hasKeyEnded = (key: ApiKey) =>
   key.revoked === '1' || (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
@@ -194,39 +203,39 @@ const hasKeyEnded = (key: ApiKey) =>
  * Returns the users to whom the current user may issue keys: for a member only this member, for an admin everybody
  * without a higher role.
  */
-function usersToIssueFor(people: readonly User[]): readonly User[] {
+function listKeyRecipients(users: readonly User[]): readonly User[] {
   const { user } = currentSession();
   if (!isAdmin()) return [user];
-  return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
+  return users.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
 /** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
-function apiCallsFor({ isOwn }: KeyFilters, user: User, newest: ApiKey | undefined): readonly ApiCall[] {
+function apiCallsForKeyList({ isOwn }: KeyFilters, user: User, newestKey: ApiKey | undefined): readonly ApiCall[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
-  const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';
+  const listArguments = isOwn ? `{ user_id: '${user.user_id}' }` : '';
   return [
     {
       description: isOwn ? 'List your keys' : 'List the keys of everybody',
       method: 'GET',
       path: isOwn ? `/keys?user_id=${user.user_id}` : '/keys',
-      sdk: `keys.list(${list})`,
+      sdk: `keys.list(${listArguments})`,
     },
     { description: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
-    ...(newest === undefined ? [] : apiCallsForKey(newest)),
+    ...(newestKey === undefined ? [] : apiCallsForKey(newestKey)),
   ];
 }
 
 function apiCallsForKey(key: ApiKey): readonly ApiCall[] {
   const path = `/keys/${key.id}`;
-  const permissions = key.permissions.filter((one) => one.endsWith(':read'));
+  const permissions = key.permissions.filter((permission) => permission.endsWith(':read'));
   return [
     {
-      description: `Let ${keyLabel(key)} read only`,
+      description: `Let ${keyLabelOf(key)} read only`,
       method: 'PUT',
       path,
       body: { permissions },
       sdk: `keys.update('${key.id}', ${JSON.stringify({ permissions })})`,
     },
-    { description: `Revoke ${keyLabel(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
+    { description: `Revoke ${keyLabelOf(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
   ];
 }

@@ -15,21 +15,25 @@ import { TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
 
 type PermissionGridProps = {
-  readonly chosen: readonly Permission[];
-  /** Permissions that can be chosen; all other permissions are disabled. */
-  readonly among: readonly Permission[];
-  readonly onChange: (chosen: readonly Permission[]) => void;
+  readonly selectedPermissions: readonly Permission[];
+  /** Permissions that the user can select; the checkboxes of all other permissions are disabled. */
+  readonly allowedPermissions: readonly Permission[];
+  readonly onChange: (selectedPermissions: readonly Permission[]) => void;
 };
 
 const accessModeNames: Readonly<Record<AccessMode, string>> = { read: 'Read', write: 'Change' };
 
 /** Editor for the permissions of a key: one row per area, with one checkbox for read and one for write. */
-export function PermissionGrid({ chosen, among, onChange }: PermissionGridProps) {
-  const toggle = (permission: Permission, isOn: boolean) =>
-    onChange(among.filter((one) => (one === permission ? isOn : chosen.includes(one))));
+export function PermissionGrid({ selectedPermissions, allowedPermissions, onChange }: PermissionGridProps) {
+  const togglePermission = (permission: Permission, isOn: boolean) =>
+    onChange(
+      allowedPermissions.filter((candidate) =>
+        candidate === permission ? isOn : selectedPermissions.includes(candidate),
+      ),
+    );
   const presets = [
-    { text: 'All', permissions: among },
-    { text: 'Read only', permissions: among.filter((one) => one.endsWith(':read')) },
+    { text: 'All', permissions: allowedPermissions },
+    { text: 'Read only', permissions: allowedPermissions.filter((candidate) => candidate.endsWith(':read')) },
     { text: 'None', permissions: [] },
   ];
   return (
@@ -50,9 +54,9 @@ export function PermissionGrid({ chosen, among, onChange }: PermissionGridProps)
             <th scope="col">
               <span class="hidden-text">Area</span>
             </th>
-            {accessModes.map((way) => (
-              <th key={way} scope="col">
-                {accessModeNames[way]}
+            {accessModes.map((accessMode) => (
+              <th key={accessMode} scope="col">
+                {accessModeNames[accessMode]}
               </th>
             ))}
           </tr>
@@ -63,16 +67,16 @@ export function PermissionGrid({ chosen, among, onChange }: PermissionGridProps)
               <th scope="row">
                 {areaNames[area].name} <span class="small soft">{areaNames[area].description}</span>
               </th>
-              {accessModes.map((way) => {
-                const permission: Permission = `${area}:${way}`;
+              {accessModes.map((accessMode) => {
+                const permission: Permission = `${area}:${accessMode}`;
                 return (
-                  <td key={way}>
+                  <td key={accessMode}>
                     <input
                       type="checkbox"
-                      aria-label={`${accessModeNames[way]} ${areaNames[area].name}`}
-                      checked={chosen.includes(permission)}
-                      disabled={!among.includes(permission)}
-                      onChange={(event) => toggle(permission, event.currentTarget.checked)}
+                      aria-label={`${accessModeNames[accessMode]} ${areaNames[area].name}`}
+                      checked={selectedPermissions.includes(permission)}
+                      disabled={!allowedPermissions.includes(permission)}
+                      onChange={(event) => togglePermission(permission, event.currentTarget.checked)}
                     />
                   </td>
                 );
@@ -91,7 +95,7 @@ type AccessMode = (typeof accessModes)[number];
 
 /** All permissions in display order. */
 export const allPermissions: readonly Permission[] = permissionAreas.flatMap((area) =>
-  accessModes.map((way): Permission => `${area}:${way}`),
+  accessModes.map((accessMode): Permission => `${area}:${accessMode}`),
 );
 
 /** Returns the maximum permissions of a key, by the role of its user. */
@@ -116,27 +120,28 @@ const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readon
 export function summarizePermissions(permissions: readonly Permission[]): readonly string[] {
   if (permissions.length === 0) return ['May only ask who it is'];
   if (permissions.length === allPermissions.length) return ['Everything'];
-  const areasOf = (way: AccessMode) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
-  const summary = (verb: string, areas: readonly PermissionArea[]) => {
+  const areasOf = (accessMode: AccessMode) =>
+    permissionAreas.filter((area) => permissions.includes(`${area}:${accessMode}`));
+  const summarize = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
-    const missing = permissionAreas.filter((area) => !areas.includes(area));
-    const namesOf = (some: readonly PermissionArea[]) =>
-      some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
-    if (missing.length === 0) return [`${verb} everything`];
-    return [missing.length < 3 ? `${verb} all but ${namesOf(missing)}` : `${verb} ${namesOf(areas)}`];
+    const missingAreas = permissionAreas.filter((area) => !areas.includes(area));
+    const namesOf = (listedAreas: readonly PermissionArea[]) =>
+      listedAreas.map((area) => areaNames[area].name.toLowerCase()).join(', ');
+    if (missingAreas.length === 0) return [`${verb} everything`];
+    return [missingAreas.length < 3 ? `${verb} all but ${namesOf(missingAreas)}` : `${verb} ${namesOf(areas)}`];
   };
-  return [...summary('Reads', areasOf('read')), ...summary('Changes', areasOf('write'))];
+  return [...summarize('Reads', areasOf('read')), ...summarize('Changes', areasOf('write'))];
 }
 
-type NarrowKeyProps = { readonly narrowed: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
+type NarrowKeyDialogProps = { readonly apiKey: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
 
 /** Dialog that renames a key or removes permissions from it. */
-export function NarrowKey({ narrowed, onDone, onClose }: NarrowKeyProps) {
-  const [label, setLabel] = useState(narrowed.label);
-  const [permissions, setPermissions] = useState(narrowed.permissions);
-  const removedCount = narrowed.permissions.length - permissions.length;
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    await client.keys.update(narrowed.id, { label, ...(removedCount > 0 && { permissions }) });
+export function NarrowKeyDialog({ apiKey, onDone, onClose }: NarrowKeyDialogProps) {
+  const [label, setLabel] = useState(apiKey.label);
+  const [permissions, setPermissions] = useState(apiKey.permissions);
+  const removedCount = apiKey.permissions.length - permissions.length;
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
+    await client.keys.update(apiKey.id, { label, ...(removedCount > 0 && { permissions }) });
     showToast(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
     onClose();
     onDone();
@@ -144,16 +149,20 @@ export function NarrowKey({ narrowed, onDone, onClose }: NarrowKeyProps) {
   return (
     <Dialog title="Change a key" isWide onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
         <TextField
           label="What it is for"
           value={label}
           onInput={setLabel}
           autoComplete="off"
           maxLength={255}
-          fault={faults.label}
+          errorText={errorsByField.label}
         />
-        <PermissionGrid chosen={permissions} among={narrowed.permissions} onChange={setPermissions} />
+        <PermissionGrid
+          selectedPermissions={permissions}
+          allowedPermissions={apiKey.permissions}
+          onChange={setPermissions}
+        />
         <Note tone={removedCount > 0 ? 'warn' : 'info'}>
           A key only ever becomes narrower: what is taken from it cannot be given back. For more, issue another one.
         </Note>

@@ -5,35 +5,39 @@ import { parseTimestamp } from '../../components/timestamp.tsx';
 const MINUTE_MS = 60_000;
 const MINUTE_COUNT = 60;
 const BAR_WIDTH = 10;
-const HEIGHT = 100;
+const CHART_HEIGHT = 100;
 
 type MinuteBar = { readonly at: number; readonly delivered: number; readonly failed: number };
 
 /** Returns one bar for each of the last 60 minutes, oldest first, also for minutes without attempts. */
-function minuteBars({ minutes }: Overview, now: number): readonly MinuteBar[] {
-  const byMinute = new Map(minutes.map((one) => [parseTimestamp(one.minute)?.getTime(), one]));
-  const newest = parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
+function buildMinuteBars({ minutes }: Overview, now: number): readonly MinuteBar[] {
+  const countsByMinute = new Map(
+    minutes.map((minuteCounts) => [parseTimestamp(minuteCounts.minute)?.getTime(), minuteCounts]),
+  );
+  const newestMinuteMs =
+    parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
   return Array.from({ length: MINUTE_COUNT }, (_, index) => {
-    const at = newest - (MINUTE_COUNT - 1 - index) * MINUTE_MS;
-    const { delivered = '0', failed = '0' } = byMinute.get(at) ?? {};
-    return { at, delivered: Number(delivered), failed: Number(failed) };
+    const minuteStartMs = newestMinuteMs - (MINUTE_COUNT - 1 - index) * MINUTE_MS;
+    const { delivered = '0', failed = '0' } = countsByMinute.get(minuteStartMs) ?? {};
+    return { at: minuteStartMs, delivered: Number(delivered), failed: Number(failed) };
   });
 }
 
-const formatClock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+const formatClock = (timeMs: number) =>
+  new Date(timeMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 /** Returns the upper end of the scale: `max` rounded up to 1, 2 or 5 times a power of ten. */
 function roundUpScale(max: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, max)));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= max) ?? max;
+  const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(1, max)));
+  return [1, 2, 5, 10].map((factor) => factor * powerOfTen).find((scaleEnd) => scaleEnd >= max) ?? max;
 }
 
 /** Bar chart of deliveries per minute; screen readers get a table instead. */
 export function MinutesChart({ overview }: { readonly overview: Overview }) {
-  const [hovered, setHovered] = useState<number>();
-  const bars = minuteBars(overview, Date.now());
+  const [hoveredIndex, setHoveredIndex] = useState<number>();
+  const bars = buildMinuteBars(overview, Date.now());
   const scaleMax = roundUpScale(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
-  const hoveredBar = hovered === undefined ? undefined : bars[hovered];
+  const hoveredBar = hoveredIndex === undefined ? undefined : bars[hoveredIndex];
   return (
     <>
       <div class="row spread">
@@ -55,30 +59,42 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         <span class="scale small soft number">{scaleMax}</span>
         <span class="scale small soft number low">0</span>
         <svg
-          viewBox={`0 0 ${MINUTE_COUNT * BAR_WIDTH} ${HEIGHT}`}
+          viewBox={`0 0 ${MINUTE_COUNT * BAR_WIDTH} ${CHART_HEIGHT}`}
           preserveAspectRatio="none"
           aria-hidden="true"
-          onPointerLeave={() => setHovered(undefined)}
+          onPointerLeave={() => setHoveredIndex(undefined)}
         >
-          {[0, 0.5, 1].map((part) => (
+          {[0, 0.5, 1].map((gridLine) => (
             <rect
-              key={part}
+              key={gridLine}
               class="grid"
               x={0}
-              y={Math.min(HEIGHT - 0.6, part * HEIGHT)}
+              y={Math.min(CHART_HEIGHT - 0.6, gridLine * CHART_HEIGHT)}
               width={MINUTE_COUNT * BAR_WIDTH}
               height={0.6}
             />
           ))}
           {bars.map(({ at, delivered, failed }, index) => {
-            const good = (delivered / scaleMax) * HEIGHT;
-            const bad = (failed / scaleMax) * HEIGHT;
+            const deliveredHeight = (delivered / scaleMax) * CHART_HEIGHT;
+            const failedHeight = (failed / scaleMax) * CHART_HEIGHT;
             const x = index * BAR_WIDTH + 1.5;
             return (
-              <g key={at} class={index === hovered ? 'pointed' : ''} onPointerEnter={() => setHovered(index)}>
-                <rect class="whole" x={index * BAR_WIDTH} y={0} width={BAR_WIDTH} height={HEIGHT} />
-                <rect class="delivered" x={x} y={HEIGHT - good} width={BAR_WIDTH - 3} height={good} />
-                <rect class="failed" x={x} y={HEIGHT - good - bad} width={BAR_WIDTH - 3} height={bad} />
+              <g key={at} class={index === hoveredIndex ? 'pointed' : ''} onPointerEnter={() => setHoveredIndex(index)}>
+                <rect class="whole" x={index * BAR_WIDTH} y={0} width={BAR_WIDTH} height={CHART_HEIGHT} />
+                <rect
+                  class="delivered"
+                  x={x}
+                  y={CHART_HEIGHT - deliveredHeight}
+                  width={BAR_WIDTH - 3}
+                  height={deliveredHeight}
+                />
+                <rect
+                  class="failed"
+                  x={x}
+                  y={CHART_HEIGHT - deliveredHeight - failedHeight}
+                  width={BAR_WIDTH - 3}
+                  height={failedHeight}
+                />
               </g>
             );
           })}

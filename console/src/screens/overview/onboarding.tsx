@@ -9,28 +9,28 @@ import { generateSecretPath } from '../../delivery/delivery-text.ts';
 const RECEIVER_COMMAND =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;
 
-const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(apiAccount.baseUrl).hostname);
+const isLocalService = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(apiAccount.baseUrl).hostname);
 
 /** Onboarding text: three steps to the first delivery. */
 export function FirstSteps() {
-  const [path] = useState(generateSecretPath);
-  const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
+  const [secretPath] = useState(generateSecretPath);
+  const targetUrl = `${isLocalService() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${secretPath}`;
   // The event is today, so that the calendar shows it without navigation.
-  const day = today().replaceAll('-', '');
-  const event = { event_name: 'Launch', start_date: day, due_date: day };
+  const compactToday = today().replaceAll('-', '');
+  const exampleEvent = { event_name: 'Launch', start_date: compactToday, due_date: compactToday };
   return (
     <>
       <p class="lead">Nobody is told of anything yet. Three steps, and an application hears the bell.</p>
       <ol class="first-steps">
         <Step title="Give it an ear" code={RECEIVER_COMMAND} label="A receiver that prints what it is sent">
           Any address that answers 200 to a POST.{' '}
-          {isLocal() ? 'This one prints what it is sent:' : 'To try it, run this somewhere that can be reached:'}
+          {isLocalService() ? 'This one prints what it is sent:' : 'To try it, run this somewhere that can be reached:'}
         </Step>
         <Step
           title="Subscribe it"
-          code={formatCurl({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
+          code={formatCurl({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: targetUrl } })}
           label="The call that subscribes"
-          more={
+          actionLink={
             <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
               Or do it here
             </ButtonLink>
@@ -40,9 +40,9 @@ export function FirstSteps() {
         </Step>
         <Step
           title="Make something happen"
-          code={formatCurl({ method: 'POST', path: '/events', body: event })}
+          code={formatCurl({ method: 'POST', path: '/events', body: exampleEvent })}
           label="The call that creates an event"
-          more={<ButtonLink href={hrefTo('activity')}>Watch it in Activity</ButtonLink>}
+          actionLink={<ButtonLink href={hrefTo('activity')}>Watch it in Activity</ButtonLink>}
         >
           The application is sent the address of the new event, and fetches it with its own key.
         </Step>
@@ -58,17 +58,17 @@ type StepProps = {
   readonly title: string;
   readonly code: string;
   readonly label: string;
-  readonly more?: ComponentChildren;
+  readonly actionLink?: ComponentChildren;
   readonly children: ComponentChildren;
 };
 
-function Step({ title, code, label, more, children }: StepProps) {
+function Step({ title, code, label, actionLink, children }: StepProps) {
   return (
     <li class="card padded stack">
       <h2>{title}</h2>
       <p class="soft">{children}</p>
       <CodeBlock text={code} label={label} />
-      {more !== undefined && <div>{more}</div>}
+      {actionLink !== undefined && <div>{actionLink}</div>}
     </li>
   );
 }

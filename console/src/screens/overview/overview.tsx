@@ -10,7 +10,7 @@ import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
 import { formatDuration, parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 import { HookBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
-import { formatCount, hostOf, kindTitle } from '../../delivery/delivery-text.ts';
+import { formatCount, formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
 import { FirstSteps } from './onboarding.tsx';
 
@@ -19,20 +19,22 @@ const POLL_INTERVAL_MS = 4_000;
 async function loadOverview(signal: AbortSignal) {
   const overview = await client.overview({ signal });
   const isQuiet = [overview.hooks_live, overview.hooks_ended_today, overview.delivered_last_hour].every(
-    (one) => one === '0',
+    (count) => count === '0',
   );
-  const isFresh = isQuiet && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
-  return { overview, isFresh };
+  const hasNoHooks = isQuiet && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
+  return { overview, isFresh: hasNoHooks };
 }
 
 /** Screen with the delivery metrics of the last hour, and the hooks that are failing or have ended. */
 export default function OverviewScreen() {
-  const { data, fault, reload } = useQuery(loadOverview, []);
+  const { data, errorText, reload } = useQuery(loadOverview, []);
   usePolling(POLL_INTERVAL_MS, reload);
   return (
     <Page
       title="Overview"
-      lead={isAdmin() ? 'How deliveries go in this account, at this moment.' : 'How your deliveries go at this moment.'}
+      intro={
+        isAdmin() ? 'How deliveries go in this account, at this moment.' : 'How your deliveries go at this moment.'
+      }
       calls={[
         {
           description: 'Hooks that are failing',
@@ -48,8 +50,8 @@ export default function OverviewScreen() {
         },
       ]}
     >
-      {fault !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{fault}</Note>}
-      {data === undefined && fault === undefined && <LoadingSkeleton />}
+      {errorText !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{errorText}</Note>}
+      {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data?.isFresh === true && <FirstSteps />}
       {data?.isFresh === false && <Dashboard overview={data.overview} />}
     </Page>
@@ -57,32 +59,32 @@ export default function OverviewScreen() {
 }
 
 function Dashboard({ overview }: { readonly overview: Overview }) {
-  const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, pending } = overview;
-  const attempts = Number(delivered) + Number(failed);
-  const rate = attempts === 0 ? undefined : (100 * Number(delivered)) / attempts;
-  const oldest = parseTimestamp(overview.oldest_pending_at);
-  const isFailing = overview.hooks_failing !== '0';
+  const { delivered_last_hour: deliveredCount, failed_last_hour: failedCount, p50_ms, p95_ms, pending } = overview;
+  const attemptCount = Number(deliveredCount) + Number(failedCount);
+  const deliveredPercent = attemptCount === 0 ? undefined : (100 * Number(deliveredCount)) / attemptCount;
+  const oldestPendingAt = parseTimestamp(overview.oldest_pending_at);
+  const hasFailingHooks = overview.hooks_failing !== '0';
   return (
     <>
       <dl class="figures">
-        <Metric name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
-          {rate === undefined
+        <Metric name="Delivered in the last hour" value={Number(deliveredCount).toLocaleString('en')}>
+          {deliveredPercent === undefined
             ? 'no attempts'
-            : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${formatCount(attempts, 'attempt')}`}
+            : `${deliveredPercent.toFixed(Number.isInteger(deliveredPercent) ? 0 : 1)} % of ${formatCount(attemptCount, 'attempt')}`}
         </Metric>
-        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : formatDuration(Number(p95_ms))}>
-          {attempts === 0 ? 'nothing was sent' : `p50: ${formatDuration(Number(p50_ms))}`}
+        <Metric name="Answered within, p95" value={attemptCount === 0 ? '–' : formatDuration(Number(p95_ms))}>
+          {attemptCount === 0 ? 'nothing was sent' : `p50: ${formatDuration(Number(p50_ms))}`}
         </Metric>
         <Metric name="Pending now" value={Number(pending).toLocaleString('en')}>
-          {oldest === undefined
+          {oldestPendingAt === undefined
             ? 'nothing waits'
-            : `the oldest for ${formatDuration(Math.max(0, Date.now() - oldest.getTime()))}`}
+            : `the oldest for ${formatDuration(Math.max(0, Date.now() - oldestPendingAt.getTime()))}`}
         </Metric>
         <Metric
           name="Live hooks"
           value={(Number(overview.hooks_live) - Number(overview.hooks_failing)).toLocaleString('en')}
         >
-          {isFailing ? <Badge tone="warn">{overview.hooks_failing} failing</Badge> : 'none is failing'}
+          {hasFailingHooks ? <Badge tone="warn">{overview.hooks_failing} failing</Badge> : 'none is failing'}
         </Metric>
         <Metric name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
           since 00:00 UTC
@@ -91,7 +93,10 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
       <section class="card padded stack" aria-label="Deliveries per minute">
         <MinutesChart overview={overview} />
       </section>
-      <FailingHooks failing={Number(overview.hooks_failing)} ended={Number(overview.hooks_ended_today)} />
+      <FailingOrEndedHooks
+        failingCount={Number(overview.hooks_failing)}
+        endedCount={Number(overview.hooks_ended_today)}
+      />
     </>
   );
 }
@@ -111,10 +116,19 @@ function Metric({ name, value, children }: MetricProps) {
 }
 
 /** List of the hooks that are failing or have ended today. */
-function FailingHooks({ failing, ended }: { readonly failing: number; readonly ended: number }) {
-  const { data } = useQuery((signal) => findFailingOrEndedHooks({ failing, ended }, signal), [failing, ended]);
-  if (failing + ended === 0) return null;
-  const missing = failing + ended - (data?.length ?? 0);
+function FailingOrEndedHooks({
+  failingCount,
+  endedCount,
+}: {
+  readonly failingCount: number;
+  readonly endedCount: number;
+}) {
+  const { data } = useQuery(
+    (signal) => findFailingOrEndedHooks({ failingCount, endedCount }, signal),
+    [failingCount, endedCount],
+  );
+  if (failingCount + endedCount === 0) return null;
+  const unlistedCount = failingCount + endedCount - (data?.length ?? 0);
   return (
     <section class="stack" aria-label="What needs a look">
       <h2>What needs a look</h2>
@@ -122,11 +136,11 @@ function FailingHooks({ failing, ended }: { readonly failing: number; readonly e
       {data !== undefined && (
         <ul class="card lines">
           {data.map((hook) => (
-            <FailingHookRow key={hook.id} hook={hook} />
+            <FailingOrEndedHookRow key={hook.id} hook={hook} />
           ))}
-          {missing > 0 && (
+          {unlistedCount > 0 && (
             <li class="line small soft">
-              {formatCount(missing, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
+              {formatCount(unlistedCount, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
             </li>
           )}
         </ul>
@@ -135,12 +149,12 @@ function FailingHooks({ failing, ended }: { readonly failing: number; readonly e
   );
 }
 
-function FailingHookRow({ hook }: { readonly hook: Hook }) {
+function FailingOrEndedHookRow({ hook }: { readonly hook: Hook }) {
   return (
     <li class="line row spread">
       <span>
         <a class="title" href={hrefTo('hooks', hook.id)}>
-          {kindTitle(hook.event)} → {hostOf(hook.target_url)}
+          {formatKindTitle(hook.event)} → {hostOf(hook.target_url)}
         </a>
       </span>
       <span class="row small soft">
@@ -148,7 +162,7 @@ function FailingHookRow({ hook }: { readonly hook: Hook }) {
           <HookStateDetails hook={hook} />
           {hook.state === 'ended' && (
             <>
-              , <Timestamp at={hook.date_ended} />
+              , <Timestamp timestamp={hook.date_ended} />
             </>
           )}
         </span>
@@ -163,32 +177,35 @@ const MAX_USERS = 20;
 
 const MAX_HOOKS = 50;
 
-type HookCounts = { readonly failing: number; readonly ended: number };
+type HookCounts = { readonly failingCount: number; readonly endedCount: number };
 
 /**
- * Finds the hooks that are failing or have ended today. The API lists hooks only per user, so this searches the hooks
- * of the current user first. For an admin, it continues with one other user after another, until it has found the
- * number of hooks that the overview reports.
+ * Finds the hooks that are failing or have ended today. The API lists hooks only per user, so the search begins with
+ * the current user. For an admin, the search continues with one other user after another, until as many hooks are found
+ * as the overview counts.
  */
-async function findFailingOrEndedHooks({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
-  const found: Hook[] = [];
-  if (failing + ended === 0) return found;
-  for (const userId of await userIdsToSearch(signal)) {
+async function findFailingOrEndedHooks(
+  { failingCount, endedCount }: HookCounts,
+  signal: AbortSignal,
+): Promise<readonly Hook[]> {
+  const foundHooks: Hook[] = [];
+  if (failingCount + endedCount === 0) return foundHooks;
+  for (const userId of await listUserIdsToSearch(signal)) {
     const [failingHooks, endedHooks] = await Promise.all([
       client.hooks.list({ user_id: userId, state: 'failing', limit: MAX_HOOKS }, { signal }),
       client.hooks.list({ user_id: userId, state: 'ended' }, { signal }),
     ]);
-    found.push(...failingHooks.data, ...endedHooks.data.filter(({ date_ended }) => date_ended >= startOfToday()));
-    if (found.length >= failing + ended) break;
+    foundHooks.push(...failingHooks.data, ...endedHooks.data.filter(({ date_ended }) => date_ended >= startOfToday()));
+    if (foundHooks.length >= failingCount + endedCount) break;
   }
-  return found.slice(0, MAX_HOOKS);
+  return foundHooks.slice(0, MAX_HOOKS);
 }
 
-async function userIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
+async function listUserIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
   const ownUserId = currentSession().user.user_id;
   if (!isAdmin()) return [ownUserId];
   const { data } = await client.users.list({ limit: MAX_USERS }, { signal });
-  return [ownUserId, ...data.map(({ user_id }) => user_id).filter((one) => one !== ownUserId)];
+  return [ownUserId, ...data.map(({ user_id }) => user_id).filter((userId) => userId !== ownUserId)];
 }
 
 /** Returns the start of the current day in UTC, as an API timestamp. */

@@ -8,7 +8,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { LinkDialog } from './link.tsx';
+import { InvitationLinkDialog } from './link.tsx';
 
 const roleOptions: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
   { value: 'member', text: 'Member', description: 'Sees and changes every record; hooks and keys are their own.' },
@@ -24,18 +24,18 @@ type PersonValues = {
 };
 
 type PersonFormProps = {
-  readonly before: PersonValues;
-  readonly yes: string;
+  readonly initialValues: PersonValues;
+  readonly submitLabel: string;
   readonly isLastOwner?: boolean;
   readonly save: (values: PersonValues) => Promise<void>;
   readonly onClose: () => void;
 };
 
 /** Form for name, email and role of a user. */
-function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonFormProps) {
-  const [values, setValues] = useState(before);
+function PersonForm({ initialValues, submitLabel, isLastOwner = false, save, onClose }: PersonFormProps) {
+  const [values, setValues] = useState(initialValues);
   const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
-  const { submit, isBusy, faults, fault } = useSubmission(() => save(values));
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(() => save(values));
   // Only an owner can assign the role `owner`.
   const assignableRoles = roleOptions.filter(
     ({ value }) => value !== 'owner' || currentSession().user.role === 'owner',
@@ -45,7 +45,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonF
     : roleOptions.find(({ value }) => value === values.role)?.description;
   return (
     <form class="stack" onSubmit={submit}>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       <TextField
         label="Email"
         type="email"
@@ -54,7 +54,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonF
         autoFocus
         value={values.email}
         onInput={setField('email')}
-        fault={faults.email}
+        errorText={errorsByField.email}
         hint="They sign in with it. The service sends nothing there: the link goes through you."
       />
       <div class="pair">
@@ -63,14 +63,14 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonF
           autoComplete="off"
           value={values.first_name}
           onInput={setField('first_name')}
-          fault={faults.first_name}
+          errorText={errorsByField.first_name}
         />
         <TextField
           label="Last name"
           autoComplete="off"
           value={values.last_name}
           onInput={setField('last_name')}
-          fault={faults.last_name}
+          errorText={errorsByField.last_name}
         />
       </div>
       <Select
@@ -79,13 +79,13 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonF
         options={assignableRoles}
         disabled={isLastOwner}
         onChange={(role) => setValues({ ...values, role })}
-        fault={faults.role}
+        errorText={errorsByField.role}
         hint={hint}
       />
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
         <Button variant="primary" type="submit" disabled={isBusy}>
-          {yes}
+          {submitLabel}
         </Button>
       </div>
     </form>
@@ -93,21 +93,20 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: PersonF
 }
 
 /** Dialog that creates a user and an invitation link, and then shows the link. */
-export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
-  const [created, setCreated] = useState<{ person: User; link: IssuedInvitation }>();
-  if (created !== undefined) return <LinkDialog {...created} onClose={onClose} />;
+export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
+  const [createdInvitation, setCreatedInvitation] = useState<{ person: User; link: IssuedInvitation }>();
+  if (createdInvitation !== undefined) return <InvitationLinkDialog {...createdInvitation} onClose={onClose} />;
   return (
     <Dialog title="Add somebody" onClose={onClose}>
       <PersonForm
-        before={{ email: '', first_name: '', last_name: '', role: 'member' }}
-        yes="Add, and make a link"
+        initialValues={{ email: '', first_name: '', last_name: '', role: 'member' }}
+        submitLabel="Add, and make a link"
         onClose={onClose}
         save={async (values) => {
           const person = await client.users.create(values);
-          // If the user was created but not the link, close the dialog: the row menu of the user can create another
-          // link.
+          // If creating the link fails, close the dialog: the user exists, and the menu of its row can create a link.
           const hasLink = await runWithToast(async () =>
-            setCreated({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
+            setCreatedInvitation({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
           );
           if (!hasLink) onClose();
           onDone();
@@ -117,7 +116,7 @@ export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; re
   );
 }
 
-type ChangePersonProps = {
+type ChangePersonDialogProps = {
   readonly person: User;
   /** Whether the account has only one owner. */
   readonly isLastOwner: boolean;
@@ -126,25 +125,25 @@ type ChangePersonProps = {
 };
 
 /** Dialog that changes name, email or role of a user. */
-export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePersonProps) {
+export function ChangePersonDialog({ person, isLastOwner, onDone, onClose }: ChangePersonDialogProps) {
   const { email, first_name, last_name, role } = person;
-  const before: PersonValues = { email, first_name, last_name, role };
+  const previousValues: PersonValues = { email, first_name, last_name, role };
   const saveChanges = async (values: PersonValues) => {
-    const changed = await client.users.update(person.user_id, values);
+    const updatedUser = await client.users.update(person.user_id, values);
     const { user, company } = currentSession();
-    if (user.user_id === changed.user_id) session.value = { user: changed, company };
+    if (user.user_id === updatedUser.user_id) session.value = { user: updatedUser, company };
     onDone();
   };
   return (
     <Dialog title="Change somebody" onClose={onClose}>
       <PersonForm
-        before={before}
-        yes="Save"
+        initialValues={previousValues}
+        submitLabel="Save"
         isLastOwner={isLastOwner && role === 'owner'}
         onClose={onClose}
         save={async (values) => {
           await saveChanges(values);
-          showToast('Saved.', { undo: () => void runWithToast(() => saveChanges(before), 'As it was.') });
+          showToast('Saved.', { undo: () => void runWithToast(() => saveChanges(previousValues), 'As it was.') });
           onClose();
         }}
       />

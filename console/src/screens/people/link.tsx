@@ -5,19 +5,19 @@ import { runWithToast } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
 
-type IssueLinkProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
+type IssueLinkDialogProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
 /** Dialog that creates a one-time link for setting a passphrase, and shows the link once. */
-export function IssueLink({ person, onCreated, onClose }: IssueLinkProps) {
-  const [link, setLink] = useState<IssuedInvitation>();
+export function IssueLinkDialog({ person, onCreated, onClose }: IssueLinkDialogProps) {
+  const [invitation, setInvitation] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
-  if (link !== undefined) return <LinkDialog link={link} person={person} onClose={onClose} />;
-  const create = async () => {
+  if (invitation !== undefined) return <InvitationLinkDialog link={invitation} person={person} onClose={onClose} />;
+  const createLink = async () => {
     setBusy(true);
-    await runWithToast(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
+    await runWithToast(async () => setInvitation(await client.invitations.create({ user_id: person.user_id })));
     setBusy(false);
     onCreated();
   };
@@ -29,7 +29,7 @@ export function IssueLink({ person, onCreated, onClose }: IssueLinkProps) {
       </p>
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
-        <Button variant="primary" disabled={isBusy} onClick={create}>
+        <Button variant="primary" disabled={isBusy} onClick={createLink}>
           {isBusy ? 'Making…' : 'Make the link'}
         </Button>
       </div>
@@ -37,21 +37,25 @@ export function IssueLink({ person, onCreated, onClose }: IssueLinkProps) {
   );
 }
 
-type LinkDialogProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
+type InvitationLinkDialogProps = {
+  readonly link: IssuedInvitation;
+  readonly person: User;
+  readonly onClose: () => void;
+};
 
 /** Dialog that shows a one-time link. The link cannot be shown again. */
-export function LinkDialog({ link, person, onClose }: LinkDialogProps) {
+export function InvitationLinkDialog({ link, person, onClose }: InvitationLinkDialogProps) {
   return (
-    <RevealSecret
+    <RevealSecretDialog
       title={`The link for ${displayNameOf(person)}`}
       label="The link"
-      text={link.link}
+      secret={link.link}
       warning={`Copy it now, it is shown this once. Whoever has it gets in as ${displayNameOf(person)}: send it to nobody else.`}
       onClose={onClose}
     >
       <p class="small soft">
-        It works once, and ends <Timestamp at={link.expires} />.
+        It works once, and ends <Timestamp timestamp={link.expires} />.
       </p>
-    </RevealSecret>
+    </RevealSecretDialog>
   );
 }

@@ -12,12 +12,12 @@ import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { AddPerson, ChangePerson } from './edit-person.tsx';
-import { IssueLink } from './link.tsx';
+import { AddPersonDialog, ChangePersonDialog } from './edit-person.tsx';
+import { IssueLinkDialog } from './link.tsx';
 
-type OpenDialog =
-  | { readonly what: 'add' }
-  | { readonly what: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
+type DialogState =
+  | { readonly dialogName: 'add' }
+  | { readonly dialogName: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
 
 /** Screen with the users of the account: roles, invitation links and sessions. For admins only. */
 export default function People() {
@@ -35,41 +35,41 @@ function AdminsOnly() {
 
 function PeopleList() {
   const people = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
-  const links = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
-  const [open, setOpen] = useState<OpenDialog>();
-  const close = () => setOpen(undefined);
+  const invitations = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
+  const [openDialog, setOpenDialog] = useState<DialogState>();
+  const closeDialog = () => setOpenDialog(undefined);
   const reload = () => {
     people.reload();
-    links.reload();
+    invitations.reload();
   };
-  const owners = people.data?.filter(({ role }) => role === 'owner').length ?? 0;
+  const ownerCount = people.data?.filter(({ role }) => role === 'owner').length ?? 0;
   return (
     <Page
       title="People"
-      lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
+      intro="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
       calls={apiCallsFor(people.data?.findLast(({ user_id }) => user_id !== currentSession().user.user_id))}
       actions={
-        <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
+        <Button variant="primary" icon="plus" onClick={() => setOpenDialog({ dialogName: 'add' })}>
           Add somebody
         </Button>
       }
     >
-      {people.fault !== undefined && <Note tone="bad">{people.fault}</Note>}
-      {people.data === undefined && people.fault === undefined && <LoadingSkeleton />}
+      {people.errorText !== undefined && <Note tone="bad">{people.errorText}</Note>}
+      {people.data === undefined && people.errorText === undefined && <LoadingSkeleton />}
       {people.data !== undefined && (
         <ul class="card list" aria-label="People">
           {people.data.map((person) => (
             <PersonRow
               key={person.user_id}
               person={person}
-              link={links.data?.find(({ user_id }) => user_id === person.user_id)}
-              onOpen={(what) => setOpen({ what, person })}
+              link={invitations.data?.find(({ user_id }) => user_id === person.user_id)}
+              onOpen={(dialogName) => setOpenDialog({ dialogName, person })}
               onWithdraw={async (link) => {
                 await runWithToast(
                   () => client.invitations.withdraw(link.id),
                   'Withdrawn. The link leads nowhere any more.',
                 );
-                links.reload();
+                invitations.reload();
               }}
             />
           ))}
@@ -80,34 +80,43 @@ function PeopleList() {
           You are alone here. Add somebody: they get a link, choose a passphrase, and see the same calendar.
         </p>
       )}
-      {open?.what === 'add' && <AddPerson onDone={reload} onClose={close} />}
-      {open?.what === 'link' && <IssueLink person={open.person} onCreated={links.reload} onClose={close} />}
-      {open?.what === 'change' && (
-        <ChangePerson person={open.person} isLastOwner={owners < 2} onDone={reload} onClose={close} />
+      {openDialog?.dialogName === 'add' && <AddPersonDialog onDone={reload} onClose={closeDialog} />}
+      {openDialog?.dialogName === 'link' && (
+        <IssueLinkDialog person={openDialog.person} onCreated={invitations.reload} onClose={closeDialog} />
       )}
-      {open?.what === 'sessions' && (
-        <Dialog title={`Where ${displayNameOf(open.person)} is signed in`} onClose={close}>
-          <SessionList userId={open.person.user_id} />
+      {openDialog?.dialogName === 'change' && (
+        <ChangePersonDialog
+          person={openDialog.person}
+          isLastOwner={ownerCount < 2}
+          onDone={reload}
+          onClose={closeDialog}
+        />
+      )}
+      {openDialog?.dialogName === 'sessions' && (
+        <Dialog title={`Where ${displayNameOf(openDialog.person)} is signed in`} onClose={closeDialog}>
+          <SessionList userId={openDialog.person.user_id} />
         </Dialog>
       )}
-      {open?.what === 'delete' && <DeletePersonDialog person={open.person} onDone={reload} onClose={close} />}
+      {openDialog?.dialogName === 'delete' && (
+        <DeletePersonDialog person={openDialog.person} onDone={reload} onClose={closeDialog} />
+      )}
     </Page>
   );
 }
 
 type PersonRowProps = {
   readonly person: User;
-  /** The invitation link of this user, if one exists that is not used yet. */
+  /** The unused invitation link of this user, if there is one. */
   readonly link: Invitation | undefined;
-  readonly onOpen: (what: Exclude<OpenDialog['what'], 'add'>) => void;
+  readonly onOpen: (dialogName: Exclude<DialogState['dialogName'], 'add'>) => void;
   readonly onWithdraw: (link: Invitation) => void;
 };
 
 function PersonRow({ person, link, onOpen, onWithdraw }: PersonRowProps) {
   const { user } = currentSession();
   const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
-  const isMe = person.user_id === user.user_id;
-  const items: readonly MenuItem[] = [
+  const isCurrentUser = person.user_id === user.user_id;
+  const menuItems: readonly MenuItem[] = [
     { text: 'Change…', icon: 'pencil', onPick: () => onOpen('change') },
     { text: 'New link…', icon: 'key', onPick: () => onOpen('link') },
     ...(link === undefined
@@ -123,24 +132,24 @@ function PersonRow({ person, link, onOpen, onWithdraw }: PersonRowProps) {
         <div class="row">
           <strong>{displayNameOf(person)}</strong>
           <Badge tone={roleTones[person.role]}>{person.role}</Badge>
-          {isMe && <span class="small soft">you</span>}
+          {isCurrentUser && <span class="small soft">you</span>}
         </div>
         <p class="small soft">{person.email}</p>
       </div>
       <div class="asides">
         <span>Added</span>
-        <Timestamp at={person.date_created} />
+        <Timestamp timestamp={person.date_created} />
         {link !== undefined && (
           <>
             <span>Link open, ends</span>
-            <Timestamp at={link.expires} />
+            <Timestamp timestamp={link.expires} />
           </>
         )}
       </div>
       {hasHigherRole ? (
         <span class="small soft">above you</span>
       ) : (
-        <Menu label={`What to do with ${displayNameOf(person)}`} items={items} />
+        <Menu label={`What to do with ${displayNameOf(person)}`} items={menuItems} />
       )}
     </li>
   );
@@ -175,9 +184,9 @@ function DeletePersonDialog({ person, onDone, onClose }: DeletePersonProps) {
 
 const examplePerson = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
-/** Returns the API calls of the screen. Their example is the newest user other than the current user. */
-function apiCallsFor(last: User | undefined): readonly ApiCall[] {
-  const id = last?.user_id;
+/** Returns the API calls of the screen. They use the newest user other than the current user as example. */
+function apiCallsFor(exampleUser: User | undefined): readonly ApiCall[] {
+  const id = exampleUser?.user_id;
   return [
     { description: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
     {
@@ -187,18 +196,18 @@ function apiCallsFor(last: User | undefined): readonly ApiCall[] {
       body: examplePerson,
       sdk: `users.create(${JSON.stringify(examplePerson)})`,
     },
-    ...(last === undefined
+    ...(exampleUser === undefined
       ? []
       : ([
           {
-            description: `Make ${displayNameOf(last)} an admin`,
+            description: `Make ${displayNameOf(exampleUser)} an admin`,
             method: 'PUT',
             path: `/users/${id}`,
             body: { role: 'admin' },
             sdk: `users.update('${id}', { role: 'admin' })`,
           },
           {
-            description: `Delete ${displayNameOf(last)}`,
+            description: `Delete ${displayNameOf(exampleUser)}`,
             method: 'DELETE',
             path: `/users/${id}`,
             sdk: `users.delete('${id}')`,

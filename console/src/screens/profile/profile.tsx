@@ -16,11 +16,11 @@ import { showToast } from '../../components/toast.tsx';
 import './profile.css';
 
 /** Screen with the profile of the current user: name, passphrase, sessions and theme. */
-export default function Profile() {
+export default function ProfileScreen() {
   const { user, company } = currentSession();
-  const [passphraseChanges, setPassphraseChanges] = useState(0);
-  const names = { first_name: user.first_name, last_name: user.last_name };
-  const calls: readonly ApiCall[] = [
+  const [passphraseChangeCount, setPassphraseChangeCount] = useState(0);
+  const nameChanges = { first_name: user.first_name, last_name: user.last_name };
+  const apiCalls: readonly ApiCall[] = [
     { description: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
     { description: 'Ask for the account', method: 'GET', path: '/company', sdk: 'company.get()' },
     ...(isAdmin()
@@ -29,24 +29,24 @@ export default function Profile() {
             description: 'Change your name',
             method: 'PUT',
             path: `/users/${user.user_id}`,
-            body: names,
-            sdk: `users.update('${user.user_id}', ${JSON.stringify(names)})`,
+            body: nameChanges,
+            sdk: `users.update('${user.user_id}', ${JSON.stringify(nameChanges)})`,
           } as const,
         ]
       : []),
   ];
   return (
-    <Page title="You" lead="What is yours, and what this browser keeps." calls={calls}>
+    <Page title="You" intro="What is yours, and what this browser keeps." calls={apiCalls}>
       <div class="halves">
         <ProfileSection title="Name">
           <NameForm />
         </ProfileSection>
         <ProfileSection title="Passphrase">
-          <PassphraseForm onChanged={() => setPassphraseChanges(passphraseChanges + 1)} />
+          <PassphraseForm onChanged={() => setPassphraseChangeCount(passphraseChangeCount + 1)} />
         </ProfileSection>
       </div>
       <ProfileSection title="Where you are signed in">
-        <SessionList key={passphraseChanges} userId={user.user_id} />
+        <SessionList key={passphraseChangeCount} userId={user.user_id} />
       </ProfileSection>
       <div class="halves">
         <ProfileSection title="Colours">
@@ -84,34 +84,34 @@ function ProfileSection({ title, children }: { readonly title: string; readonly 
 
 function NameForm() {
   const { user, company } = currentSession();
-  const [first, setFirst] = useState(user.first_name);
-  const [last, setLast] = useState(user.last_name);
+  const [firstName, setFirstName] = useState(user.first_name);
+  const [lastName, setLastName] = useState(user.last_name);
   const [email, setEmail] = useState(user.email);
-  const isLocked = !isAdmin();
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    const changed = await client.users.update(user.user_id, { first_name: first, last_name: last, email });
-    session.value = { user: changed, company };
+  const isReadOnly = !isAdmin();
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
+    const updatedUser = await client.users.update(user.user_id, { first_name: firstName, last_name: lastName, email });
+    session.value = { user: updatedUser, company };
     showToast('Saved.');
   });
   return (
     <form class="stack" onSubmit={submit}>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       <div class="pair">
         <TextField
           label="First name"
           autoComplete="given-name"
-          value={first}
-          onInput={setFirst}
-          readOnly={isLocked}
-          fault={faults.first_name}
+          value={firstName}
+          onInput={setFirstName}
+          readOnly={isReadOnly}
+          errorText={errorsByField.first_name}
         />
         <TextField
           label="Last name"
           autoComplete="family-name"
-          value={last}
-          onInput={setLast}
-          readOnly={isLocked}
-          fault={faults.last_name}
+          value={lastName}
+          onInput={setLastName}
+          readOnly={isReadOnly}
+          errorText={errorsByField.last_name}
         />
       </div>
       <TextField
@@ -121,11 +121,11 @@ function NameForm() {
         required
         value={email}
         onInput={setEmail}
-        readOnly={isLocked}
-        fault={faults.email}
+        readOnly={isReadOnly}
+        errorText={errorsByField.email}
         hint="You sign in with it."
       />
-      {isLocked ? (
+      {isReadOnly ? (
         <p class="small soft">Names and addresses are changed by admins.</p>
       ) : (
         <div>
@@ -140,18 +140,18 @@ function NameForm() {
 
 function PassphraseForm({ onChanged }: { readonly onChanged: () => void }) {
   const { user } = currentSession();
-  const [current, setCurrent] = useState('');
-  const [next, setNext] = useState('');
-  const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    await client.passphrase.set({ current, passphrase: next });
-    setCurrent('');
-    setNext('');
+  const [currentPassphrase, setCurrentPassphrase] = useState('');
+  const [newPassphrase, setNewPassphrase] = useState('');
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
+    await client.passphrase.set({ current: currentPassphrase, passphrase: newPassphrase });
+    setCurrentPassphrase('');
+    setNewPassphrase('');
     onChanged();
     showToast('Changed. Your other sessions have ended.');
   });
   return (
     <form class="stack" onSubmit={submit}>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       {/* Password managers use this hidden field to find the account. */}
       <input
         class="hidden-text"
@@ -165,17 +165,17 @@ function PassphraseForm({ onChanged }: { readonly onChanged: () => void }) {
       <PassphraseField
         label="Present passphrase"
         autoComplete="current-password"
-        value={current}
-        onInput={setCurrent}
-        fault={faults.current}
+        value={currentPassphrase}
+        onInput={setCurrentPassphrase}
+        errorText={errorsByField.current}
       />
       <PassphraseField
         label="New passphrase"
         autoComplete="new-password"
         minLength={MIN_PASSPHRASE_LENGTH}
-        value={next}
-        onInput={setNext}
-        fault={faults.passphrase}
+        value={newPassphrase}
+        onInput={setNewPassphrase}
+        errorText={errorsByField.passphrase}
         hint={`At least ${MIN_PASSPHRASE_LENGTH} characters. Your other sessions end.`}
       />
       <div>

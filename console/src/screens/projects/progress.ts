@@ -9,8 +9,8 @@ export type ProjectProgress = {
   readonly tasks?: { readonly all: number; readonly completed: number };
 };
 
-/** Returns the progress that was set by hand; undefined for 0, the default, which means "computed from tasks". */
-export function manualProgress({ progress }: Project): ProjectProgress | undefined {
+/** Returns the progress that was set by hand. Undefined for 0, the default: progress is then computed from tasks. */
+export function readManualProgress({ progress }: Project): ProjectProgress | undefined {
   return progress === '0' ? undefined : { percent: Number(progress) };
 }
 
@@ -21,33 +21,36 @@ async function countTasks(project_id: string, status: 'completed' | undefined, s
 
 /** Computes the percentage of completed tasks, rounded down: it is 100 only when all tasks are completed. */
 async function computeProgress({ project_id }: Project, signal: AbortSignal): Promise<ProjectProgress> {
-  const all = await countTasks(project_id, undefined, signal);
-  const completed = all === 0 ? 0 : await countTasks(project_id, 'completed', signal);
-  return { percent: all === 0 ? 0 : Math.floor((100 * completed) / all), tasks: { all, completed } };
+  const totalCount = await countTasks(project_id, undefined, signal);
+  const completedCount = totalCount === 0 ? 0 : await countTasks(project_id, 'completed', signal);
+  return {
+    percent: totalCount === 0 ? 0 : Math.floor((100 * completedCount) / totalCount),
+    tasks: { all: totalCount, completed: completedCount },
+  };
 }
 
 /**
  * Returns the progress of projects by id. Tasks are counted only for projects whose progress was not set by hand.
  *
- * @param reloads incremented when tasks were completed, added or deleted, so that tasks are counted again
+ * @param reloadCount the caller increments it when tasks were completed, added or deleted; tasks are then counted again
  */
-export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, ProjectProgress> {
-  const computedProjects = projects.filter((project) => manualProgress(project) === undefined);
+export function useProgress(projects: readonly Project[], reloadCount = 0): ReadonlyMap<string, ProjectProgress> {
+  const projectsToCount = projects.filter((project) => readManualProgress(project) === undefined);
   const { data } = useQuery(
     async (signal) =>
       new Map(
         await Promise.all(
-          computedProjects.map(async (one) => [one.project_id, await computeProgress(one, signal)] as const),
+          projectsToCount.map(async (project) => [project.project_id, await computeProgress(project, signal)] as const),
         ),
       ),
-    [computedProjects.map(({ project_id }) => project_id), reloads],
+    [projectsToCount.map(({ project_id }) => project_id), reloadCount],
   );
   // Keep the previous counts visible during a reload.
-  const latest = useRef(data);
-  latest.current = data ?? latest.current;
+  const latestCounts = useRef(data);
+  latestCounts.current = data ?? latestCounts.current;
   return new Map(
     projects.flatMap((project) => {
-      const progress = manualProgress(project) ?? latest.current?.get(project.project_id);
+      const progress = readManualProgress(project) ?? latestCounts.current?.get(project.project_id);
       return progress === undefined ? [] : [[project.project_id, progress] as const];
     }),
   );

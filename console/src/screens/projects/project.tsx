@@ -12,7 +12,7 @@ import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { colorField, FieldList, InlineField } from '../../records/editable-fields.tsx';
-import { clientField, projectFields, projects } from '../../records/project-fields.tsx';
+import { projectClientField, projectFields, projectResource } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
 import { ProgressPercent } from '../../records/tags.tsx';
@@ -25,7 +25,7 @@ const MAX_NEXT_EVENTS = 5;
 /** Page of one project: details, tasks, comments and next events. */
 export default function ProjectPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.projects} id={id} title="Project" all="projects">
+    <RecordPage resource={client.projects} id={id} title="Project" listScreenName="projects">
       {(project, onChange) => <ProjectDetails project={project} onChange={onChange} />}
     </RecordPage>
   );
@@ -34,26 +34,26 @@ export default function ProjectPage({ id }: RecordProps) {
 type ProjectDetailsProps = { readonly project: Project; readonly onChange: (project: Project) => void };
 
 function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
-  const [taskChanges, setTaskChanges] = useState(0);
+  const [taskChangeCount, setTaskChangeCount] = useState(0);
   const clients = useClients();
-  const deleting = useDelete(projects, {
-    onGone: () => navigate(hrefTo('projects')),
-    onBack: ({ project_id }) => navigate(hrefTo('projects', project_id)),
+  const deletion = useDelete(projectResource, {
+    onDeleted: () => navigate(hrefTo('projects')),
+    onRestored: ({ project_id }) => navigate(hrefTo('projects', project_id)),
   });
   const { project_id, project_name, color } = project;
-  const shared = { kept: projects, record: project, onChange };
+  const fieldProps = { editableResource: projectResource, record: project, onChange };
   const { name, start, due, state, tags, uri, description, notes } = projectFields;
   return (
     <Page
       title={project_name}
-      lead={
+      intro={
         <span class="row">
           <ColorDot color={color} />
           Project{project.client_id !== '0' && ' for '}
           {project.client_id !== '0' && <a href={hrefTo('clients', project.client_id)}>{project.client_name}</a>}
         </span>
       }
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(project)} />}
       calls={[
         {
           description: 'Read this project',
@@ -84,41 +84,45 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
     >
       <div class="sides">
         <div class="stack">
-          <TaskList projects={[project]} projectId={project_id} onCount={() => setTaskChanges((count) => count + 1)} />
+          <TaskList
+            projects={[project]}
+            projectId={project_id}
+            onTasksChange={() => setTaskChangeCount((count) => count + 1)}
+          />
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <InlineField {...shared} field={description} />
+            <InlineField {...fieldProps} field={description} />
             <h2>Notes</h2>
-            <InlineField {...shared} field={notes} />
+            <InlineField {...fieldProps} field={notes} />
           </section>
-          <Comments projectId={project_id} name={project_name} />
+          <Comments projectId={project_id} subjectName={project_name} />
         </div>
         <div class="stack">
           <section class="card padded" aria-label="Details">
             <FieldList
-              {...shared}
+              {...fieldProps}
               fields={[
                 name,
                 colorField<Project, ProjectChanges>(project),
-                clientField(clients.data, project),
+                projectClientField(clients.data, project),
                 start,
                 due,
                 state,
               ]}
             >
-              <ProgressField {...shared} taskChanges={taskChanges} />
+              <ProgressField {...fieldProps} taskChangeCount={taskChangeCount} />
             </FieldList>
-            <FieldList {...shared} fields={[tags, uri]}>
+            <FieldList {...fieldProps} fields={[tags, uri]}>
               <div>
                 <dt>Assigned</dt>
                 <dd>
-                  <AssigneesButton {...shared} />
+                  <AssigneesButton {...fieldProps} />
                 </dd>
               </div>
               <div>
                 <dt>Created</dt>
                 <dd>
-                  <Timestamp at={project.date_created} />
+                  <Timestamp timestamp={project.date_created} />
                 </dd>
               </div>
             </FieldList>
@@ -126,7 +130,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           <NextEvents projectId={project_id} />
         </div>
       </div>
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
@@ -135,19 +139,24 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
 function ProgressField({
   record: project,
   onChange,
-  taskChanges,
+  taskChangeCount,
 }: {
   record: Project;
   onChange: ProjectDetailsProps['onChange'];
-  taskChanges: number;
+  taskChangeCount: number;
 }) {
-  const progress = useProgress([project], taskChanges).get(project.project_id);
+  const progress = useProgress([project], taskChangeCount).get(project.project_id);
   const { tasks } = progress ?? {};
   return (
     <div>
       <dt>Progress</dt>
       <dd>
-        <InlineField kept={projects} record={project} onChange={onChange} field={projectFields.progress}>
+        <InlineField
+          editableResource={projectResource}
+          record={project}
+          onChange={onChange}
+          field={projectFields.progress}
+        >
           {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
         <p class="small soft">
@@ -162,12 +171,12 @@ function ProgressField({
 
 function NextEvents({ projectId }: { readonly projectId: string }) {
   const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: MAX_NEXT_EVENTS };
-  const { data, fault } = useQuery((signal) => client.events.list(filters, { signal }), [filters]);
+  const { data, errorText } = useQuery((signal) => client.events.list(filters, { signal }), [filters]);
   return (
     <section class="card padded stack" aria-label="Next on the calendar">
       <h2>Next on the calendar</h2>
-      {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <LoadingSkeleton lines={2} />}
+      {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
+      {data === undefined && errorText === undefined && <LoadingSkeleton lines={2} />}
       {data?.data.length === 0 && <p class="soft">Nothing is coming up.</p>}
       <ul class="stack">
         {data?.data.map((event) => (

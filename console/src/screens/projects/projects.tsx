@@ -8,9 +8,14 @@ import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
-import { clientField, projectFields, projectStateOptions, projects } from '../../records/project-fields.tsx';
-import { FilterSelect, optionFromQuery, RecordList, toQueryString } from '../../records/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
+import {
+  projectClientField,
+  projectFields,
+  projectResource,
+  projectStateOptions,
+} from '../../records/project-fields.tsx';
+import { FilterSelect, RecordList, readQueryOption, toQueryString } from '../../records/record-list.tsx';
+import { PAGE_SIZE, readPageOffset, useClients, useRecords } from '../../records/records.ts';
 import { ProgressPercent, TagFilter, Tags } from '../../records/tags.tsx';
 import { type ProjectProgress, useProgress } from './progress.ts';
 import '../../records/records.css';
@@ -30,8 +35,8 @@ const orderOptions = [
 /** Reads the API filters from the query of the route. */
 function readFilters(): ProjectFilters {
   const { query } = currentRoute.value;
-  const order = optionFromQuery('order', orderOptions) ?? '';
-  const view = optionFromQuery('view', viewOptions) ?? 'open';
+  const order = readQueryOption('order', orderOptions) ?? '';
+  const view = readQueryOption('view', viewOptions) ?? 'open';
   const [clientId, tag] = [query.get('client') ?? '', query.get('tag') ?? ''];
   return {
     ...(view !== 'all' && { status: view }),
@@ -39,16 +44,20 @@ function readFilters(): ProjectFilters {
     ...(tag !== '' && { tag }),
     ...(order !== '' && { order }),
     limit: PAGE_SIZE,
-    offset: pageOffset(),
+    offset: readPageOffset(),
   };
 }
 
 export default function Projects() {
   const filters = readFilters();
   const clients = useClients();
-  const records = useRecords((signal) => listFullPage(client.projects, filters, signal), [filters], projects.idOf);
-  const progress = useProgress(records.rows ?? []);
-  const deleting = useDelete(projects, { onGone: records.drop, onBack: records.append });
+  const records = useRecords(
+    (signal) => listFullPage(client.projects, filters, signal),
+    [filters],
+    projectResource.idOf,
+  );
+  const progressById = useProgress(records.rows ?? []);
+  const deletion = useDelete(projectResource, { onDeleted: records.remove, onRestored: records.append });
   const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
     value: client_id,
     text: client_name,
@@ -56,7 +65,7 @@ export default function Projects() {
   return (
     <Page
       title="Projects"
-      lead="What the work is for. A project gives its colour to its events, and its tasks their place."
+      intro="What the work is for. A project gives its colour to its events, and its tasks their place."
       calls={[
         {
           description: 'List these projects',
@@ -76,7 +85,7 @@ export default function Projects() {
       <div class="row filters">
         <RadioGroup<ProjectView>
           label="Which projects"
-          value={optionFromQuery('view', viewOptions) ?? 'open'}
+          value={readQueryOption('view', viewOptions) ?? 'open'}
           options={viewOptions}
           onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
         />
@@ -90,9 +99,9 @@ export default function Projects() {
       </div>
       <RecordList
         records={records}
-        words={['project', 'projects']}
+        nounForms={['project', 'projects']}
         columns={['Project', 'Client', 'Due', 'Progress', 'State']}
-        empty={
+        emptyState={
           <EmptyState icon="folder" title={filters.status === 'open' ? 'No open projects' : 'No projects here'}>
             <p>
               A project holds tasks, gives events a colour, and may belong to a client. Write its name below, and it is
@@ -100,20 +109,20 @@ export default function Projects() {
             </p>
           </EmptyState>
         }
-        row={(project) => (
+        renderRow={(project) => (
           <ProjectRow
             key={project.project_id}
             project={project}
-            progress={progress.get(project.project_id)}
-            client={clientField(clients.data, project)}
-            onChange={records.put}
-            onDelete={() => deleting.begin(project)}
+            progress={progressById.get(project.project_id)}
+            clientField={projectClientField(clients.data, project)}
+            onChange={records.replace}
+            onDelete={() => deletion.begin(project)}
           />
         )}
         // A project created while the list is filtered by client belongs to that client.
-        create={(project_name) => client.projects.create({ project_name, client_id: filters.client_id })}
+        createRecord={(project_name) => client.projects.create({ project_name, client_id: filters.client_id })}
       />
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
@@ -121,42 +130,42 @@ export default function Projects() {
 type ProjectRowProps = {
   readonly project: Project;
   readonly progress: ProjectProgress | undefined;
-  readonly client: FieldDefinition<Project, object>;
+  readonly clientField: FieldDefinition<Project, object>;
   readonly onChange: (project: Project) => void;
   readonly onDelete: () => void;
 };
 
-function ProjectRow({ project, progress, client: clientField, onChange, onDelete }: ProjectRowProps) {
-  const shared = { kept: projects, record: project, onChange };
-  const address = hrefTo('projects', project.project_id);
+function ProjectRow({ project, progress, clientField, onChange, onDelete }: ProjectRowProps) {
+  const sharedProps = { editableResource: projectResource, record: project, onChange };
+  const detailHref = hrefTo('projects', project.project_id);
   return (
     <tr>
       <td class="name">
         <div class="name-line">
           <ColorDot color={project.color} />
-          <InlineField {...shared} field={projectFields.name} href={address} />
+          <InlineField {...sharedProps} field={projectFields.name} href={detailHref} />
           <Tags tags={project.tags} />
         </div>
       </td>
       <td class="where">
-        <InlineField {...shared} field={clientField} />
+        <InlineField {...sharedProps} field={clientField} />
       </td>
       <td class="when">
-        <InlineField {...shared} field={projectFields.due} />
+        <InlineField {...sharedProps} field={projectFields.due} />
       </td>
       <td class="far">
-        <InlineField {...shared} field={projectFields.progress}>
+        <InlineField {...sharedProps} field={projectFields.progress}>
           {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
       </td>
       <td class="state">
-        <InlineField {...shared} field={projectFields.state} />
+        <InlineField {...sharedProps} field={projectFields.state} />
       </td>
       <td class="more">
         <Menu
           label={`More for ${project.project_name}`}
           items={[
-            { text: 'Open', icon: 'folder', onPick: () => navigate(address) },
+            { text: 'Open', icon: 'folder', onPick: () => navigate(detailHref) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
           ]}
         />

@@ -13,59 +13,62 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { choiceField, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useProjects } from '../../records/records.ts';
-import { Subtasks } from '../../records/subtasks.tsx';
-import { taskFields, tasks } from '../../records/task-fields.tsx';
+import { SubtaskList } from '../../records/subtasks.tsx';
+import { taskFields, taskResource } from '../../records/task-fields.tsx';
 import '../../records/records.css';
 
 /** Page of one task: details, subtasks and comments. */
 export default function TaskPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.tasks} id={id} title="Task" all="tasks">
+    <RecordPage resource={client.tasks} id={id} title="Task" listScreenName="tasks">
       {(task, onChange) => <TaskDetails task={task} onChange={onChange} />}
     </RecordPage>
   );
 }
 
 function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
-  const [subtaskReloads, setSubtaskReloads] = useState(0);
-  const [subtaskChanges, setSubtaskChanges] = useState(0);
+  const [subtaskReloadCount, setSubtaskReloadCount] = useState(0);
+  const [subtaskChangeCount, setSubtaskChangeCount] = useState(0);
   const projects = useProjects();
-  const deleting = useDelete(tasks, {
-    onGone: () => navigate(hrefTo('projects', task.project_id)),
-    onBack: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
+  const deletion = useDelete(taskResource, {
+    onDeleted: () => navigate(hrefTo('projects', task.project_id)),
+    onRestored: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
   });
-  const isDone = task.completed === '1';
-  const callbacks = { task: onChange, subtasks: () => setSubtaskReloads((count) => count + 1) };
-  const shared = { kept: tasks, record: task, onChange };
+  const isCompleted = task.completed === '1';
+  const callbacks = { task: onChange, subtasks: () => setSubtaskReloadCount((count) => count + 1) };
+  const fieldProps = { editableResource: taskResource, record: task, onChange };
   const { task_id, project_id, project_name } = task;
-  const projectOptions = (projects.data ?? []).map((one) => ({ value: one.project_id, text: one.project_name }));
-  const isListed = projectOptions.some(({ value }) => value === project_id);
+  const projectOptions = (projects.data ?? []).map((project) => ({
+    value: project.project_id,
+    text: project.project_name,
+  }));
+  const isProjectListed = projectOptions.some(({ value }) => value === project_id);
   const projectField = choiceField<Task, TaskChanges>(
     'project_id',
     'Project',
-    isListed ? projectOptions : [{ value: project_id, text: project_name }, ...projectOptions],
+    isProjectListed ? projectOptions : [{ value: project_id, text: project_name }, ...projectOptions],
   );
   const { name, start, due, recurring, progress, state, important, archived, hours, tags, description, notes } =
     taskFields;
   return (
     <Page
       title={task.task_name}
-      lead={
+      intro={
         <>
           Task in <a href={hrefTo('projects', project_id)}>{project_name}</a>{' '}
-          {isDone && <Badge tone="good">completed</Badge>}
+          {isCompleted && <Badge tone="good">completed</Badge>}
         </>
       }
       actions={
         <>
           <Button
-            variant={isDone ? 'plain' : 'primary'}
-            icon={isDone ? 'undo' : 'check'}
-            onClick={() => void (isDone ? reopenTask(task, [], callbacks) : completeTask(task, callbacks))}
+            variant={isCompleted ? 'plain' : 'primary'}
+            icon={isCompleted ? 'undo' : 'check'}
+            onClick={() => void (isCompleted ? reopenTask(task, [], callbacks) : completeTask(task, callbacks))}
           >
-            {isDone ? 'Open again' : 'Complete'}
+            {isCompleted ? 'Open again' : 'Complete'}
           </Button>
-          <Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(task)} />
+          <Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(task)} />
         </>
       }
       calls={[
@@ -95,42 +98,46 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
         <div class="stack">
           <section class="card" aria-label="Subtasks">
             <h2 class="card-head">Subtasks</h2>
-            <Subtasks task={task} reloads={subtaskReloads} onCount={() => setSubtaskChanges((count) => count + 1)} />
+            <SubtaskList
+              task={task}
+              reloadCount={subtaskReloadCount}
+              onCountChange={() => setSubtaskChangeCount((count) => count + 1)}
+            />
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <InlineField {...shared} field={description} />
+            <InlineField {...fieldProps} field={description} />
             <h2>Notes</h2>
-            <InlineField {...shared} field={notes} />
+            <InlineField {...fieldProps} field={notes} />
           </section>
-          <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
+          <Comments projectId={project_id} task={task} subjectName={task.task_name} reloadCount={subtaskChangeCount} />
         </div>
         <section class="card padded" aria-label="Details">
-          <FieldList {...shared} fields={[name, projectField, start, due, recurring, progress]}>
+          <FieldList {...fieldProps} fields={[name, projectField, start, due, recurring, progress]}>
             <div>
               <dt>Assigned</dt>
               <dd>
-                <AssigneesButton {...shared} />
+                <AssigneesButton {...fieldProps} />
               </dd>
             </div>
           </FieldList>
-          <FieldList {...shared} fields={[state, important, archived, hours, tags]}>
+          <FieldList {...fieldProps} fields={[state, important, archived, hours, tags]}>
             <div>
               <dt>Completed</dt>
               <dd>
-                <Timestamp at={task.date_completed} never="not yet" />
+                <Timestamp timestamp={task.date_completed} neverText="not yet" />
               </dd>
             </div>
             <div>
               <dt>Created</dt>
               <dd>
-                <Timestamp at={task.date_created} />
+                <Timestamp timestamp={task.date_created} />
               </dd>
             </div>
           </FieldList>
         </section>
       </div>
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }

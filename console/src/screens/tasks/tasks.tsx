@@ -1,16 +1,16 @@
 import { Page } from '../../components/page.tsx';
 import { toQueryString } from '../../records/record-list.tsx';
 import { useProjects } from '../../records/records.ts';
-import { TaskList, taskFilters } from '../../records/task-list.tsx';
+import { readTaskFilters, TaskList } from '../../records/task-list.tsx';
 
 export default function Tasks() {
   const projects = useProjects();
-  const filters = taskFilters();
+  const filters = readTaskFilters();
   const exampleProjectId = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
   return (
     <Page
       title="Tasks"
-      lead="The work of your projects. Completing a task completes its subtasks, and tells the hooks that listen."
+      intro="The work of your projects. Completing a task completes its subtasks, and tells the hooks that listen."
       calls={[
         {
           description: 'List these tasks',

@@ -6,13 +6,13 @@ import { ColorDot } from '../../components/badge.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { AssigneesButton } from '../../records/assignee-picker.tsx';
-import { type Deletable, useDelete } from '../../records/delete-with-undo.tsx';
+import { type DeletableResource, useDelete } from '../../records/delete-with-undo.tsx';
 import { colorField, type EditableResource, InlineField, textField } from '../../records/editable-fields.tsx';
 import { RecordList } from '../../records/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
+import { PAGE_SIZE, readPageOffset, useRecords } from '../../records/records.ts';
 import '../../records/records.css';
 
-const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
+const teamResource: EditableResource<Team, TeamChanges> & DeletableResource<Team> = {
   resource: client.teams,
   idOf: ({ team_id }) => team_id,
   nameOf: ({ team_name }) => team_name,
@@ -25,31 +25,31 @@ const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
 const nameField = textField<Team, TeamChanges>('team_name', 'Name');
 
 /** Screen with the teams of the account. Only admins can change teams. */
-export default function Teams() {
-  const filters = { limit: PAGE_SIZE, offset: pageOffset() };
-  const records = useRecords((signal) => listFullPage(client.teams, filters, signal), [filters], teams.idOf);
-  const example = { team_name: 'Foundry', users: [currentSession().user.user_id] };
-  const deleting = useDelete(teams, { onGone: records.drop, onBack: records.append });
+export default function TeamsScreen() {
+  const filters = { limit: PAGE_SIZE, offset: readPageOffset() };
+  const records = useRecords((signal) => listFullPage(client.teams, filters, signal), [filters], teamResource.idOf);
+  const exampleTeam = { team_name: 'Foundry', users: [currentSession().user.user_id] };
+  const deletion = useDelete(teamResource, { onDeleted: records.remove, onRestored: records.append });
   return (
     <Page
       title="Teams"
-      lead="People who are assigned together, to projects, tasks and subtasks."
+      intro="People who are assigned together, to projects, tasks and subtasks."
       calls={[
         { description: 'List the teams', method: 'GET', path: '/teams', sdk: 'teams.list()' },
         {
           description: 'Add a team',
           method: 'POST',
           path: '/teams',
-          body: example,
-          sdk: `teams.create(${JSON.stringify(example)})`,
+          body: exampleTeam,
+          sdk: `teams.create(${JSON.stringify(exampleTeam)})`,
         },
       ]}
     >
       <RecordList
         records={records}
-        words={['team', 'teams']}
+        nounForms={['team', 'teams']}
         columns={['Team', 'Colour', 'People']}
-        empty={
+        emptyState={
           <EmptyState icon="people" title="No teams yet">
             <p>
               {isAdmin()
@@ -58,16 +58,16 @@ export default function Teams() {
             </p>
           </EmptyState>
         }
-        row={(team) =>
+        renderRow={(team) =>
           isAdmin() ? (
-            <TeamRow key={team.team_id} team={team} onChange={records.put} onDelete={() => deleting.begin(team)} />
+            <TeamRow key={team.team_id} team={team} onChange={records.replace} onDelete={() => deletion.begin(team)} />
           ) : (
-            <ReadOnlyRow key={team.team_id} team={team} />
+            <ReadOnlyTeamRow key={team.team_id} team={team} />
           )
         }
-        create={isAdmin() ? (team_name) => client.teams.create({ team_name }) : undefined}
+        createRecord={isAdmin() ? (team_name) => client.teams.create({ team_name }) : undefined}
       />
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
@@ -79,17 +79,17 @@ type TeamRowProps = {
 };
 
 function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
-  const shared = { kept: teams, record: team, onChange };
+  const fieldProps = { editableResource: teamResource, record: team, onChange };
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} field={nameField} />
+        <InlineField {...fieldProps} field={nameField} />
       </td>
       <td class="state">
-        <InlineField {...shared} field={colorField<Team, TeamChanges>(team)} />
+        <InlineField {...fieldProps} field={colorField<Team, TeamChanges>(team)} />
       </td>
       <td>
-        <AssigneesButton {...shared} relation="in" />
+        <AssigneesButton {...fieldProps} relation="in" />
       </td>
       <td class="more">
         <Menu
@@ -102,7 +102,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
 }
 
 /** Read-only row of a team, for users who are not admins. */
-function ReadOnlyRow({ team: { team_name, color, users } }: { readonly team: Team }) {
+function ReadOnlyTeamRow({ team: { team_name, color, users } }: { readonly team: Team }) {
   return (
     <tr>
       <td class="name">{team_name}</td>

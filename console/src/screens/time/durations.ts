@@ -1,15 +1,15 @@
 const MINUTE_S = 60;
 const HOUR_S = 3_600;
 
-/** Maximum time that a user can enter for one day, in seconds. */
+/** Maximum duration of the time entries of one user on one day, in seconds. */
 export const MAX_DAY_S = 24 * HOUR_S;
 
 /** Formats seconds as hours and minutes, `1:05`; less than a minute is formatted with seconds, `0:00:45`. */
 export function formatHoursAndMinutes(seconds: number): string {
-  const twoDigits = (part: number) => String(part).padStart(2, '0');
+  const padToTwoDigits = (value: number) => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / MINUTE_S);
-  const formatted = `${Math.floor(minutes / 60)}:${twoDigits(minutes % 60)}`;
-  return minutes === 0 && seconds > 0 ? `${formatted}:${twoDigits(seconds)}` : formatted;
+  const formattedMinutes = `${Math.floor(minutes / 60)}:${padToTwoDigits(minutes % 60)}`;
+  return minutes === 0 && seconds > 0 ? `${formattedMinutes}:${padToTwoDigits(seconds)}` : formattedMinutes;
 }
 
 const CLOCK_PATTERN = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
@@ -20,7 +20,7 @@ const UNITS_PATTERN =
   /^(?:(\d{1,5}(?:[.,]\d{1,4})?) ?h(?:rs?|ours?)?)? ?(?:(\d{1,6}) ?m(?:ins?|inutes?)?)? ?(?:(\d{1,6}) ?s(?:ecs?|econds?)?)?$/;
 
 /**
- * A whole number without a unit is hours up to this value, and minutes above: `8` is 8 hours, `90` is 90 minutes.
+ * A whole number without a unit means hours up to this value, and minutes above it: `8` is 8 hours, `90` is 90 minutes.
  */
 const MAX_BARE_HOURS = 24;
 
@@ -28,22 +28,26 @@ export const DURATION_FORMAT_HINT = 'Write the time as 1:30, 1.5, 1h 30m or 90m.
 
 /** Parses a duration such as `1:30`, `1.5`, `1h30`, `90m` or `90` to seconds; undefined if it is invalid. */
 export function parseDuration(text: string): number | undefined {
-  const input = text.trim().toLowerCase().replace(/\s+/g, ' ');
-  if (WHOLE_NUMBER_PATTERN.test(input)) return toSeconds(input, isBareMinutes(input) ? MINUTE_S : HOUR_S);
-  if (DECIMAL_PATTERN.test(input)) return toSeconds(input, HOUR_S);
-  const parts = CLOCK_PATTERN.exec(input) ?? HOURS_AND_MINUTES_PATTERN.exec(input) ?? UNITS_PATTERN.exec(input);
-  const [all = '', hours, minutes, seconds] = parts ?? [];
+  const normalizedText = text.trim().toLowerCase().replace(/\s+/g, ' ');
+  if (WHOLE_NUMBER_PATTERN.test(normalizedText))
+    return toSeconds(normalizedText, isBareMinutes(normalizedText) ? MINUTE_S : HOUR_S);
+  if (DECIMAL_PATTERN.test(normalizedText)) return toSeconds(normalizedText, HOUR_S);
+  const match =
+    CLOCK_PATTERN.exec(normalizedText) ??
+    HOURS_AND_MINUTES_PATTERN.exec(normalizedText) ??
+    UNITS_PATTERN.exec(normalizedText);
+  const [matchedText = '', hours, minutes, seconds] = match ?? [];
   // Reject `1.5h 10m` and `1h 75m`, which are probably typing errors.
-  if (all === '' || (hours && minutes && (/[.,]/.test(hours) || Number(minutes) >= 60))) return undefined;
+  if (matchedText === '' || (hours && minutes && (/[.,]/.test(hours) || Number(minutes) >= 60))) return undefined;
   return toSeconds(hours, HOUR_S) + toSeconds(minutes, MINUTE_S) + toSeconds(seconds, 1);
 }
 
-const isBareMinutes = (whole: string) => Number(whole) > MAX_BARE_HOURS;
+const isBareMinutes = (numberText: string) => Number(numberText) > MAX_BARE_HOURS;
 
-const toSeconds = (text = '0', unit: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unit);
+const toSeconds = (text = '0', unitSeconds: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unitSeconds);
 
 /** Returns the validation error of an entered duration; undefined if the duration is valid. */
-export function durationError(text: string): string | undefined {
+export function validateDuration(text: string): string | undefined {
   const seconds = parseDuration(text);
   if (seconds === undefined) return DURATION_FORMAT_HINT;
   if (seconds === 0) return 'Enter a time above zero.';
@@ -51,13 +55,13 @@ export function durationError(text: string): string | undefined {
 }
 
 /** Explains how a number without a unit is interpreted; undefined if the text has a unit or is invalid. */
-export function bareNumberHint(text: string): string | undefined {
-  const input = text.trim();
-  const seconds = parseDuration(input);
-  if (!WHOLE_NUMBER_PATTERN.test(input) || seconds === undefined || durationError(input) !== undefined)
+export function explainBareNumber(text: string): string | undefined {
+  const trimmedText = text.trim();
+  const seconds = parseDuration(trimmedText);
+  if (!WHOLE_NUMBER_PATTERN.test(trimmedText) || seconds === undefined || validateDuration(trimmedText) !== undefined)
     return undefined;
-  if (isBareMinutes(input)) return `${input} minutes (${formatHoursAndMinutes(seconds)})`;
-  return `${input} ${input === '1' ? 'hour' : 'hours'}. For minutes, write ${input}m.`;
+  if (isBareMinutes(trimmedText)) return `${trimmedText} minutes (${formatHoursAndMinutes(seconds)})`;
+  return `${trimmedText} ${trimmedText === '1' ? 'hour' : 'hours'}. For minutes, write ${trimmedText}m.`;
 }
 
 /** Returns the Monday of the week that contains a day; both are `YYYY-MM-DD`. */

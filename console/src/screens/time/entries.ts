@@ -2,9 +2,9 @@ import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/r
 import { dayOf, formatDay } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { collectAll } from '../../app/use-query.ts';
-import { type Deletable, toCreateInput } from '../../records/delete-with-undo.tsx';
+import { type DeletableResource, toCreateInput } from '../../records/delete-with-undo.tsx';
 import { dateField, type EditableResource, type FieldDefinition, textField } from '../../records/editable-fields.tsx';
-import { durationError, formatHoursAndMinutes, MAX_DAY_S, parseDuration } from './durations.ts';
+import { formatHoursAndMinutes, MAX_DAY_S, parseDuration, validateDuration } from './durations.ts';
 
 /** Converts a day from `YYYY-MM-DD` to `YYYYMMDD`, the format of API requests. */
 export const compactDay = (day: string) => day.replaceAll('-', '');
@@ -21,24 +21,28 @@ type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: 
  * @throws DayTooLongError
  */
 export async function checkDayTotal({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
-  const onDay = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
-  const others = (await collectAll(client.timeEntries.each(onDay))).filter((other) => other.entry_id !== entry_id);
-  const total = others.reduce((sum, other) => sum + Number(other.seconds), seconds);
-  if (total <= MAX_DAY_S) return;
-  throw new DayTooLongError(`That makes ${formatHoursAndMinutes(total)} on ${formatDay(date)}. A day has 24 hours.`);
+  const dayFilters = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
+  const otherEntries = (await collectAll(client.timeEntries.each(dayFilters))).filter(
+    (otherEntry) => otherEntry.entry_id !== entry_id,
+  );
+  const totalSeconds = otherEntries.reduce((sum, otherEntry) => sum + Number(otherEntry.seconds), seconds);
+  if (totalSeconds <= MAX_DAY_S) return;
+  throw new DayTooLongError(
+    `That makes ${formatHoursAndMinutes(totalSeconds)} on ${formatDay(date)}. A day has 24 hours.`,
+  );
 }
 
-/** The API methods for time entries, with the check for 24 hours per day on updates. */
-const checkedEntries: typeof client.timeEntries = {
+/** The API methods for time entries; `update` also checks the limit of 24 hours per day. */
+const checkedTimeEntries: typeof client.timeEntries = {
   ...client.timeEntries,
   async update(id, changes, options) {
-    const before = await client.timeEntries.get(id);
-    const after = { ...before, ...changes };
-    const date = toIsoDay(after.date ?? before.date);
-    const seconds = Number(after.seconds);
+    const currentEntry = await client.timeEntries.get(id);
+    const updatedEntry = { ...currentEntry, ...changes };
+    const date = toIsoDay(updatedEntry.date ?? currentEntry.date);
+    const seconds = Number(updatedEntry.seconds);
     // Check only if the day changes or the time grows: a day that already exceeds 24 hours can still be corrected.
-    if (date !== before.date || seconds > Number(before.seconds)) {
-      await checkDayTotal({ ...before, date, seconds });
+    if (date !== currentEntry.date || seconds > Number(currentEntry.seconds)) {
+      await checkDayTotal({ ...currentEntry, date, seconds });
     }
     return client.timeEntries.update(id, changes, options);
   },
@@ -48,8 +52,8 @@ const checkedEntries: typeof client.timeEntries = {
 const toIsoDay = (date: string) =>
   date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 
-export const timeEntries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
-  resource: checkedEntries,
+export const timeEntryResource: EditableResource<TimeEntry, TimeEntryChanges> & DeletableResource<TimeEntry> = {
+  resource: checkedTimeEntries,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${formatHoursAndMinutes(Number(seconds))} on ${task_name}`,
   findWarning: async () => undefined,
@@ -58,9 +62,9 @@ export const timeEntries: EditableResource<TimeEntry, TimeEntryChanges> & Deleta
 
 const timeField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
-  read: ({ seconds }) => formatHoursAndMinutes(Number(seconds)),
-  fault: durationError,
-  write: (text) => ({ seconds: parseDuration(text) ?? 0 }),
+  readValue: ({ seconds }) => formatHoursAndMinutes(Number(seconds)),
+  validate: validateDuration,
+  toChanges: (text) => ({ seconds: parseDuration(text) ?? 0 }),
 };
 
 /** Editable fields of a time entry. */
@@ -71,5 +75,5 @@ export const entryFields = {
 };
 
 /** Whether a time entry is a running timer. */
-export const isRunning = ({ date_started, date_stopped, seconds }: TimeEntry) =>
+export const isRunningTimer = ({ date_started, date_stopped, seconds }: TimeEntry) =>
   !date_started.startsWith('0000') && date_stopped.startsWith('0000') && seconds === '0';

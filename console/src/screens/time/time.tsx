@@ -3,7 +3,7 @@ import type { TimeEntry } from '../../../../packages/sdk/src/resources.ts';
 import { formatDay, formatDayRange, plusDays, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { fieldError } from '../../app/optimistic-update.ts';
+import { describeFieldError } from '../../app/optimistic-update.ts';
 import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
 import { currentSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
@@ -14,9 +14,9 @@ import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
-import { bareNumberHint, durationError, formatHoursAndMinutes, mondayOf, parseDuration } from './durations.ts';
-import { checkDayTotal, compactDay, entryFields, isRunning, timeEntries } from './entries.ts';
-import { RunningTimer, StartTimer, TaskSelect } from './timer.tsx';
+import { explainBareNumber, formatHoursAndMinutes, mondayOf, parseDuration, validateDuration } from './durations.ts';
+import { checkDayTotal, compactDay, entryFields, isRunningTimer, timeEntryResource } from './entries.ts';
+import { RunningTimer, StartTimerForm, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
 
@@ -38,7 +38,7 @@ export default function Time() {
   const records = useRecords(
     (signal) => listFullPage(client.timeEntries, filters, signal),
     [filters],
-    timeEntries.idOf,
+    timeEntryResource.idOf,
   );
   const timers = useQuery(
     async (signal) => (await listFullPage(client.timeEntries, { user_id, running: '1' }, signal)).data,
@@ -52,13 +52,13 @@ export default function Time() {
     records.reload();
     timers.reload();
   };
-  const deleting = useDelete(timeEntries, { onGone: reload, onBack: reload });
-  const finishedEntries = records.rows?.filter((entry) => !isRunning(entry));
+  const deletion = useDelete(timeEntryResource, { onDeleted: reload, onRestored: reload });
+  const finishedEntries = records.rows?.filter((entry) => !isRunningTimer(entry));
   const showWeek = (days: number) => setQuery({ week: plusDays(monday, days) });
   return (
     <Page
       title="Time"
-      lead="What you have worked, by task and day."
+      intro="What you have worked, by task and day."
       calls={[
         {
           description: 'List this week',
@@ -68,20 +68,22 @@ export default function Time() {
         },
       ]}
     >
-      {timers.data?.map((one) => (
-        <RunningTimer key={one.entry_id} timer={one} onEnded={reload} />
+      {timers.data?.map((runningTimer) => (
+        <RunningTimer key={runningTimer.entry_id} timer={runningTimer} onEnded={reload} />
       ))}
-      {timers.data?.length === 0 && <StartTimer tasks={tasks.data ?? []} onStarted={reload} />}
-      {[timers.fault, tasks.fault].map((fault) => fault !== undefined && <Note tone="bad">{fault}</Note>)}
+      {timers.data?.length === 0 && <StartTimerForm tasks={tasks.data ?? []} onStarted={reload} />}
+      {[timers.errorText, tasks.errorText].map(
+        (errorText) => errorText !== undefined && <Note tone="bad">{errorText}</Note>,
+      )}
       <div class="row weeks">
         <Button icon="chevron" label="The week before" onClick={() => showWeek(-7)} />
         <strong>{formatDayRange(monday, sunday)}</strong>
         <Button icon="chevron" label="The week after" onClick={() => showWeek(7)} />
         <Button onClick={() => setQuery({ week: '' })}>This week</Button>
       </div>
-      {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
+      {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
       <section class="card" aria-label="Time sheet">
-        {finishedEntries === undefined && records.fault === undefined && <LoadingSkeleton />}
+        {finishedEntries === undefined && records.errorText === undefined && <LoadingSkeleton />}
         {finishedEntries?.length === 0 && (
           <EmptyState icon="clock" title="Nothing worked in this week">
             <p>Start the timer above, or enter below what it came to.</p>
@@ -95,17 +97,32 @@ export default function Time() {
         <ul class="plan-lines" aria-label="Time entries of the week">
           {finishedEntries?.map((entry) => (
             <li key={entry.entry_id}>
-              <InlineField kept={timeEntries} record={entry} field={entryFields.date} onChange={reload} />
-              <InlineField kept={timeEntries} record={entry} field={entryFields.time} onChange={reload} />
+              <InlineField
+                editableResource={timeEntryResource}
+                record={entry}
+                field={entryFields.date}
+                onChange={reload}
+              />
+              <InlineField
+                editableResource={timeEntryResource}
+                record={entry}
+                field={entryFields.time}
+                onChange={reload}
+              />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
-                <InlineField kept={timeEntries} record={entry} field={entryFields.description} onChange={reload} />
+                <InlineField
+                  editableResource={timeEntryResource}
+                  record={entry}
+                  field={entryFields.description}
+                  onChange={reload}
+                />
               </span>
               <Button
                 variant="quiet"
                 icon="trash"
-                label={`Delete ${timeEntries.nameOf(entry)}`}
-                onClick={() => deleting.begin(entry)}
+                label={`Delete ${timeEntryResource.nameOf(entry)}`}
+                onClick={() => deletion.begin(entry)}
               />
             </li>
           ))}
@@ -117,19 +134,26 @@ export default function Time() {
           onAdd={reload}
         />
       </section>
-      {deleting.question}
+      {deletion.question}
     </Page>
   );
 }
 
 /** Table of a week: one row per task, one column per day, with totals. */
-function WeekSheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
-  const days = DAY_OFFSETS.map((ahead) => plusDays(monday, ahead));
-  const byTask = [...Map.groupBy(all, ({ task_id }) => task_id)];
-  const totalSeconds = (some: readonly TimeEntry[]) => some.reduce((total, { seconds }) => total + Number(seconds), 0);
-  const renderDayCells = (some: readonly TimeEntry[]) =>
+function WeekSheet({
+  entries: weekEntries,
+  monday,
+}: {
+  readonly entries: readonly TimeEntry[];
+  readonly monday: string;
+}) {
+  const days = DAY_OFFSETS.map((dayOffset) => plusDays(monday, dayOffset));
+  const entriesByTask = [...Map.groupBy(weekEntries, ({ task_id }) => task_id)];
+  const sumSeconds = (listedEntries: readonly TimeEntry[]) =>
+    listedEntries.reduce((total, { seconds }) => total + Number(seconds), 0);
+  const renderDayCells = (listedEntries: readonly TimeEntry[]) =>
     days.map((day) => {
-      const seconds = totalSeconds(some.filter(({ date }) => date === day));
+      const seconds = sumSeconds(listedEntries.filter(({ date }) => date === day));
       return (
         <td key={day} class="number">
           {seconds === 0 ? <span class="nothing">–</span> : formatHoursAndMinutes(seconds)}
@@ -150,25 +174,25 @@ function WeekSheet({ entries: all, monday }: { readonly entries: readonly TimeEn
         </tr>
       </thead>
       <tbody>
-        {byTask.map(([taskId, ofTask]) => (
+        {entriesByTask.map(([taskId, taskEntries]) => (
           <tr key={taskId}>
             <th scope="row">
-              <a href={hrefTo('tasks', taskId)} title={ofTask[0]?.task_name}>
-                {ofTask[0]?.task_name}
+              <a href={hrefTo('tasks', taskId)} title={taskEntries[0]?.task_name}>
+                {taskEntries[0]?.task_name}
               </a>{' '}
-              <span class="small soft cut">{ofTask[0]?.project_name}</span>
+              <span class="small soft cut">{taskEntries[0]?.project_name}</span>
             </th>
-            {renderDayCells(ofTask)}
-            <td class="number">{formatHoursAndMinutes(totalSeconds(ofTask))}</td>
+            {renderDayCells(taskEntries)}
+            <td class="number">{formatHoursAndMinutes(sumSeconds(taskEntries))}</td>
           </tr>
         ))}
       </tbody>
       <tfoot>
         <tr>
           <th scope="row">All</th>
-          {renderDayCells(all)}
+          {renderDayCells(weekEntries)}
           <td class="number">
-            <strong>{formatHoursAndMinutes(totalSeconds(all))}</strong>
+            <strong>{formatHoursAndMinutes(sumSeconds(weekEntries))}</strong>
           </td>
         </tr>
       </tfoot>
@@ -184,20 +208,20 @@ type EntryFormProps = {
 
 /** Form that creates a manual time entry. */
 function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
-  const [task, setTask] = useState('');
+  const [selectedTaskId, setSelectedTaskId] = useState('');
   const [date, setDate] = useState('');
   const [time, setTime] = useState('');
   const [description, setDescription] = useState('');
-  const [fault, setFault] = useState<string>();
+  const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const taskId = task || tasks[0]?.task_id;
-  const hint = bareNumberHint(time);
-  const add = async (event: Event) => {
+  const taskId = selectedTaskId || tasks[0]?.task_id;
+  const hint = explainBareNumber(time);
+  const addEntry = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
-    const error = durationError(time);
-    if (error !== undefined) return setFault(error);
-    if (taskId === undefined) return setFault('There is no open task to enter it for.');
+    const inputError = validateDuration(time);
+    if (inputError !== undefined) return setErrorText(inputError);
+    if (taskId === undefined) return setErrorText('There is no open task to enter it for.');
     const seconds = parseDuration(time) ?? 0;
     setBusy(true);
     try {
@@ -205,28 +229,28 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
       await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
       setTime('');
       setDescription('');
-      setFault(undefined);
+      setErrorText(undefined);
       onAdd();
     } catch (error) {
-      setFault(fieldError(error, 'Entry:'));
+      setErrorText(describeFieldError(error, 'Entry:'));
     } finally {
       setBusy(false);
     }
   };
   return (
-    <form class="row enter" aria-label="Enter time" onSubmit={add}>
-      <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setTask} />
+    <form class="row enter" aria-label="Enter time" onSubmit={addEntry}>
+      <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setSelectedTaskId} />
       <TextField label="Day" type="date" value={date || day} onInput={setDate} />
       <TextField
         label="Time"
         placeholder="1:30"
         autoComplete="off"
         value={time}
-        {...(fault !== undefined && { fault })}
+        {...(errorText !== undefined && { errorText })}
         {...(hint !== undefined && { hint })}
         onInput={(text) => {
           setTime(text);
-          setFault(undefined);
+          setErrorText(undefined);
         }}
       />
       <TextField label="Description" value={description} onInput={setDescription} />

@@ -3,11 +3,11 @@ import type { Task, TimeEntry } from '../../../../packages/sdk/src/resources.ts'
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { updateIfUnchanged } from '../../app/optimistic-update.ts';
-import { errorMessage, runWithToast, usePolling } from '../../app/use-query.ts';
+import { describeError, runWithToast, usePolling } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { bareNumberHint, durationError, parseDuration } from './durations.ts';
+import { explainBareNumber, parseDuration, validateDuration } from './durations.ts';
 import { checkDayTotal, DayTooLongError } from './entries.ts';
 
 type RunningTimerProps = {
@@ -23,7 +23,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
   const [correctionReason, setCorrectionReason] = useState<string>();
   usePolling(1_000, () => setNow(Date.now()));
   const handleStop = async () => {
-    const elapsedS = elapsedSeconds(timer, Date.now());
+    const elapsedS = elapsedSecondsOf(timer, Date.now());
     if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
     setBusy(true);
     try {
@@ -32,7 +32,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
       onEnded();
     } catch (error) {
       if (error instanceof DayTooLongError) setCorrectionReason(error.message);
-      else showToast(errorMessage(error), { isBad: true });
+      else showToast(describeError(error), { isError: true });
     } finally {
       setBusy(false);
     }
@@ -43,7 +43,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
         <strong>{timer.task_name}</strong> <span class="soft">in {timer.project_name}</span>
       </span>
       <span class="number" role="timer">
-        {renderElapsedTime(Math.max(0, elapsedSeconds(timer, now)))}
+        {renderElapsedTime(Math.max(0, elapsedSecondsOf(timer, now)))}
       </span>
       {correctionReason === undefined ? (
         <Button variant="primary" icon="pause" disabled={isBusy} onClick={handleStop}>
@@ -63,25 +63,25 @@ type CorrectionFormProps = RunningTimerProps & { readonly reason: string };
 
 /** Form for the correct time, for example after the timer ran overnight. */
 function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
-  const [time, setTime] = useState('');
-  const [fault, setFault] = useState<string>();
+  const [timeText, setTimeText] = useState('');
+  const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const hint = bareNumberHint(time);
-  const run = async (action: () => Promise<unknown>) => {
+  const hint = explainBareNumber(timeText);
+  const runAction = async (action: () => Promise<unknown>) => {
     setBusy(true);
     try {
       await action();
       onEnded();
     } catch (error) {
-      setFault(errorMessage(error));
+      setErrorText(describeError(error));
       setBusy(false);
     }
   };
   const save = (event: Event) => {
     event.preventDefault();
-    const error = durationError(time);
-    if (error !== undefined) setFault(error);
-    else if (!isBusy) void run(() => stopTimer(timer, parseDuration(time) ?? 0));
+    const error = validateDuration(timeText);
+    if (error !== undefined) setErrorText(error);
+    else if (!isBusy) void runAction(() => stopTimer(timer, parseDuration(timeText) ?? 0));
   };
   return (
     <form class="row correct" aria-label="Correct the time" onSubmit={save}>
@@ -91,35 +91,35 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
         placeholder="7:30"
         autoComplete="off"
         autoFocus
-        value={time}
-        {...(fault !== undefined && { fault })}
+        value={timeText}
+        {...(errorText !== undefined && { errorText })}
         {...(hint !== undefined && { hint })}
         onInput={(text) => {
-          setTime(text);
-          setFault(undefined);
+          setTimeText(text);
+          setErrorText(undefined);
         }}
       />
       <Button variant="primary" type="submit" disabled={isBusy}>
         Save
       </Button>
-      <Button disabled={isBusy} onClick={() => void run(() => discardTimer(timer, onEnded, 'Timer discarded.'))}>
+      <Button disabled={isBusy} onClick={() => void runAction(() => discardTimer(timer, onEnded, 'Timer discarded.'))}>
         Discard
       </Button>
     </form>
   );
 }
 
-type StartTimerProps = {
+type StartTimerFormProps = {
   readonly tasks: readonly Task[];
   /** Called after the timer was started. */
   readonly onStarted: () => void;
 };
 
 /** Form that selects a task and starts a timer for it. */
-export function StartTimer({ tasks, onStarted }: StartTimerProps) {
-  const [chosen, setChosen] = useState('');
+export function StartTimerForm({ tasks, onStarted }: StartTimerFormProps) {
+  const [chosenTaskId, setChosenTaskId] = useState('');
   const [isBusy, setBusy] = useState(false);
-  const taskId = chosen || tasks[0]?.task_id;
+  const taskId = chosenTaskId || tasks[0]?.task_id;
   const handleStart = async () => {
     if (taskId === undefined) return;
     setBusy(true);
@@ -129,7 +129,7 @@ export function StartTimer({ tasks, onStarted }: StartTimerProps) {
   };
   return (
     <section class="card padded row timer" aria-label="Timer">
-      <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosen} />
+      <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosenTaskId} />
       <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={handleStart}>
         Start
       </Button>
@@ -151,11 +151,11 @@ export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
 }
 
 function renderElapsedTime(seconds: number) {
-  const twoDigits = (part: number) => String(part).padStart(2, '0');
+  const padTwoDigits = (part: number) => String(part).padStart(2, '0');
   return (
     <>
-      {Math.floor(seconds / 3_600)}:{twoDigits(Math.floor(seconds / 60) % 60)}
-      <span class="soft">:{twoDigits(seconds % 60)}</span>
+      {Math.floor(seconds / 3_600)}:{padTwoDigits(Math.floor(seconds / 60) % 60)}
+      <span class="soft">:{padTwoDigits(seconds % 60)}</span>
     </>
   );
 }
@@ -164,31 +164,31 @@ function renderElapsedTime(seconds: number) {
  * Returns the start of a timer in milliseconds since the epoch. The API stores the start as local time without a time
  * zone.
  */
-const startedAtMs = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
+const startedAtMsOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
 /** Returns the elapsed seconds of a timer; negative if the clock was set back or the user has travelled west. */
-const elapsedSeconds = (timer: TimeEntry, now: number) => Math.round((now - startedAtMs(timer)) / 1_000);
+const elapsedSecondsOf = (timer: TimeEntry, now: number) => Math.round((now - startedAtMsOf(timer)) / 1_000);
 
 /** Formats a point in time as an API timestamp in local time. */
-const formatLocalTimestamp = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
+const formatLocalTimestamp = (date = new Date()) => `${today(date)} ${date.toTimeString().slice(0, 8)}`;
 
 const startTimer = (taskId: string) =>
   client.timeEntries.create(taskId, { seconds: 0, date_started: formatLocalTimestamp() });
 
 /** Stops a timer, which converts it to a finished time entry. */
-async function stopTimer(running: TimeEntry, seconds: number): Promise<void> {
-  await checkDayTotal({ ...running, seconds });
-  const date_stopped = formatLocalTimestamp(new Date(startedAtMs(running) + seconds * 1_000));
-  await updateIfUnchanged(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
+async function stopTimer(timer: TimeEntry, seconds: number): Promise<void> {
+  await checkDayTotal({ ...timer, seconds });
+  const date_stopped = formatLocalTimestamp(new Date(startedAtMsOf(timer) + seconds * 1_000));
+  await updateIfUnchanged(client.timeEntries, timer.entry_id, { seconds, date_stopped }, timer);
 }
 
 /** Deletes a timer; Undo creates the timer again with the same start time. */
-async function discardTimer(running: TimeEntry, onRestart: () => void, text: string): Promise<void> {
-  await client.timeEntries.delete(running.entry_id);
-  const { task_id, date, date_started, description } = running;
+async function discardTimer(timer: TimeEntry, onRestart: () => void, toastText: string): Promise<void> {
+  await client.timeEntries.delete(timer.entry_id);
+  const { task_id, date, date_started, description } = timer;
   const restart = async () => {
     await client.timeEntries.create(task_id, { seconds: 0, date, date_started, description });
     onRestart();
   };
-  showToast(text, { undo: () => void runWithToast(restart) });
+  showToast(toastText, { undo: () => void runWithToast(restart) });
 }

@@ -8,22 +8,22 @@ import {
   type ZlibOptions,
   zstdCompress,
 } from 'node:zlib';
-import { type Behaviour, type BehaviourDefinition, responseHead, toBehaviours } from '../behaviour.ts';
+import { type Behaviour, type BehaviourDefinition, formatResponseHead, toBehaviours } from '../behaviour.ts';
 
 const KIB_OF_TEXT = 'a'.repeat(1_024);
-const CHUNKED_HEAD = responseHead('200 OK', 'Transfer-Encoding: chunked');
+const CHUNKED_HEAD = formatResponseHead('200 OK', 'Transfer-Encoding: chunked');
 
-const flood = (start: string, repeated: string): Pick<Behaviour, 'run'> => ({
+const defineFlood = (prefix: string, repeatedText: string): Pick<Behaviour, 'run'> => ({
   async run(connection) {
-    connection.write(start);
-    await connection.writeRepeatedly(repeated);
+    connection.write(prefix);
+    await connection.writeRepeatedly(repeatedText);
   },
 });
 
-const interimFlood = (status: string, ...headers: readonly string[]): BehaviourDefinition => ({
+const defineInterimFlood = (status: string, ...headers: readonly string[]): BehaviourDefinition => ({
   description: `Sends \`${status}\` endlessly.`,
   senderSees: 'protocol',
-  ...flood('', [`HTTP/1.1 ${status}`, ...headers, '\r\n'].join('\r\n').repeat(50)),
+  ...defineFlood('', [`HTTP/1.1 ${status}`, ...headers, '\r\n'].join('\r\n').repeat(50)),
 });
 
 /** Endless responses, which are sent as fast as the sender reads. */
@@ -31,87 +31,89 @@ export const endlessResponses: readonly Behaviour[] = toBehaviours({
   'endless-body': {
     description: 'Responds 200 with an endless body without a length.',
     senderSees: 200,
-    ...flood(responseHead('200 OK'), KIB_OF_TEXT.repeat(16)),
+    ...defineFlood(formatResponseHead('200 OK'), KIB_OF_TEXT.repeat(16)),
   },
   'endless-length': {
     description: 'Responds 200 with `Content-Length` of one terabyte, and sends it.',
     senderSees: 200,
-    ...flood(responseHead('200 OK', 'Content-Length: 1000000000000'), KIB_OF_TEXT.repeat(16)),
+    ...defineFlood(formatResponseHead('200 OK', 'Content-Length: 1000000000000'), KIB_OF_TEXT.repeat(16)),
   },
   'endless-chunks': {
     description: 'Responds 200 with endless chunks.',
     senderSees: 200,
-    ...flood(CHUNKED_HEAD, `400\r\n${KIB_OF_TEXT}\r\n`.repeat(16)),
+    ...defineFlood(CHUNKED_HEAD, `400\r\n${KIB_OF_TEXT}\r\n`.repeat(16)),
   },
   'endless-tiny-chunks': {
     description: 'Responds 200 with endless chunks of one byte.',
     senderSees: 200,
-    ...flood(CHUNKED_HEAD, '1\r\na\r\n'.repeat(1_000)),
+    ...defineFlood(CHUNKED_HEAD, '1\r\na\r\n'.repeat(1_000)),
   },
   'endless-chunk-extension': {
     description: 'Responds 200 with an endless chunk extension.',
     senderSees: 200,
-    ...flood(`${CHUNKED_HEAD}1;x=`, KIB_OF_TEXT),
+    ...defineFlood(`${CHUNKED_HEAD}1;x=`, KIB_OF_TEXT),
   },
   'endless-trailers': {
     description: 'Responds 200 with a complete chunked body and endless trailers.',
     senderSees: 200,
-    ...flood(`${CHUNKED_HEAD}1\r\na\r\n0\r\n`, 'X-Trailer: a\r\n'.repeat(50)),
+    ...defineFlood(`${CHUNKED_HEAD}1\r\na\r\n0\r\n`, 'X-Trailer: a\r\n'.repeat(50)),
   },
   'endless-headers': {
     description: 'Responds 200 with endless headers.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 OK\r\n', 'X-Many: a\r\n'.repeat(50)),
+    ...defineFlood('HTTP/1.1 200 OK\r\n', 'X-Many: a\r\n'.repeat(50)),
   },
   'endless-header-value': {
     description: 'Responds 200 with an endless header value.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 OK\r\nX-Long: ', KIB_OF_TEXT),
+    ...defineFlood('HTTP/1.1 200 OK\r\nX-Long: ', KIB_OF_TEXT),
   },
   'endless-header-name': {
     description: 'Responds 200 with an endless header name.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 OK\r\nX-', KIB_OF_TEXT),
+    ...defineFlood('HTTP/1.1 200 OK\r\nX-', KIB_OF_TEXT),
   },
   'endless-reason': {
     description: 'Responds 200 with an endless reason phrase.',
     senderSees: 'protocol',
-    ...flood('HTTP/1.1 200 ', KIB_OF_TEXT),
+    ...defineFlood('HTTP/1.1 200 ', KIB_OF_TEXT),
   },
   'endless-line-ends': {
     description: 'Sends endless line ends, which parsers skip before a status line.',
     senderSees: 'protocol',
-    ...flood('', '\r\n'.repeat(500)),
+    ...defineFlood('', '\r\n'.repeat(500)),
   },
-  'flood-100': interimFlood('100 Continue'),
-  'flood-102': interimFlood('102 Processing'),
-  'flood-103': interimFlood('103 Early Hints', 'Link: </a>; rel=preload'),
+  'flood-100': defineInterimFlood('100 Continue'),
+  'flood-102': defineInterimFlood('102 Processing'),
+  'flood-103': defineInterimFlood('103 Early Hints', 'Link: </a>; rel=preload'),
 });
 
 const ZEROS_BYTES = 64 * 1_024 * 1_024;
 
 /** Returns a function that compresses zeros at the first call and caches the result. */
-function cachedCompression(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
-  let cached: Promise<Buffer> | undefined;
+function createCachedCompression(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
+  let compressedZeros: Promise<Buffer> | undefined;
   return () => {
-    cached ??= compress(Buffer.alloc(ZEROS_BYTES));
-    return cached;
+    compressedZeros ??= compress(Buffer.alloc(ZEROS_BYTES));
+    return compressedZeros;
   };
 }
 
-const bestCompression: ZlibOptions = { level: 9 };
-const fastCompression: BrotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+const bestZlibOptions: ZlibOptions = { level: 9 };
+const fastBrotliOptions: BrotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
-const gzipOf = (bytes: Buffer) => promisify<Buffer, ZlibOptions, Buffer>(gzip)(bytes, bestCompression);
-const gzipped = cachedCompression(gzipOf);
-const deflated = cachedCompression((zeros) => promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, bestCompression));
-const brotli = cachedCompression((zeros) =>
-  promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, fastCompression),
+const compressGzip = (bytes: Buffer) => promisify<Buffer, ZlibOptions, Buffer>(gzip)(bytes, bestZlibOptions);
+const getGzippedZeros = createCachedCompression(compressGzip);
+const getDeflatedZeros = createCachedCompression((zeros) =>
+  promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, bestZlibOptions),
 );
-const zstandard = cachedCompression((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
-const gzippedTwice = cachedCompression(async () => {
-  const once = await gzipped();
-  return gzipOf(Buffer.concat(Array.from({ length: 160 }, () => once)));
+const getBrotliZeros = createCachedCompression((zeros) =>
+  promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, fastBrotliOptions),
+);
+const getZstandardZeros = createCachedCompression((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
+const getTwiceGzippedZeros = createCachedCompression(async () => {
+  const gzippedOnce = await getGzippedZeros();
+  return compressGzip(Buffer.concat(Array.from({ length: 160 }, () => gzippedOnce)));
 });
 
 type CompressionBomb = {
@@ -122,11 +124,11 @@ type CompressionBomb = {
   readonly size: string;
 };
 
-const compressionBomb = ({ encoding, content, times = 1, size }: CompressionBomb): BehaviourDefinition => ({
+const defineCompressionBomb = ({ encoding, content, times = 1, size }: CompressionBomb): BehaviourDefinition => ({
   description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${size}.`,
   senderSees: 200,
   async run(connection) {
-    connection.write(responseHead('200 OK', `Content-Encoding: ${encoding}`));
+    connection.write(formatResponseHead('200 OK', `Content-Encoding: ${encoding}`));
     const bytes = await Promise.race([content(), connection.senderClosed]);
     if (bytes !== undefined) await connection.writeRepeatedly(bytes, times);
     connection.end();
@@ -135,13 +137,27 @@ const compressionBomb = ({ encoding, content, times = 1, size }: CompressionBomb
 
 /** Compression bombs: bodies that are small on the wire and very large when decompressed. */
 export const compressionBombs: readonly Behaviour[] = toBehaviours({
-  'bomb-gzip': compressionBomb({ encoding: 'gzip', content: gzipped, times: 160, size: '10 GiB of zeros' }),
-  'bomb-gzip-twice': compressionBomb({
+  'bomb-gzip': defineCompressionBomb({
+    encoding: 'gzip',
+    content: getGzippedZeros,
+    times: 160,
+    size: '10 GiB of zeros',
+  }),
+  'bomb-gzip-twice': defineCompressionBomb({
     encoding: 'gzip, gzip',
-    content: gzippedTwice,
+    content: getTwiceGzippedZeros,
     size: '10 GiB of zeros, from less than 100 KiB',
   }),
-  'bomb-deflate': compressionBomb({ encoding: 'deflate', content: deflated, size: '64 MiB of zeros' }),
-  'bomb-br': compressionBomb({ encoding: 'br', content: brotli, size: '64 MiB of zeros, from a few hundred bytes' }),
-  'bomb-zstd': compressionBomb({ encoding: 'zstd', content: zstandard, times: 160, size: '10 GiB of zeros' }),
+  'bomb-deflate': defineCompressionBomb({ encoding: 'deflate', content: getDeflatedZeros, size: '64 MiB of zeros' }),
+  'bomb-br': defineCompressionBomb({
+    encoding: 'br',
+    content: getBrotliZeros,
+    size: '64 MiB of zeros, from a few hundred bytes',
+  }),
+  'bomb-zstd': defineCompressionBomb({
+    encoding: 'zstd',
+    content: getZstandardZeros,
+    times: 160,
+    size: '10 GiB of zeros',
+  }),
 });

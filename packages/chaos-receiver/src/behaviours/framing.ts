@@ -1,91 +1,95 @@
 import {
   type Behaviour,
+  defineClosingResponse,
+  defineKeepOpenResponse,
   EMPTY_200,
-  emptyResponse,
-  respondAndClose,
-  respondAndKeepOpen,
-  responseHead,
+  formatEmptyResponse,
+  formatResponseHead,
   type SenderResult,
   type StartPhase,
   toBehaviours,
 } from '../behaviour.ts';
 
-const CHUNKED_HEAD = responseHead('200 OK', 'Transfer-Encoding: chunked');
+const CHUNKED_HEAD = formatResponseHead('200 OK', 'Transfer-Encoding: chunked');
 
 /** Responses whose length or framing is wrong or ambiguous. */
 export const framingErrors: readonly Behaviour[] = toBehaviours({
-  'length-too-long': respondAndClose(
+  'length-too-long': defineClosingResponse(
     'Responds 200 with `Content-Length: 10`, sends five bytes and closes.',
     200,
-    `${responseHead('200 OK', 'Content-Length: 10')}12345`,
+    `${formatResponseHead('200 OK', 'Content-Length: 10')}12345`,
   ),
-  'length-too-short': respondAndKeepOpen(
+  'length-too-short': defineKeepOpenResponse(
     'Responds 200 with `Content-Length: 1` and sends five bytes.',
     200,
-    `${responseHead('200 OK', 'Content-Length: 1')}12345`,
+    `${formatResponseHead('200 OK', 'Content-Length: 1')}12345`,
   ),
-  'length-negative': respondAndKeepOpen(
+  'length-negative': defineKeepOpenResponse(
     'Responds 200 with `Content-Length: -1`.',
     'protocol',
-    responseHead('200 OK', 'Content-Length: -1'),
+    formatResponseHead('200 OK', 'Content-Length: -1'),
   ),
-  'length-word': respondAndKeepOpen(
+  'length-word': defineKeepOpenResponse(
     'Responds 200 with `Content-Length: many`.',
     'protocol',
-    responseHead('200 OK', 'Content-Length: many'),
+    formatResponseHead('200 OK', 'Content-Length: many'),
   ),
-  'length-overflow': respondAndKeepOpen(
+  'length-overflow': defineKeepOpenResponse(
     'Responds 200 with a `Content-Length` above 64 bits.',
     'protocol',
-    responseHead('200 OK', `Content-Length: ${2n ** 64n}0`),
+    formatResponseHead('200 OK', `Content-Length: ${2n ** 64n}0`),
   ),
-  'length-twice': respondAndKeepOpen(
+  'length-twice': defineKeepOpenResponse(
     'Responds 200 with two different `Content-Length` headers.',
     'protocol',
-    `${responseHead('200 OK', 'Content-Length: 2', 'Content-Length: 5')}12345`,
+    `${formatResponseHead('200 OK', 'Content-Length: 2', 'Content-Length: 5')}12345`,
   ),
-  'length-and-chunked': respondAndKeepOpen(
+  'length-and-chunked': defineKeepOpenResponse(
     'Responds 200 with `Content-Length` and `Transfer-Encoding`, the pattern of response smuggling.',
     'protocol',
-    `${responseHead('200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    `${formatResponseHead('200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
   ),
-  'encoding-unknown': respondAndKeepOpen(
+  'encoding-unknown': defineKeepOpenResponse(
     'Responds 200 with `Transfer-Encoding: origami`.',
     200,
-    `${responseHead('200 OK', 'Transfer-Encoding: origami')}abc`,
+    `${formatResponseHead('200 OK', 'Transfer-Encoding: origami')}abc`,
   ),
-  'chunk-size-word': respondAndKeepOpen('Responds 200 with the chunk size `zz`.', 200, `${CHUNKED_HEAD}zz\r\nabc\r\n`),
-  'chunk-size-negative': respondAndKeepOpen(
+  'chunk-size-word': defineKeepOpenResponse(
+    'Responds 200 with the chunk size `zz`.',
+    200,
+    `${CHUNKED_HEAD}zz\r\nabc\r\n`,
+  ),
+  'chunk-size-negative': defineKeepOpenResponse(
     'Responds 200 with the chunk size `-1`.',
     200,
     `${CHUNKED_HEAD}-1\r\nabc\r\n`,
   ),
-  'chunk-size-overflow': respondAndKeepOpen(
+  'chunk-size-overflow': defineKeepOpenResponse(
     'Responds 200 with a chunk size above 64 bits.',
     200,
     `${CHUNKED_HEAD}${'f'.repeat(17)}\r\nabc\r\n`,
   ),
-  'chunk-too-short': respondAndKeepOpen(
+  'chunk-too-short': defineKeepOpenResponse(
     'Responds 200 with a chunk that is longer than its size.',
     200,
     `${CHUNKED_HEAD}1\r\nabc\r\n0\r\n\r\n`,
   ),
-  'chunk-cut': respondAndClose('Responds 200 and closes within a chunk.', 200, `${CHUNKED_HEAD}ff\r\nabc`),
-  'body-at-204': respondAndKeepOpen(
+  'chunk-cut': defineClosingResponse('Responds 200 and closes within a chunk.', 200, `${CHUNKED_HEAD}ff\r\nabc`),
+  'body-at-204': defineKeepOpenResponse(
     'Responds 204 with a body.',
     204,
-    `${responseHead('204 No Content', 'Content-Length: 5')}12345`,
+    `${formatResponseHead('204 No Content', 'Content-Length: 5')}12345`,
   ),
-  'body-at-304': respondAndKeepOpen(
+  'body-at-304': defineKeepOpenResponse(
     'Responds 304 with a body.',
     304,
-    `${responseHead('304 Not Modified', 'Content-Length: 5')}12345`,
+    `${formatResponseHead('304 Not Modified', 'Content-Length: 5')}12345`,
   ),
-  'answer-twice': respondAndKeepOpen('Responds 200 twice.', 200, EMPTY_200 + EMPTY_200),
-  'answer-then-401': respondAndKeepOpen(
+  'answer-twice': defineKeepOpenResponse('Responds 200 twice.', 200, EMPTY_200 + EMPTY_200),
+  'answer-then-401': defineKeepOpenResponse(
     'Responds 200, then sends a 401 that belongs to no request.',
     200,
-    `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n${responseHead('401 Unauthorized', 'Content-Length: 0')}`,
+    `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n${formatResponseHead('401 Unauthorized', 'Content-Length: 0')}`,
   ),
   'keep-alive-surprise': {
     description: 'Responds 200 with keep-alive and later sends an unsolicited 408.',
@@ -97,12 +101,12 @@ export const framingErrors: readonly Behaviour[] = toBehaviours({
       await connection.senderClosed;
     },
   },
-  'keep-alive-lie': respondAndClose(
+  'keep-alive-lie': defineClosingResponse(
     'Responds 200 with `Connection: keep-alive` and closes the connection.',
     200,
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=600\r\n\r\n',
   ),
-  'close-lie': respondAndKeepOpen(
+  'close-lie': defineKeepOpenResponse(
     'Responds 200 with `Connection: close` and keeps the connection open.',
     200,
     EMPTY_200,
@@ -133,18 +137,18 @@ const BREAK_POINTS: readonly BreakPoint[] = [
   {
     name: 'after-head',
     when: 'after the head of a 200',
-    bytes: responseHead('200 OK', 'Content-Length: 10'),
+    bytes: formatResponseHead('200 OK', 'Content-Length: 10'),
     senderSees: 200,
   },
   {
     name: 'mid-body',
     when: 'within the body of a 200',
-    bytes: `${responseHead('200 OK', 'Content-Length: 10')}12345`,
+    bytes: `${formatResponseHead('200 OK', 'Content-Length: 10')}12345`,
     senderSees: 200,
   },
 ];
 
-const resets = BREAK_POINTS.map(
+const resetBehaviours = BREAK_POINTS.map(
   ({ name, when, startsAt = 'request', bytes, senderSees }): Behaviour => ({
     slug: `rst-${name}`,
     description: `Resets the connection (RST) ${when}.`,
@@ -154,7 +158,7 @@ const resets = BREAK_POINTS.map(
   }),
 );
 
-const closes = BREAK_POINTS.map(
+const closeBehaviours = BREAK_POINTS.map(
   ({ name, when, startsAt = 'request', bytes, senderSees }): Behaviour => ({
     slug: `fin-${name}`,
     description: `Closes the connection (FIN) ${when}.`,
@@ -164,7 +168,7 @@ const closes = BREAK_POINTS.map(
   }),
 );
 
-const halfCloses: readonly Behaviour[] = [
+const halfCloseBehaviours: readonly Behaviour[] = [
   {
     slug: 'half-close',
     description: 'Half-closes the connection immediately and continues to read.',
@@ -180,11 +184,11 @@ const halfCloses: readonly Behaviour[] = [
     description: 'Responds 200, half-closes the connection and continues to read.',
     senderSees: 200,
     async run(connection) {
-      connection.end(emptyResponse('200 OK'));
+      connection.end(formatEmptyResponse('200 OK'));
       await connection.senderClosed;
     },
   },
 ];
 
 /** Connections that are reset, closed or half-closed at each point of the exchange. */
-export const brokenConnections: readonly Behaviour[] = [...resets, ...closes, ...halfCloses];
+export const brokenConnections: readonly Behaviour[] = [...resetBehaviours, ...closeBehaviours, ...halfCloseBehaviours];

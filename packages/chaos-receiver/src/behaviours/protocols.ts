@@ -2,9 +2,9 @@ import type { SecureContextOptions } from 'node:tls';
 import {
   type Behaviour,
   type BehaviourDefinition,
+  defineClosingResponse,
+  defineKeepOpenResponse,
   EMPTY_200,
-  respondAndClose,
-  respondAndKeepOpen,
   type SenderResult,
   toBehaviours,
 } from '../behaviour.ts';
@@ -12,8 +12,8 @@ import {
   type CertificateAuthority,
   type CertificateContent,
   createAuthority,
+  createValidContent,
   DAY_MS,
-  validCertificateContent,
 } from '../certificates.ts';
 
 /** An empty SETTINGS frame, which is the first frame that an HTTP/2 server sends. */
@@ -21,36 +21,40 @@ const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
 /** Responses in another protocol than HTTP/1.1. */
-export const otherProtocols: readonly Behaviour[] = toBehaviours({
+export const otherProtocolResponses: readonly Behaviour[] = toBehaviours({
   garbage: {
     description: 'Sends 1 KiB of random bytes.',
     senderSees: 'protocol',
     run: (connection) =>
       connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.integerBelow(128))),
   },
-  'nul-bytes': respondAndClose('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
-  'http-0.9': respondAndClose('Sends a page without a head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
-  'http-2': respondAndClose('Sends the first frame of an HTTP/2 server after the request.', 'protocol', HTTP2_SETTINGS),
-  'http-2-unasked': respondAndKeepOpen(
+  'nul-bytes': defineClosingResponse('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
+  'http-0.9': defineClosingResponse('Sends a page without a head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
+  'http-2': defineClosingResponse(
+    'Sends the first frame of an HTTP/2 server after the request.',
+    'protocol',
+    HTTP2_SETTINGS,
+  ),
+  'http-2-unasked': defineKeepOpenResponse(
     'Sends the first frame of an HTTP/2 server after the connect.',
     'protocol',
     HTTP2_SETTINGS,
     'connected',
   ),
-  'tls-alert-in-plain': respondAndClose('Sends a TLS alert after a plain request.', 'protocol', TLS_ALERT),
-  'request-back': respondAndClose(
+  'tls-alert-in-plain': defineClosingResponse('Sends a TLS alert after a plain request.', 'protocol', TLS_ALERT),
+  'request-back': defineClosingResponse(
     'Sends a request instead of a response.',
     'protocol',
     'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n',
   ),
-  icy: respondAndClose('Sends `ICY 200 OK`, as SHOUTcast servers do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
-  smtp: respondAndKeepOpen(
+  icy: defineClosingResponse('Sends `ICY 200 OK`, as SHOUTcast servers do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
+  smtp: defineKeepOpenResponse(
     'Sends the greeting of an SMTP server after the connect.',
     'protocol',
     '220 mail.example ESMTP\r\n',
     'connected',
   ),
-  ssh: respondAndKeepOpen(
+  ssh: defineKeepOpenResponse(
     'Sends the greeting of an SSH server after the connect.',
     'protocol',
     'SSH-2.0-OpenSSH_9.9\r\n',
@@ -68,23 +72,26 @@ export const otherProtocols: readonly Behaviour[] = toBehaviours({
 });
 
 /** Creates a behaviour that completes a TLS handshake with these options and responds 200. */
-const handshakeThen200 = (
+const defineHandshakeThen200 = (
   description: string,
   senderSees: SenderResult,
   tls: (authority: CertificateAuthority) => SecureContextOptions,
 ): BehaviourDefinition => ({ description, senderSees, tls, run: (connection) => connection.end(EMPTY_200) });
 
-/** Returns a function that issues a certificate. `difference` overrides parts of the content of a valid certificate. */
-const certificateWith =
-  (difference: (now: number) => Partial<CertificateContent>) => (authority: CertificateAuthority) =>
-    authority.issue({ ...validCertificateContent(authority.hosts, authority.now), ...difference(authority.now) });
+/** Returns a function that issues a certificate: a valid one, of which the argument overrides some properties. */
+const createCertificateIssuer =
+  (overrideContent: (now: number) => Partial<CertificateContent>) => (authority: CertificateAuthority) =>
+    authority.issueCertificate({
+      ...createValidContent(authority.hosts, authority.createdAt),
+      ...overrideContent(authority.createdAt),
+    });
 
-export const validCertificate = certificateWith(() => ({}));
+export const issueValidCertificate = createCertificateIssuer(() => ({}));
 
 /**
  * Creates a behaviour that does not complete the TLS handshake: it sends other bytes, or stops within the handshake.
  */
-const incompleteHandshake = (
+const defineIncompleteHandshake = (
   description: string,
   senderSees: SenderResult,
   run: Behaviour['run'],
@@ -100,98 +107,114 @@ const incompleteHandshake = (
 const HANDSHAKE_START = '\x16\x03\x03\x40\0\x02\0\x3f\xfc\x03\x03';
 
 /** Valid and invalid TLS handshakes. The valid ones require that the sender trusts the authority. */
-export const tls: readonly Behaviour[] = toBehaviours({
-  'tls-ok': handshakeThen200('Responds 200 with a valid certificate.', 200, validCertificate),
-  'tls-1.2': handshakeThen200('Responds 200 over TLS 1.2.', 200, (authority) => ({
-    ...validCertificate(authority),
+export const tlsBehaviours: readonly Behaviour[] = toBehaviours({
+  'tls-ok': defineHandshakeThen200('Responds 200 with a valid certificate.', 200, issueValidCertificate),
+  'tls-1.2': defineHandshakeThen200('Responds 200 over TLS 1.2.', 200, (authority) => ({
+    ...issueValidCertificate(authority),
     maxVersion: 'TLSv1.2',
   })),
-  'tls-self-signed': handshakeThen200('Presents a self-signed certificate.', 'tls', (authority) =>
-    authority.selfSigned(validCertificateContent(authority.hosts, authority.now)),
+  'tls-self-signed': defineHandshakeThen200('Presents a self-signed certificate.', 'tls', (authority) =>
+    authority.issueSelfSigned(createValidContent(authority.hosts, authority.createdAt)),
   ),
-  'tls-untrusted': handshakeThen200('Presents a certificate of an unknown authority.', 'tls', (authority) =>
-    validCertificate(createAuthority(authority.hosts, authority.now)),
+  'tls-untrusted': defineHandshakeThen200('Presents a certificate of an unknown authority.', 'tls', (authority) =>
+    issueValidCertificate(createAuthority(authority.hosts, authority.createdAt)),
   ),
-  'tls-expired': handshakeThen200(
+  'tls-expired': defineHandshakeThen200(
     'Presents a certificate that expired yesterday.',
     'tls',
-    certificateWith((now) => ({ from: now - 30 * DAY_MS, until: now - DAY_MS })),
+    createCertificateIssuer((now) => ({ validFrom: now - 30 * DAY_MS, validUntil: now - DAY_MS })),
   ),
-  'tls-not-yet': handshakeThen200(
+  'tls-not-yet': defineHandshakeThen200(
     'Presents a certificate that becomes valid tomorrow.',
     'tls',
-    certificateWith((now) => ({ from: now + DAY_MS })),
+    createCertificateIssuer((now) => ({ validFrom: now + DAY_MS })),
   ),
-  'tls-wrong-name': handshakeThen200(
+  'tls-wrong-name': defineHandshakeThen200(
     'Presents a certificate for another host.',
     'tls',
-    certificateWith(() => ({ hosts: ['wrong.example'] })),
+    createCertificateIssuer(() => ({ hosts: ['wrong.example'] })),
   ),
-  'tls-no-name': handshakeThen200(
+  'tls-no-name': defineHandshakeThen200(
     'Presents a certificate without a host name.',
     'tls',
-    certificateWith(() => ({ hosts: [] })),
+    createCertificateIssuer(() => ({ hosts: [] })),
   ),
-  'tls-old': handshakeThen200('Supports only TLS 1.0 and 1.1.', 'tls', (authority) => ({
-    ...validCertificate(authority),
+  'tls-old': defineHandshakeThen200('Supports only TLS 1.0 and 1.1.', 'tls', (authority) => ({
+    ...issueValidCertificate(authority),
     minVersion: 'TLSv1',
     maxVersion: 'TLSv1.1',
     ciphers: 'DEFAULT:@SECLEVEL=0',
   })),
-  'tls-no-cipher': handshakeThen200('Supports no cipher that a sender can use.', 'tls', (authority) => ({
-    ...validCertificate(authority),
+  'tls-no-cipher': defineHandshakeThen200('Supports no cipher that a sender can use.', 'tls', (authority) => ({
+    ...issueValidCertificate(authority),
     maxVersion: 'TLSv1.2',
     // No cipher fits: RSA ciphers do not work with an ECDSA key.
     ciphers: 'ECDHE-RSA-AES128-GCM-SHA256',
   })),
-  'tls-hang': incompleteHandshake(
+  'tls-hang': defineIncompleteHandshake(
     'Never responds to the ClientHello.',
     'timeout',
     (connection) => connection.senderClosed,
   ),
-  'tls-drip': incompleteHandshake('Drips the handshake, one byte per `--pace`.', 'timeout', async (connection) => {
-    connection.write(HANDSHAKE_START);
-    await connection.drip('a'.repeat(16_000));
-  }),
-  'tls-fin': incompleteHandshake('Closes (FIN) instead of a handshake.', 'reset', (connection) => connection.end()),
-  'tls-rst': incompleteHandshake('Resets (RST) instead of a handshake.', 'reset', (connection) => connection.reset()),
-  'tls-fin-midway': incompleteHandshake('Closes (FIN) within the handshake.', 'reset', (connection) =>
+  'tls-drip': defineIncompleteHandshake(
+    'Drips the handshake, one byte per `--pace`.',
+    'timeout',
+    async (connection) => {
+      connection.write(HANDSHAKE_START);
+      await connection.drip('a'.repeat(16_000));
+    },
+  ),
+  'tls-fin': defineIncompleteHandshake('Closes (FIN) instead of a handshake.', 'reset', (connection) =>
+    connection.end(),
+  ),
+  'tls-rst': defineIncompleteHandshake('Resets (RST) instead of a handshake.', 'reset', (connection) =>
+    connection.reset(),
+  ),
+  'tls-fin-midway': defineIncompleteHandshake('Closes (FIN) within the handshake.', 'reset', (connection) =>
     connection.end(HANDSHAKE_START),
   ),
-  'tls-rst-midway': incompleteHandshake('Resets (RST) within the handshake.', 'reset', (connection) =>
+  'tls-rst-midway': defineIncompleteHandshake('Resets (RST) within the handshake.', 'reset', (connection) =>
     connection.reset(HANDSHAKE_START),
   ),
-  'tls-plain': incompleteHandshake('Responds to the ClientHello with a plain `400 Bad Request`.', 'tls', (connection) =>
-    connection.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'),
+  'tls-plain': defineIncompleteHandshake(
+    'Responds to the ClientHello with a plain `400 Bad Request`.',
+    'tls',
+    (connection) => connection.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'),
   ),
-  'tls-plain-200': incompleteHandshake('Responds to the ClientHello with a plain `200 OK`.', 'tls', (connection) =>
-    connection.end(EMPTY_200),
+  'tls-plain-200': defineIncompleteHandshake(
+    'Responds to the ClientHello with a plain `200 OK`.',
+    'tls',
+    (connection) => connection.end(EMPTY_200),
   ),
-  'tls-alert': incompleteHandshake('Sends the alert `handshake_failure`.', 'tls', (connection) =>
+  'tls-alert': defineIncompleteHandshake('Sends the alert `handshake_failure`.', 'tls', (connection) =>
     connection.end('\x15\x03\x03\0\x02\x02\x28'),
   ),
-  'tls-goodbye': incompleteHandshake('Sends the alert `close_notify` instead of a handshake.', 'reset', (connection) =>
-    connection.end('\x15\x03\x03\0\x02\x01\0'),
+  'tls-goodbye': defineIncompleteHandshake(
+    'Sends the alert `close_notify` instead of a handshake.',
+    'reset',
+    (connection) => connection.end('\x15\x03\x03\0\x02\x01\0'),
   ),
-  'tls-garbage': incompleteHandshake('Responds to the ClientHello with 1 KiB of random bytes.', 'tls', (connection) =>
-    connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.integerBelow(128))),
+  'tls-garbage': defineIncompleteHandshake(
+    'Responds to the ClientHello with 1 KiB of random bytes.',
+    'tls',
+    (connection) => connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.integerBelow(128))),
   ),
   'tls-then-hang': {
     description: 'Completes the handshake and never responds.',
     senderSees: 'timeout',
-    tls: validCertificate,
+    tls: issueValidCertificate,
     run: (connection) => connection.senderClosed,
   },
   'tls-then-rst': {
     description: 'Completes the handshake and resets (RST) after the request.',
     senderSees: 'reset',
-    tls: validCertificate,
+    tls: issueValidCertificate,
     run: (connection) => connection.reset(),
   },
   'tls-no-goodbye': {
     description: 'Responds 200 with half of the body, then closes TCP (FIN) without `close_notify`.',
     senderSees: 200,
-    tls: validCertificate,
+    tls: issueValidCertificate,
     async run(connection) {
       connection.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345');
       await connection.wait(Math.min(100, connection.deadlineMs / 5));

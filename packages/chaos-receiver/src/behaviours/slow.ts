@@ -1,13 +1,13 @@
 import {
   type Behaviour,
+  defineKeepOpenResponse,
   EMPTY_200,
-  emptyResponse,
-  respondAndKeepOpen,
-  responseHead,
+  formatEmptyResponse,
+  formatResponseHead,
   toBehaviours,
 } from '../behaviour.ts';
 
-const LONG_BODY_HEAD = responseHead('200 OK', 'Content-Length: 1000000');
+const LONG_BODY_HEAD = formatResponseHead('200 OK', 'Content-Length: 1000000');
 
 /** Behaviours that never respond or respond slowly. */
 export const slowResponses: readonly Behaviour[] = toBehaviours({
@@ -22,7 +22,8 @@ export const slowResponses: readonly Behaviour[] = toBehaviours({
     startsAt: 'connected',
     async run(connection) {
       connection.socket.pause();
-      // A paused socket does not detect that the sender closed, so resume it after the sender's deadline.
+      // A paused socket does not detect that the sender closes. So wait until the sender has timed out; the server then
+      // resumes the socket.
       await connection.wait(1.5 * connection.deadlineMs);
     },
   },
@@ -47,7 +48,7 @@ export const slowResponses: readonly Behaviour[] = toBehaviours({
     senderSees: 401,
     async run(connection) {
       await connection.wait(connection.deadlineMs / 2);
-      connection.end(emptyResponse('401 Unauthorized'));
+      connection.end(formatEmptyResponse('401 Unauthorized'));
     },
   },
   'drip-in-time': {
@@ -83,27 +84,27 @@ export const slowResponses: readonly Behaviour[] = toBehaviours({
     description: 'Responds 200 immediately and drips the body in chunks of one byte, one per `--pace`.',
     senderSees: 200,
     async run(connection) {
-      connection.write(responseHead('200 OK', 'Transfer-Encoding: chunked'));
+      connection.write(formatResponseHead('200 OK', 'Transfer-Encoding: chunked'));
       while (!connection.hasSenderClosed) {
         connection.write('1\r\na\r\n');
         await connection.wait(connection.paceMs);
       }
     },
   },
-  'stall-status-line': respondAndKeepOpen('Sends `HTTP/1.1 2` and stalls.', 'timeout', 'HTTP/1.1 2'),
-  'stall-head': respondAndKeepOpen(
+  'stall-status-line': defineKeepOpenResponse('Sends `HTTP/1.1 2` and stalls.', 'timeout', 'HTTP/1.1 2'),
+  'stall-head': defineKeepOpenResponse(
     'Sends a status line and half of a header, and stalls.',
     'timeout',
     'HTTP/1.1 200 OK\r\nContent-Le',
   ),
-  'stall-head-end': respondAndKeepOpen(
+  'stall-head-end': defineKeepOpenResponse(
     'Sends a head without its final empty line, and stalls.',
     'timeout',
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n',
   ),
-  'stall-body': respondAndKeepOpen(
+  'stall-body': defineKeepOpenResponse(
     'Responds 200, sends half of the body, and stalls.',
     200,
-    `${responseHead('200 OK', 'Content-Length: 10')}12345`,
+    `${formatResponseHead('200 OK', 'Content-Length: 10')}12345`,
   ),
 });

@@ -1,4 +1,10 @@
-import { type Behaviour, type BehaviourDefinition, emptyResponse, responseHead, toBehaviours } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type BehaviourDefinition,
+  formatEmptyResponse,
+  formatResponseHead,
+  toBehaviours,
+} from '../behaviour.ts';
 import type { Connection } from '../connection.ts';
 
 /** Reason phrases of the statuses that `--list` prints. */
@@ -38,7 +44,7 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
 };
 
 /** Creates a behaviour that sends an empty response with a status from 200 to 599. */
-export function statusBehaviour(code: number): Behaviour {
+export function createStatusBehaviour(code: number): Behaviour {
   const reason = REASON_PHRASES[code] ?? 'Unknown';
   return {
     slug: String(code),
@@ -46,43 +52,47 @@ export function statusBehaviour(code: number): Behaviour {
     senderSees: code,
     run: (connection) =>
       connection.end(
-        code === 204 || code === 304 ? responseHead(`${code} ${reason}`) : emptyResponse(`${code} ${reason}`),
+        code === 204 || code === 304
+          ? formatResponseHead(`${code} ${reason}`)
+          : formatEmptyResponse(`${code} ${reason}`),
       ),
   };
 }
 
-export const statuses: readonly Behaviour[] = Object.keys(REASON_PHRASES).map((code) => statusBehaviour(Number(code)));
+export const statusBehaviours: readonly Behaviour[] = Object.keys(REASON_PHRASES).map((code) =>
+  createStatusBehaviour(Number(code)),
+);
 
-const withHeaders = (
+const defineHeaderResponse = (
   code: number,
   reason: string,
   ...headers: readonly string[]
 ): Pick<Behaviour, 'senderSees' | 'run'> => ({
   senderSees: code,
-  run: (connection) => connection.end(emptyResponse(`${code} ${reason}`, ...headers)),
+  run: (connection) => connection.end(formatEmptyResponse(`${code} ${reason}`, ...headers)),
 });
 
 export const authenticationDemands: readonly Behaviour[] = toBehaviours({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
-    ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
+    ...defineHeaderResponse(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
   },
   '401-negotiate': {
     description: 'Responds 401 and demands Windows authentication with `WWW-Authenticate: Negotiate` and `NTLM`.',
-    ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
+    ...defineHeaderResponse(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
   },
   '407': {
     description: 'Responds 407 with `Proxy-Authenticate`, as a proxy does.',
-    ...withHeaders(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
+    ...defineHeaderResponse(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
   },
   '426': {
     description: 'Responds 426 and demands HTTP/2 with `Upgrade: h2c`.',
-    ...withHeaders(426, 'Upgrade Required', 'Upgrade: h2c'),
+    ...defineHeaderResponse(426, 'Upgrade Required', 'Upgrade: h2c'),
   },
   '503-clear-site': {
     description:
       'Responds 503 with `Clear-Site-Data`, `Strict-Transport-Security` and `Alt-Svc`, which concern only browsers.',
-    ...withHeaders(
+    ...defineHeaderResponse(
       503,
       'Service Unavailable',
       'Clear-Site-Data: "*"',
@@ -92,39 +102,42 @@ export const authenticationDemands: readonly Behaviour[] = toBehaviours({
   },
 });
 
-const retryAfterResponse = (
+const defineRetryAfterResponse = (
   description: string,
-  value: string | ((now: number) => string),
+  retryAfter: string | ((now: number) => string),
   code = 503,
 ): BehaviourDefinition => ({
   description,
   senderSees: code,
   run: (connection) => {
-    const text = typeof value === 'string' ? value : value(Date.now());
+    const headerValues = typeof retryAfter === 'string' ? retryAfter : retryAfter(Date.now());
     connection.end(
-      emptyResponse(`${code} ${REASON_PHRASES[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)),
+      formatEmptyResponse(
+        `${code} ${REASON_PHRASES[code]}`,
+        ...headerValues.split('\n').map((headerValue) => `Retry-After: ${headerValue}`),
+      ),
     );
   },
 });
 
 export const retryAfterResponses: readonly Behaviour[] = toBehaviours({
-  'retry-after-seconds': retryAfterResponse('Responds 429 with `Retry-After: 2`.', '2', 429),
-  'retry-after-date': retryAfterResponse(
+  'retry-after-seconds': defineRetryAfterResponse('Responds 429 with `Retry-After: 2`.', '2', 429),
+  'retry-after-date': defineRetryAfterResponse(
     'Responds 503 with `Retry-After` as a date two seconds in the future.',
     (now) => new Date(now + 2_000).toUTCString(),
   ),
-  'retry-after-past': retryAfterResponse(
+  'retry-after-past': defineRetryAfterResponse(
     'Responds 503 with `Retry-After` as a date in the past.',
     'Thu, 01 Jan 1970 00:00:00 GMT',
   ),
-  'retry-after-zero': retryAfterResponse('Responds 429 with `Retry-After: 0`.', '0', 429),
-  'retry-after-negative': retryAfterResponse('Responds 429 with `Retry-After: -120`.', '-120', 429),
-  'retry-after-garbage': retryAfterResponse('Responds 503 with `Retry-After: soon, perhaps`.', 'soon, perhaps'),
-  'retry-after-enormous': retryAfterResponse('Responds 503 with a `Retry-After` of 400 digits.', '9'.repeat(400)),
-  'retry-after-twice': retryAfterResponse('Responds 503 with two different `Retry-After` headers.', '1\n100'),
+  'retry-after-zero': defineRetryAfterResponse('Responds 429 with `Retry-After: 0`.', '0', 429),
+  'retry-after-negative': defineRetryAfterResponse('Responds 429 with `Retry-After: -120`.', '-120', 429),
+  'retry-after-garbage': defineRetryAfterResponse('Responds 503 with `Retry-After: soon, perhaps`.', 'soon, perhaps'),
+  'retry-after-enormous': defineRetryAfterResponse('Responds 503 with a `Retry-After` of 400 digits.', '9'.repeat(400)),
+  'retry-after-twice': defineRetryAfterResponse('Responds 503 with two different `Retry-After` headers.', '1\n100'),
 });
 
-const redirect = (
+const defineRedirect = (
   description: string,
   status: number,
   location: string | ((connection: Connection) => string),
@@ -132,39 +145,40 @@ const redirect = (
   description,
   senderSees: status,
   run(connection) {
-    const target = typeof location === 'string' ? location : location(connection);
-    connection.end(emptyResponse(`${status} Elsewhere`, `Location: ${target}`));
+    const targetUrl = typeof location === 'string' ? location : location(connection);
+    connection.end(formatEmptyResponse(`${status} Elsewhere`, `Location: ${targetUrl}`));
   },
 });
 
 /**
- * Target of all redirects. Every port responds 200 to this path, regardless of its script, so that the output shows
- * when a sender follows a redirect.
+ * Path that the redirects to this receiver lead to. Every port responds 200 to this path, regardless of its script, so
+ * that the output shows when a sender follows a redirect.
  */
 export const FOLLOWED_PATH = '/200?followed';
 
-const urlOnSameReceiver = ({ request }: Connection) => `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;
+const getSameReceiverUrl = ({ request }: Connection) =>
+  `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;
 
 export const redirects: readonly Behaviour[] = toBehaviours({
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((status) => [
       `redirect-${status}`,
-      redirect(`Responds ${status} with the URL of a 200 on the same receiver.`, status, urlOnSameReceiver),
+      defineRedirect(`Responds ${status} with the URL of a 200 on the same receiver.`, status, getSameReceiverUrl),
     ]),
   ),
-  'redirect-loop': redirect('Responds 302 with its own URL.', 302, ({ request }) => request?.path ?? '/'),
-  'redirect-file': redirect('Responds 302 with `file:///etc/passwd`.', 302, 'file:///etc/passwd'),
-  'redirect-localhost': redirect('Responds 307 with a URL on `localhost`.', 307, 'http://localhost:9/'),
-  'redirect-metadata': redirect(
+  'redirect-loop': defineRedirect('Responds 302 with its own URL.', 302, ({ request }) => request?.path ?? '/'),
+  'redirect-file': defineRedirect('Responds 302 with `file:///etc/passwd`.', 302, 'file:///etc/passwd'),
+  'redirect-localhost': defineRedirect('Responds 307 with a URL on `localhost`.', 307, 'http://localhost:9/'),
+  'redirect-metadata': defineRedirect(
     'Responds 307 with the URL of the cloud metadata service, which holds the credentials of a machine.',
     307,
     'http://169.254.169.254/latest/meta-data/',
   ),
-  'redirect-scheme': redirect('Responds 301 with a `gopher:` URL.', 301, 'gopher://localhost:25/_HELO'),
-  'redirect-nowhere': redirect('Responds 302 with an invalid URL.', 302, 'http://['),
+  'redirect-scheme': defineRedirect('Responds 301 with a `gopher:` URL.', 301, 'gopher://localhost:25/_HELO'),
+  'redirect-nowhere': defineRedirect('Responds 302 with an invalid URL.', 302, 'http://['),
   'redirect-without': {
     description: 'Responds 302 without a `Location`.',
     senderSees: 302,
-    run: (connection) => connection.end(emptyResponse('302 Found')),
+    run: (connection) => connection.end(formatEmptyResponse('302 Found')),
   },
 });

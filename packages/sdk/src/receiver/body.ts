@@ -5,12 +5,12 @@ type BodyChunk = { readonly done?: boolean | undefined; readonly value?: Uint8Ar
 export async function readBodyText(nextChunk: () => Promise<BodyChunk>, maxBytes: number): Promise<string | undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
-  for (let bytes = 0; ; ) {
+  for (let byteCount = 0; ; ) {
     const chunk = await nextChunk().catch(() => undefined);
     if (chunk === undefined) return undefined;
     if (chunk.done || chunk.value === undefined) return text + decoder.decode();
-    bytes += chunk.value.byteLength;
-    if (bytes > maxBytes) return undefined;
+    byteCount += chunk.value.byteLength;
+    if (byteCount > maxBytes) return undefined;
     text += decoder.decode(chunk.value, { stream: true });
   }
 }
@@ -20,12 +20,12 @@ export async function readBodyText(nextChunk: () => Promise<BodyChunk>, maxBytes
  * bytes are used as they are, and any other value is serialized again. A notification has a single field, so
  * serializing it reproduces the signed text.
  */
-export function parsedBodyText(body: unknown, maxBytes: number): string | undefined {
-  const text = serialize(body);
+export function getParsedBodyText(body: unknown, maxBytes: number): string | undefined {
+  const text = serializeBody(body);
   return new TextEncoder().encode(text).byteLength > maxBytes ? undefined : text;
 }
 
-function serialize(body: unknown): string {
+function serializeBody(body: unknown): string {
   if (typeof body === 'string') return body;
   if (body instanceof Uint8Array) return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
   return JSON.stringify(body) ?? '';

@@ -19,7 +19,7 @@ export type FeedQuery = {
 };
 
 /** Yields the pages of the feed after a cursor, up to the end of the feed at the time of the last request. */
-export async function* feedPages(
+export async function* readFeedPages(
   { feed, after, kinds }: FeedQuery,
   options: CallOptions,
 ): AsyncGenerator<FeedPage, void, undefined> {
@@ -32,45 +32,47 @@ export async function* feedPages(
   }
 }
 
-/** Input for finding the initial cursor. `hooks` are the hooks that notify this receiver. */
+/** Input for finding the initial cursor. */
 export type InitialCursorOptions = {
   readonly carillon: Carillon;
+  /** The hooks that notify this receiver. */
   readonly hooks: readonly Hook[];
   readonly kinds: readonly HookKind[];
   readonly signal: AbortSignal;
 };
 
 /**
- * Returns the initial cursor of a receiver without a stored cursor. It is before the oldest pending delivery, because
- * the service knows which occurrences were not acknowledged. Without pending deliveries, it is the end of the feed.
+ * Returns the initial cursor of a receiver without a stored cursor: the position before the oldest pending delivery. A
+ * pending delivery has not been acknowledged yet. Without pending deliveries, the cursor is the end of the feed.
  *
  * The receiver must not acknowledge a notification with 200 before this cursor is known. The end of the feed is read
  * first, so that deliveries that become pending later are after it.
  */
 export async function findInitialCursor({ carillon, hooks, kinds, signal }: InitialCursorOptions): Promise<string> {
-  const wholeFeed = { feed: carillon.notifications, after: undefined, kinds };
-  let end = '0';
-  for await (const { next } of feedPages(wholeFeed, { signal })) end = next;
-  const pending = new Set<string>();
+  const wholeFeedQuery = { feed: carillon.notifications, after: undefined, kinds };
+  let endCursor = '0';
+  for await (const { next } of readFeedPages(wholeFeedQuery, { signal })) endCursor = next;
+  const pendingKeys = new Set<string>();
   for (const { id, state } of hooks) {
     if (state === 'ended') continue;
     const filters = { hook_id: id, state: 'pending' } as const;
     for await (const { event, resource_url } of carillon.deliveries.each(filters, { signal })) {
-      pending.add(`${event} ${resource_url}`);
+      pendingKeys.add(`${event} ${resource_url}`);
     }
   }
-  if (pending.size === 0) return end;
-  for await (const { data } of feedPages(wholeFeed, { signal })) {
-    const first = data.find(({ kind, resource_url }) => pending.has(`${kind} ${resource_url}`));
+  if (pendingKeys.size === 0) return endCursor;
+  for await (const { data } of readFeedPages(wholeFeedQuery, { signal })) {
+    const firstPendingEntry = data.find(({ kind, resource_url }) => pendingKeys.has(`${kind} ${resource_url}`));
     // Cursors are consecutive integers, so the entry before this one has the cursor minus 1.
-    if (first !== undefined) return String(Math.min(Number(first.cursor) - 1, Number(end)));
+    if (firstPendingEntry !== undefined)
+      return String(Math.min(Number(firstPendingEntry.cursor) - 1, Number(endCursor)));
   }
-  return end;
+  return endCursor;
 }
 
 /**
- * Whether a page is the last one, which is the case if it is not full. Waiting for an empty page could take forever in
- * a busy account.
+ * Whether a page is the last one: it is not full, and the service did not stop at its scan limit. Waiting for an empty
+ * page could take forever in a busy account.
  */
 function isLastPage(after: string | undefined, { data, next }: FeedPage): boolean {
   if (next === after) return true;

@@ -20,9 +20,9 @@ const MAX_ID_LENGTH = 64;
 export type NotificationRequest = {
   readonly method: string;
   /** Returns a header by its lower-case name; undefined if it is missing. */
-  header(name: string): string | undefined;
+  getHeader(name: string): string | undefined;
   /** Returns the body; undefined if it is larger than `maxBytes` or cut off. */
-  text(maxBytes: number): Promise<string | undefined>;
+  readText(maxBytes: number): Promise<string | undefined>;
 };
 
 /** A response with a short text as its body. */
@@ -39,18 +39,18 @@ export type NotificationHandlerOptions = {
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   /** Checks the signature of a request; undefined if signatures are not checked. */
-  readonly verify: ((signed: SignedRequest) => Promise<boolean>) | undefined;
-  /** Resolves when all occurrences before the call are handled. Reports its errors itself. */
+  readonly verify: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
+  /** Resolves when all occurrences before the call are handled. Rejects with an error that is already reported. */
   readonly catchUp: () => Promise<void>;
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
-  /** Called if the occurrence of a notification could not be handled in time, so that it is retried later. */
+  /** Called if the occurrence of a notification was not handled, so that it is retried later. */
   readonly onPostponed: () => void;
 };
 
 /** Response that makes the service retry later. `Retry-After` can only lengthen the backoff of the service (C18). */
-const RETRY_LATER = textResponse(503, 'Not yet.', { 'retry-after': '1' });
+const RETRY_LATER = createTextResponse(503, 'Not yet.', { 'retry-after': '1' });
 
 /**
  * Creates the handler of notifications. It responds 200 when everything up to the notification is handled, 503 if that
@@ -68,28 +68,29 @@ export function createNotificationHandler({
   const handledIds = new Set<string>();
 
   async function respond(request: NotificationRequest, onNotification: () => void): Promise<NotificationResponse> {
-    if (request.method !== 'POST') return textResponse(405, 'Notifications are POST requests.', { allow: 'POST' });
-    if (!isJson(request.header('content-type'))) return textResponse(415, 'Notifications are JSON.');
-    const body = await request.text(MAX_BODY_BYTES);
-    if (body === undefined) return textResponse(413, 'The body is too large or incomplete.');
-    const signed = signedRequestOf(request, body);
-    if (verify !== undefined && !(await verify(signed))) {
+    if (request.method !== 'POST')
+      return createTextResponse(405, 'Notifications are POST requests.', { allow: 'POST' });
+    if (!isJson(request.getHeader('content-type'))) return createTextResponse(415, 'Notifications are JSON.');
+    const body = await request.readText(MAX_BODY_BYTES);
+    if (body === undefined) return createTextResponse(413, 'The body is too large or incomplete.');
+    const signedRequest = signedRequestOf(request, body);
+    if (verify !== undefined && !(await verify(signedRequest))) {
       onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
-      return textResponse(400, 'The signature is invalid.');
+      return createTextResponse(400, 'The signature is invalid.');
     }
-    const resourceType = resourceTypeIn(body);
-    if (resourceType === undefined) return textResponse(400, 'The body names no record of the service.');
+    const resourceType = parseResourceType(body);
+    if (resourceType === undefined) return createTextResponse(400, 'The body names no record of the service.');
     // A test notification names the hook itself (X1).
-    if (resourceType === 'hooks') return textResponse(200, 'Test received.');
+    if (resourceType === 'hooks') return createTextResponse(200, 'Test received.');
     onNotification();
-    return handleDelivery(signed.id);
+    return handleDelivery(signedRequest.id);
   }
 
   /**
    * Returns the resource type of the record that a body names; undefined if the body is not a notification of this
    * service.
    */
-  function resourceTypeIn(body: string): string | undefined {
+  function parseResourceType(body: string): string | undefined {
     try {
       return parseRecordUrl(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
     } catch (error) {
@@ -99,7 +100,7 @@ export function createNotificationHandler({
   }
 
   async function handleDelivery(id: string): Promise<NotificationResponse> {
-    const isCaughtUp = catchUp().then(
+    const catchUpResult = catchUp().then(
       () => true,
       () => {
         onPostponed();
@@ -107,14 +108,14 @@ export function createNotificationHandler({
       },
     );
     // The catch-up runs even for a known id: an untrusted sender must not make the receiver skip entries.
-    if (handledIds.has(id)) return textResponse(200, 'Already handled.');
-    if (!(await isCaughtUp)) return RETRY_LATER;
+    if (handledIds.has(id)) return createTextResponse(200, 'Already handled.');
+    if (!(await catchUpResult)) return RETRY_LATER;
     if (id !== '' && id.length <= MAX_ID_LENGTH) addToCache(handledIds, id);
-    return textResponse(200, 'Handled.');
+    return createTextResponse(200, 'Handled.');
   }
 
   return async (request) => {
-    const failed = (error: unknown) => {
+    const reportAndRetryLater = (error: unknown) => {
       onError(error);
       return RETRY_LATER;
     };
@@ -122,7 +123,7 @@ export function createNotificationHandler({
     const onNotification = () => {
       isNotification = true;
     };
-    const response = await withTimeout(timeoutMs, respond(request, onNotification).catch(failed));
+    const response = await withTimeout(timeoutMs, respond(request, onNotification).catch(reportAndRetryLater));
     if (response === undefined && isNotification) {
       onPostponed();
       onError(new Error(`A notification was postponed: its occurrence was not handled within ${timeoutMs} ms.`));
@@ -131,7 +132,7 @@ export function createNotificationHandler({
   };
 }
 
-function textResponse(
+function createTextResponse(
   status: number,
   text: string,
   headers: Readonly<Record<string, string>> = {},
@@ -144,11 +145,11 @@ function isJson(mediaType = ''): boolean {
 }
 
 function signedRequestOf(request: NotificationRequest, body: string): SignedRequest {
-  const header = (name: string) => request.header(name) ?? '';
+  const getHeader = (name: string) => request.getHeader(name) ?? '';
   return {
-    id: header('webhook-id'),
-    timestamp: header('webhook-timestamp'),
-    signatures: header('webhook-signature'),
+    id: getHeader('webhook-id'),
+    timestamp: getHeader('webhook-timestamp'),
+    signatures: getHeader('webhook-signature'),
     body,
   };
 }
@@ -157,8 +158,8 @@ function signedRequestOf(request: NotificationRequest, body: string): SignedRequ
 function addToCache(ids: Set<string>, id: string): void {
   ids.add(id);
   if (ids.size <= MAX_CACHED_IDS) return;
-  for (const oldest of ids) {
-    ids.delete(oldest);
+  for (const oldestId of ids) {
+    ids.delete(oldestId);
     return;
   }
 }
@@ -206,14 +207,14 @@ export type HandlersByKind = { readonly [K in HookKind]?: OccurrenceHandler<K> |
  *
  * @throws TypeError for an unknown kind, or a handler that is not a function
  */
-export function handledKinds(on: HandlersByKind): readonly HookKind[] {
-  const unknown = Object.keys(on).find((name) => !Object.hasOwn(resourceByKind, name));
-  if (unknown !== undefined)
-    throw new TypeError(`"on.${unknown}" is none of ${Object.keys(resourceByKind).join(', ')}.`);
-  const handled = hookKinds.filter((kind) => on[kind] !== undefined);
-  const wrong = handled.find((kind) => typeof on[kind] !== 'function');
-  if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is not a function.`);
-  return handled;
+export function getHandledKinds(on: HandlersByKind): readonly HookKind[] {
+  const unknownKind = Object.keys(on).find((name) => !Object.hasOwn(resourceByKind, name));
+  if (unknownKind !== undefined)
+    throw new TypeError(`"on.${unknownKind}" is none of ${Object.keys(resourceByKind).join(', ')}.`);
+  const kinds = hookKinds.filter((kind) => on[kind] !== undefined);
+  const invalidKind = kinds.find((kind) => typeof on[kind] !== 'function');
+  if (invalidKind !== undefined) throw new TypeError(`"on.${invalidKind}" is not a function.`);
+  return kinds;
 }
 
 const resourceByKind: { readonly [K in HookKind]: (carillon: Carillon) => GetMethod<RecordsByKind[K]> } = {
@@ -235,7 +236,7 @@ export async function requireReadPermission(
   requiredKinds: readonly HookKind[],
   signal: AbortSignal,
 ): Promise<void> {
-  // Record 0 does not exist, but the service reports a missing permission first.
+  // Record 0 does not exist. The service checks the permission first, so `not_found` means that the key has it.
   await Promise.all(
     requiredKinds.map((kind) => undefinedIfNotFound<unknown>(resourceByKind[kind](carillon).get('0', { signal }))),
   );
@@ -268,16 +269,16 @@ export async function handleOccurrence<K extends HookKind>(
   }
 }
 
-async function undefinedIfNotFound<T>(record: Promise<T>): Promise<T | undefined> {
+async function undefinedIfNotFound<T>(recordPromise: Promise<T>): Promise<T | undefined> {
   try {
-    return await record;
+    return await recordPromise;
   } catch (error) {
     if (error instanceof CarillonError && error.code === 'not_found') return undefined;
     throw error;
   }
 }
 
-export function createContext(
+export function createOccurrenceContext(
   entry: FeedEntry,
   kind: HookKind,
   carillon: Carillon,

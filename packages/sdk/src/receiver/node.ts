@@ -1,4 +1,4 @@
-import { parsedBodyText, readBodyText } from './body.ts';
+import { getParsedBodyText, readBodyText } from './body.ts';
 import type { NotificationHandler, NotificationRequest } from './handle-notification.ts';
 
 type NodeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -21,9 +21,9 @@ export type NodeResponse = {
 /** A request handler for `node:http` and Express. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>;
 
-export function createNodeHandler(answer: NotificationHandler): NodeHandler {
+export function createNodeHandler(handleNotification: NotificationHandler): NodeHandler {
   return async (request, response) => {
-    const { status, headers, text } = await answer(notificationRequestOf(request));
+    const { status, headers, text } = await handleNotification(notificationRequestOf(request));
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     // Close the connection after a rejection, because the rest of the body is not read.
@@ -35,12 +35,13 @@ export function createNodeHandler(answer: NotificationHandler): NodeHandler {
 function notificationRequestOf(request: NodeRequest): NotificationRequest {
   return {
     method: request.method ?? '',
-    header: createHeaderReader(request.headers),
-    async text(maxBytes) {
-      if (request.body !== undefined) return parsedBodyText(request.body, maxBytes);
-      // Do not use `for await`: it would return the iterator, which destroys the connection before the response.
-      const chunks = request[Symbol.asyncIterator]();
-      return readBodyText(() => chunks.next(), maxBytes);
+    getHeader: createHeaderReader(request.headers),
+    async readText(maxBytes) {
+      if (request.body !== undefined) return getParsedBodyText(request.body, maxBytes);
+      // Do not use `for await`: a loop that ends early closes the iterator, which destroys the connection before the
+      // response is sent.
+      const chunkIterator = request[Symbol.asyncIterator]();
+      return readBodyText(() => chunkIterator.next(), maxBytes);
     },
   };
 }
@@ -57,10 +58,10 @@ export type FastifyReply = {
 /** A route handler for Fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 
-export function createFastifyHandler(answer: NotificationHandler): FastifyHandler {
+export function createFastifyHandler(handleNotification: NotificationHandler): FastifyHandler {
   return async ({ method, headers, body }, reply) => {
-    const text = async (maxBytes: number) => parsedBodyText(body, maxBytes);
-    const response = await answer({ method, header: createHeaderReader(headers), text });
+    const text = async (maxBytes: number) => getParsedBodyText(body, maxBytes);
+    const response = await handleNotification({ method, getHeader: createHeaderReader(headers), readText: text });
     reply.code(response.status);
     reply.headers(response.headers);
     return response.text;

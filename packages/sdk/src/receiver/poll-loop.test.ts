@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { coalesce, createPollLoop } from './poll-loop.ts';
+import { coalesceRuns, createPollLoop } from './poll-loop.ts';
 import { callAfter } from './signature.ts';
 
 test('polls are periodic; after a failure they are retried with a backoff of up to a minute', async (t) => {
@@ -75,7 +75,7 @@ test('an interval beyond the timer limit is clamped, and does not fire immediate
 
 test('a caller gets a run that begins after the call; calls during a run share the next one', async () => {
   const begun: PromiseWithResolvers<void>[] = [];
-  const round = coalesce(() => {
+  const round = coalesceRuns(() => {
     const one = Promise.withResolvers<void>();
     begun.push(one);
     return one.promise;

@@ -9,13 +9,13 @@ const MAX_WAIT_MS = 60_000;
 export type PollLoop = {
   /** Starts polling. */
   start(): void;
-  /** Schedules the next poll soon, after a failure. */
+  /** Schedules the next poll with the delay that follows a failure, instead of the interval. */
   pollSoon(): void;
   stop(): void;
 };
 
 /**
- * Creates a poll loop. Call `start` to begin polling. Polls never overlap. After a failure, the next poll follows with
+ * Creates a poll loop. Call `start` to begin polling. Polls never overlap. After a failure, the next poll is delayed by
  * a backoff.
  *
  * @param poll one poll; it rejects if it should be retried soon
@@ -25,43 +25,43 @@ export function createPollLoop(poll: () => Promise<void>, everyMs: number): Poll
   let isStarted = false;
   let isPolling = false;
   let isPollDueSoon = false;
-  let failures = 0;
-  let cancel = () => {};
+  let failureCount = 0;
+  let cancelTimer = () => {};
 
-  function schedule(): void {
-    cancel();
-    const waitMs = isPollDueSoon ? Math.min(INITIAL_WAIT_MS * 2 ** Math.min(failures, 10), MAX_WAIT_MS) : everyMs;
-    if (isStarted && waitMs > 0) cancel = callAfter(waitMs, run);
+  function scheduleNextPoll(): void {
+    cancelTimer();
+    const waitMs = isPollDueSoon ? Math.min(INITIAL_WAIT_MS * 2 ** Math.min(failureCount, 10), MAX_WAIT_MS) : everyMs;
+    if (isStarted && waitMs > 0) cancelTimer = callAfter(waitMs, runPoll);
   }
-  async function run(): Promise<void> {
+  async function runPoll(): Promise<void> {
     if (isPolling) return;
     isPolling = true;
     isPollDueSoon = false;
     try {
       await poll();
-      failures = 0;
+      failureCount = 0;
     } catch {
-      failures += 1;
+      failureCount += 1;
       isPollDueSoon = true;
     }
     isPolling = false;
-    schedule();
+    scheduleNextPoll();
   }
 
   return {
     start() {
       isStarted = true;
       isPollDueSoon = false;
-      schedule();
+      scheduleNextPoll();
     },
     pollSoon() {
       if (isPollDueSoon) return;
       isPollDueSoon = true;
-      if (!isPolling) schedule();
+      if (!isPolling) scheduleNextPoll();
     },
     stop() {
       isStarted = false;
-      cancel();
+      cancelTimer();
     },
   };
 }
@@ -70,20 +70,20 @@ export function createPollLoop(poll: () => Promise<void>, everyMs: number): Poll
  * Coalesces runs of `work`: only one is active at a time. `requestRun` resolves with the first run that begins after
  * the call, so all calls during a run share the next one.
  */
-export function coalesce(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
-  let running: Promise<unknown> = Promise.resolve();
-  let next: Promise<void> | undefined;
-  const begin = () => {
-    next = undefined;
-    const run = work();
-    running = run.catch(() => undefined);
-    return run;
+export function coalesceRuns(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
+  let activeRun: Promise<unknown> = Promise.resolve();
+  let nextRun: Promise<void> | undefined;
+  const startRun = () => {
+    nextRun = undefined;
+    const currentRun = work();
+    activeRun = currentRun.catch(() => undefined);
+    return currentRun;
   };
   return {
     requestRun() {
-      next ??= running.then(begin);
-      return next;
+      nextRun ??= activeRun.then(startRun);
+      return nextRun;
     },
-    whenIdle: () => running,
+    whenIdle: () => activeRun,
   };
 }

@@ -2,9 +2,9 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
 import { parseRecordUrl } from '../parse-notification.ts';
-import { feedPages, findInitialCursor } from './feed-pages.ts';
-import { createContext, type HandlersByKind, handleOccurrence } from './handle-notification.ts';
-import { findHooks, type ReceiverHooks, reconcileHooks } from './manage-hooks.ts';
+import { findInitialCursor, readFeedPages } from './feed-pages.ts';
+import { createOccurrenceContext, type HandlersByKind, handleOccurrence } from './handle-notification.ts';
+import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import type { ReceiverState } from './state.ts';
 
 /** Settings and dependencies of a feed sync. */
@@ -13,12 +13,12 @@ export type FeedSyncPorts = {
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   readonly on: HandlersByKind;
-  readonly receiverHooks: ReceiverHooks;
+  readonly receiverHooks: ReceiverHookSettings;
   readonly state: ReceiverState;
   readonly signal: AbortSignal;
   /**
-   * Called if entries after the cursor are no longer stored. Reading from the oldest stored entry continues after it
-   * resolves.
+   * Called and awaited if entries after the cursor are no longer stored. The sync then continues with the oldest stored
+   * entry.
    */
   readonly onGap: (error: CarillonError) => unknown;
 };
@@ -26,9 +26,9 @@ export type FeedSyncPorts = {
 /** Runs one feed sync: handles all entries after the cursor in order, and saves the cursor after each entry. */
 export async function syncFeed(ports: FeedSyncPorts): Promise<void> {
   const { state, onGap } = ports;
-  const after = (await state.load()) ?? (await findAndSaveInitialCursor(ports));
+  const startCursor = (await state.load()) ?? (await findAndSaveInitialCursor(ports));
   try {
-    await handleEntriesAfter(ports, after);
+    await handleEntriesAfter(ports, startCursor);
   } catch (error) {
     if (!(error instanceof CarillonError && error.code === 'cursor_gone')) throw error;
     await onGap(error);
@@ -42,24 +42,24 @@ export async function syncFeed(ports: FeedSyncPorts): Promise<void> {
  */
 async function findAndSaveInitialCursor({ carillon, receiverHooks, state, signal }: FeedSyncPorts): Promise<string> {
   await reconcileHooks(receiverHooks, true);
-  const first = await findInitialCursor({
+  const initialCursor = await findInitialCursor({
     carillon,
     hooks: await findHooks(receiverHooks),
     kinds: receiverHooks.kinds,
     signal,
   });
-  await state.save(first);
-  return first;
+  await state.save(initialCursor);
+  return initialCursor;
 }
 
 async function handleEntriesAfter(ports: FeedSyncPorts, after: string | undefined): Promise<void> {
   const { carillon, receiverHooks, state, signal } = ports;
-  let saved = after;
+  let lastSavedCursor = after;
   const saveCursor = async (cursor: string) => {
-    if (cursor !== saved) await state.save(cursor);
-    saved = cursor;
+    if (cursor !== lastSavedCursor) await state.save(cursor);
+    lastSavedCursor = cursor;
   };
-  for await (const { data, next } of feedPages(
+  for await (const { data, next } of readFeedPages(
     { feed: carillon.notifications, after, kinds: receiverHooks.kinds },
     { signal },
   )) {
@@ -80,6 +80,6 @@ async function handleEntry(
   if (kind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
   const { id } = parseRecordUrl(root, entry.resource_url);
-  await handleOccurrence(on, kind, id, createContext(entry, kind, carillon, signal));
+  await handleOccurrence(on, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
   return true;
 }

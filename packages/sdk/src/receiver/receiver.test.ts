@@ -9,7 +9,7 @@ import { eventually } from '../../../../test/kit/eventually.ts';
 import { temporaryFolder } from '../../../../test/kit/service/service.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
-import { reconcileHooks, targetOf } from './manage-hooks.ts';
+import { reconcileHooks, targetUrlOf } from './manage-hooks.ts';
 
 /** Responds to a request of the receiver to the service. */
 type ServiceScript = (path: string, response: ServerResponse, request: IncomingMessage) => void;
@@ -500,14 +500,21 @@ test('the target of a kind is the unchanged URL with the kind appended to its qu
     ['https://acme.test/bell?', 'https://acme.test/bell?kind=new_task'],
     ['https://acme.test/bell?code=a%20b~%2F&flag', 'https://acme.test/bell?code=a%20b~%2F&flag&kind=new_task'],
   ] as const;
-  for (const [at, target] of targets) assert.equal(targetOf(at, 'new_task'), target);
+  for (const [at, target] of targets) assert.equal(targetUrlOf(at, 'new_task'), target);
 });
 
 test('X1 only the reason of the hook that ended last counts: a deleted hook is not restored', async (t) => {
   const { baseUrl, scripts } = await startService(t);
   const at = 'https://acme.test/bell';
   const hook = (id: string, ended_reason: string, date_ended: string) => {
-    return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
+    return {
+      id,
+      event: 'new_event',
+      state: 'ended',
+      ended_reason,
+      date_ended,
+      target_url: targetUrlOf(at, 'new_event'),
+    };
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
   /** Reconciles these hooks, and returns the paths of the POST requests that this causes. */
@@ -533,7 +540,13 @@ test('X1 a hook that cannot be created does not prevent others from being restor
   const at = 'https://acme.test/bell';
   const kinds = ['new_client', 'new_event'] as const;
   const data = kinds.map((event, id) => {
-    return { id: String(id), event, state: 'ended', ended_reason: 'three_failures', target_url: targetOf(at, event) };
+    return {
+      id: String(id),
+      event,
+      state: 'ended',
+      ended_reason: 'three_failures',
+      target_url: targetUrlOf(at, event),
+    };
   });
   const restored: string[] = [];
   scripts.answer = (path, response, request) => {
@@ -567,7 +580,7 @@ async function startRestorableService(t: TestContext) {
       await state.listing();
       return json(response, 200, { paging: { offset: 0, limit: 1_000, total_records: hooks.length }, data: hooks });
     }
-    hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetOf(at, 'new_event') });
+    hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetUrlOf(at, 'new_event') });
     return json(response, 201, { id: '1' });
   };
   const made = await startReceiver(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });

@@ -3,15 +3,15 @@ import { CarillonError } from '../errors.ts';
 import { apiKey } from '../transport.ts';
 import {
   createNotificationHandler,
+  getHandledKinds,
   HandlerError,
   type HandlersByKind,
-  handledKinds,
   type OccurrenceContext,
   requireReadPermission,
 } from './handle-notification.ts';
-import { type ReceiverHooks, reconcileHooks } from './manage-hooks.ts';
+import { type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
-import { coalesce, createPollLoop } from './poll-loop.ts';
+import { coalesceRuns, createPollLoop } from './poll-loop.ts';
 import { type FeedSyncPorts, syncFeed } from './read-feed.ts';
 import { createSignatureVerifier } from './signature.ts';
 import { memoryState, type ReceiverState } from './state.ts';
@@ -37,7 +37,7 @@ export type ReceiverOptions = {
    * the kind in the query of this URL. If omitted, create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
-  /** Storage of the cursor; default: in memory, which a restart loses. */
+  /** Storage of the cursor; default: in memory, so a restart loses the cursor. */
   readonly state?: ReceiverState | undefined;
   /** Signing secrets, each `whsec_…`. If given, notifications must be signed by one of them. */
   readonly secret?: string | readonly string[] | undefined;
@@ -48,13 +48,15 @@ export type ReceiverOptions = {
   readonly onError?: OnError | undefined;
   /**
    * Called and awaited if entries after the cursor are no longer stored: the receiver was offline for 90 days, or the
-   * service was restored from a backup. Read the lists here. The receiver then continues with the oldest stored entry.
+   * service was restored from a backup. Fetch all records here. The receiver then continues with the oldest stored
+   * entry.
    */
   readonly onGap?: ((error: CarillonError) => unknown) | undefined;
   /** Milliseconds after which a notification is postponed with 503; default 10,000. The service waits 15 seconds. */
   readonly timeoutMs?: number | undefined;
   /**
-   * Interval at which the feed is polled without notifications, in milliseconds; default 5 minutes; 0 disables polling.
+   * Interval in milliseconds at which the feed is polled, in case a notification is lost; default 5 minutes; 0 disables
+   * polling.
    */
   readonly everyMs?: number | undefined;
   /** Replaces the global `fetch` for requests to the service. */
@@ -122,16 +124,16 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   if (!(everyMs >= 0)) throw new TypeError('"everyMs" must be a number of at least 0.');
   const stopController = new AbortController();
   const report = createErrorReporter(options.onError ?? emitWarning, stopController.signal);
-  const client = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
-  const carillon = new Carillon(client);
-  const { root } = transportOptionsOf(client);
-  const receiverHooks: ReceiverHooks = {
+  const clientOptions = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
+  const carillon = new Carillon(clientOptions);
+  const { root } = transportOptionsOf(clientOptions);
+  const receiverHooks: ReceiverHookSettings = {
     carillon,
-    at: normalizeUrl(options.at),
-    kinds: handledKinds(on),
+    at: normalizeReceiverUrl(options.at),
+    kinds: getHandledKinds(on),
     signal: stopController.signal,
   };
-  let isReadable = false;
+  let hasReadPermission = false;
   let areHooksCreated = false;
   const { onGap = report } = options;
   const syncPorts: FeedSyncPorts = {
@@ -143,11 +145,11 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     },
   };
 
-  const feedSync = coalesce(async () => {
+  const feedSync = coalesceRuns(async () => {
     try {
       stopController.signal.throwIfAborted();
-      if (!isReadable) await requireReadPermission(carillon, receiverHooks.kinds, stopController.signal);
-      isReadable = true;
+      if (!hasReadPermission) await requireReadPermission(carillon, receiverHooks.kinds, stopController.signal);
+      hasReadPermission = true;
       await (state.withLock === undefined ? syncFeed(syncPorts) : state.withLock(() => syncFeed(syncPorts)));
     } catch (error) {
       report(error);
@@ -161,7 +163,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     // hooks again.
     areHooksCreated = true;
     try {
-      // Reconcile the hooks after the sync: it has already handled the occurrences that they then deliver again.
+      // Reconcile the hooks after the sync, because repaired hooks deliver old occurrences again. The sync has already
+      // handled these.
       await reconcileHooks(receiverHooks, createsMissing);
     } catch (error) {
       if (createsMissing) areHooksCreated = false;
@@ -190,7 +193,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       try {
         await poll();
       } catch (error) {
-        if (isPermanent(error)) {
+        if (isPermanentError(error)) {
           pollLoop.stop();
           throw error;
         }
@@ -205,7 +208,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 }
 
-function normalizeUrl(at: string | URL | undefined): string | undefined {
+function normalizeReceiverUrl(at: string | URL | undefined): string | undefined {
   if (at === undefined) return undefined;
   const url = URL.canParse(at) ? new URL(at) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" must be an http or https URL.');
@@ -217,27 +220,30 @@ function normalizeUrl(at: string | URL | undefined): string | undefined {
  * Returns a function that reports errors to `onError`. Errors caused by `stop` are ignored, and errors of handlers are
  * unwrapped.
  */
-function createErrorReporter(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
-  const report = async (error: unknown, context?: OccurrenceContext) => {
+function createErrorReporter(onError: OnError, stopSignal: AbortSignal): (error: unknown) => void {
+  const callOnError = async (error: unknown, context?: OccurrenceContext) => {
     try {
       await onError(error, context);
-    } catch (thrown) {
-      emitWarning(thrown);
+    } catch (callbackError) {
+      emitWarning(callbackError);
     }
   };
   return (error) => {
-    if (error instanceof HandlerError) report(error.cause, error.context);
-    else if (!stopped.aborted) report(error);
+    if (error instanceof HandlerError) callOnError(error.cause, error.context);
+    else if (!stopSignal.aborted) callOnError(error);
   };
 }
 
 /** Emits a process warning, which Node, Deno and Bun write to standard error. */
 function emitWarning(error: unknown): void {
-  const host: { emitWarning?: (warning: string | Error) => void } | undefined = Reflect.get(globalThis, 'process');
-  host?.emitWarning?.(error instanceof Error ? error : String(error));
+  const nodeProcess: { emitWarning?: (warning: string | Error) => void } | undefined = Reflect.get(
+    globalThis,
+    'process',
+  );
+  nodeProcess?.emitWarning?.(error instanceof Error ? error : String(error));
 }
 
 /** Whether a retry would fail again, since the service has rejected the request. */
-function isPermanent(error: unknown): boolean {
+function isPermanentError(error: unknown): boolean {
   return error instanceof CarillonError && [400, 401, 409].includes(error.status);
 }

@@ -20,17 +20,20 @@ export type SignedRequest = {
  * @param secrets the secrets, each `whsec_<base64>`
  * @throws TypeError for an invalid secret; the message never contains the secret
  */
-export function createSignatureVerifier(secrets: readonly string[]): (signed: SignedRequest) => Promise<boolean> {
-  const bytes = secrets.map(decodeSecret);
-  let keys: Promise<HmacKey[]> | undefined;
+export function createSignatureVerifier(
+  secrets: readonly string[],
+): (signedRequest: SignedRequest) => Promise<boolean> {
+  const secretBytes = secrets.map(decodeSecret);
+  let hmacKeys: Promise<HmacKey[]> | undefined;
   return async ({ id, timestamp, signatures, body }) => {
     if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > MAX_CLOCK_SKEW_S) return false;
-    keys ??= Promise.all(bytes.map(importKey));
-    const content = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+    hmacKeys ??= Promise.all(secretBytes.map(importKey));
+    const signedContent = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
     for (const signature of signatures.split(' ').slice(0, MAX_SIGNATURES)) {
-      const given = signature.startsWith('v1,') ? decodeBase64(signature.slice(3)) : undefined;
-      for (const key of await keys) {
-        if (given !== undefined && (await crypto.subtle.verify('HMAC', key, given, content))) return true;
+      const signatureBytes = signature.startsWith('v1,') ? decodeBase64(signature.slice(3)) : undefined;
+      for (const key of await hmacKeys) {
+        if (signatureBytes !== undefined && (await crypto.subtle.verify('HMAC', key, signatureBytes, signedContent)))
+          return true;
       }
     }
     return false;
@@ -44,8 +47,8 @@ function importKey(secret: Uint8Array<ArrayBuffer>) {
 }
 
 function decodeSecret(secret: string): Uint8Array<ArrayBuffer> {
-  const trimmed = secret.trim(); // a secret that was read from a file ends with a newline
-  const bytes = trimmed.startsWith('whsec_') ? decodeBase64(trimmed.slice('whsec_'.length)) : undefined;
+  const trimmedSecret = secret.trim(); // a secret that was read from a file ends with a newline
+  const bytes = trimmedSecret.startsWith('whsec_') ? decodeBase64(trimmedSecret.slice('whsec_'.length)) : undefined;
   if (bytes === undefined || bytes.length === 0) throw new TypeError('A secret must be "whsec_" and base64.');
   return bytes;
 }
@@ -79,13 +82,13 @@ export function callAfter(waitMs: number, run: () => void): () => void {
  * errors are ignored.
  */
 export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
-  let cancel = () => {};
-  const timedOut = new Promise<undefined>((resolve) => {
-    cancel = callAfter(timeoutMs, () => resolve(undefined));
+  let cancelTimer = () => {};
+  const timeoutPromise = new Promise<undefined>((resolve) => {
+    cancelTimer = callAfter(timeoutMs, () => resolve(undefined));
   });
   try {
-    return await Promise.race([work, timedOut]);
+    return await Promise.race([work, timeoutPromise]);
   } finally {
-    cancel();
+    cancelTimer();
   }
 }

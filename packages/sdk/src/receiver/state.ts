@@ -24,11 +24,11 @@ export type ReceiverState = {
  * ```
  */
 export function memoryState(): ReceiverState {
-  let saved: string | undefined;
+  let savedCursor: string | undefined;
   return {
-    load: async () => saved,
+    load: async () => savedCursor,
     save: async (cursor) => {
-      saved = cursor;
+      savedCursor = cursor;
     },
   };
 }

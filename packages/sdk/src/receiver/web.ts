@@ -4,16 +4,16 @@ import type { NotificationHandler, NotificationRequest } from './handle-notifica
 /** A request handler for `fetch`-style servers: Deno, Bun, Workers, Hono. */
 export type WebHandler = (request: Request) => Promise<Response>;
 
-export function createWebHandler(answer: NotificationHandler): WebHandler {
+export function createWebHandler(handleNotification: NotificationHandler): WebHandler {
   return async (request) => {
-    const body = createBodyReader(request);
-    const posted: NotificationRequest = {
+    const bodyReader = createBodyReader(request);
+    const notificationRequest: NotificationRequest = {
       method: request.method,
-      header: (name) => request.headers.get(name) ?? undefined,
-      text: body.text,
+      getHeader: (name) => request.headers.get(name) ?? undefined,
+      readText: bodyReader.readText,
     };
-    const { status, headers, text } = await answer(posted);
-    body.cancel();
+    const { status, headers, text } = await handleNotification(notificationRequest);
+    bodyReader.cancel();
     return new Response(text, { status, headers });
   };
 }
@@ -21,12 +21,12 @@ export function createWebHandler(answer: NotificationHandler): WebHandler {
 function createBodyReader(request: Request) {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return {
-    async text(maxBytes: number): Promise<string | undefined> {
+    async readText(maxBytes: number): Promise<string | undefined> {
       if (request.bodyUsed) throw new TypeError('The body was read before the receiver got the request.');
-      const reading = request.body?.getReader();
-      if (reading === undefined) return '';
-      reader = reading;
-      return readBodyText(() => reading.read(), maxBytes);
+      const newReader = request.body?.getReader();
+      if (newReader === undefined) return '';
+      reader = newReader;
+      return readBodyText(() => newReader.read(), maxBytes);
     },
     /** Cancels the rest of the body. */
     cancel(): void {
