@@ -1,4 +1,4 @@
-import type { AppendOnlyTable, Store, Tx } from './store.ts';
+import type { HistoryTable, Store, Tx } from './store.ts';
 
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
@@ -7,12 +7,12 @@ const DELETE_BATCH_SIZE = 500;
 type Cutoff = { readonly before: number; readonly now: number };
 
 /**
- * Deletes old rows of an append-only table in batches, oldest first, with one transaction each. Used for tables, or
+ * Deletes old rows of a history table in batches, oldest first, with one transaction each. Used for tables, or
  * parts of tables, that are not partitioned by time. Returns the number of rows.
  */
 export async function deleteInBatches(
   write: Store['write'],
-  table: AppendOnlyTable,
+  table: HistoryTable,
   { before, now }: Cutoff,
   isStopped: () => boolean,
 ): Promise<number> {
@@ -27,7 +27,7 @@ export async function deleteInBatches(
 
 type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
 
-const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
+const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.
   // Attempts with a time in the future are skipped, so that they do not block the deletion of other attempts.
   attempts:

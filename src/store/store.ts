@@ -129,25 +129,25 @@ export type Store = {
   /** The id sequences of the database, needed to begin a new epoch. */
   readonly sequences: Sequences;
   /**
-   * Drops old rows of an append-only table: whole partitions if the table is partitioned, otherwise in batches. Returns
+   * Drops old rows of a history table (retention): whole partitions if the table is partitioned, otherwise in batches. Returns
    * the number of dropped rows.
    *
    * @param before milliseconds since the epoch
    * @param isStopped checked between batches
    */
-  dropOldRows(table: AppendOnlyTable, before: number, isStopped: () => boolean): Promise<number>;
+  dropOldRows(table: HistoryTable, before: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
   onGroupCommit(listener: (writes: number, seconds: number) => void): void;
 };
 
-/** The append-only tables, with the timestamp column that retention uses. */
-export const appendOnlyTables = {
+/** Tables of past occurrences and attempts: rows are never updated, and retention drops them by this timestamp. */
+export const historyTables = {
   attempts: 'attempted_at',
   finalized_deliveries: 'finalized_at',
   occurrences: 'occurred_at',
 } as const;
 
-export type AppendOnlyTable = keyof typeof appendOnlyTables;
+export type HistoryTable = keyof typeof historyTables;
 
 /** The session of a node in a cluster: one dedicated connection. */
 export type ClusterSession = {

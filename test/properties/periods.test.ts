@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isDueBeforeStart } from '../../src/http/fields/dates.ts';
-import { addPeriod, type RecordDates, type RecurrencePeriod } from '../../src/resources/core/recurrence.ts';
+import { addPeriod, type RecordDates, type RecurrencePeriod } from '../../src/resources/core/recurring-tasks.ts';
 
 const periodDurations: Readonly<Record<RecurrencePeriod, Temporal.DurationLike>> = {
   ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },

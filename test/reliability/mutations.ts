@@ -424,7 +424,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'a completed task keeps its recurrence',
-    file: 'src/resources/core/recurrence.ts',
+    file: 'src/resources/core/recurring-tasks.ts',
     changes: [
       [
         "const recurrenceUpdate = write.updateTable(table).set({ recurring: '' } as never);",
@@ -432,7 +432,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'src/resources/core/recurrence.test.ts',
+      file: 'src/resources/core/recurring-tasks.test.ts',
       name: 'C41 completing a recurring task creates an open copy one period later, which recurs in turn',
     },
   },

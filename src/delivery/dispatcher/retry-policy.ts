@@ -107,12 +107,17 @@ export function remainingMs(dueAt: number | null, now: number, longestMs: number
   return waitMs > longestMs ? 0 : waitMs;
 }
 
+/**
+ * Returns the backoff of a hook after its first or second failure. It is not exponential: the two delays of
+ * `--retry-waits` (1 minute and 2 hours) plus jitter, lengthened by `Retry-After` (C18).
+ */
 function computeRetryDelayMs({ outcome, retryDelaysMs, jitterFraction }: AttemptContext, failures: number): number {
   const delayMs = (failures === 1 ? retryDelaysMs[0] : retryDelaysMs[1]) * (1 + 0.1 * jitterFraction);
   const retryAfterMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
   return Math.round(Math.max(delayMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)));
 }
 
+/** Returns the exponential backoff after consecutive local errors, from 1 to 60 seconds (C19). */
 function computeLocalErrorWaitMs(previousErrors: number): number {
   return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(previousErrors, 10), MAX_LOCAL_ERROR_WAIT_MS);
 }

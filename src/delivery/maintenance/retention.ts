@@ -5,7 +5,10 @@ import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** How long rows are kept. Deliveries that are pending for a live hook are never dropped. */
+/**
+ * How long rows are kept. Pending deliveries of live hooks are never dropped, and the audit log has no retention
+ * (decision 20).
+ */
 export const RETENTION_MS = {
   attempts: 30 * DAY_MS,
   finalized_deliveries: 30 * DAY_MS,

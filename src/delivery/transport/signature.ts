@@ -61,6 +61,7 @@ export function createSignatureHeaders(
   return ['webhook-timestamp', String(timestamp), 'webhook-signature', signatures.join(' ')];
 }
 
+/** Returns the base64 HMAC-SHA256 of the content. The SDK verifies it in `receiver/verify-signature.ts`. */
 function sign(secret: string, content: string): string {
   const key = Buffer.from(secret.slice(SIGNING_SECRET_PREFIX.length), 'base64');
   return createHmac('sha256', key).update(content).digest('base64');

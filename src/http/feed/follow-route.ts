@@ -39,12 +39,15 @@ const waitParameter: QueryParameter<number> = {
   read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
 };
 
+/** Parses a feed cursor: the position of an occurrence. `followNotifications` checks that it was issued. */
+const parseFeedCursor = (text: string): number | undefined => parseId(text);
+
 const feedParameters = {
   after: {
     description: 'The cursor to continue after. `latest`: only new entries. Omitted: from the oldest stored entry.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
     errorMessage: `${CURSOR_REQUIREMENT}, or latest`,
-    read: (text) => (text === 'latest' ? text : parseId(text)),
+    read: (text) => (text === 'latest' ? text : parseFeedCursor(text)),
   } as QueryParameter<number | 'latest'>,
   limit: {
     ...pagingParameters.limit,
@@ -191,7 +194,7 @@ export async function respondWithFeed(
 function readLastEventId(request: FastifyRequest): number | undefined {
   const [text, ...repeatedValues] = readHeaderLines(request.raw, 'last-event-id');
   if (text === undefined) return undefined;
-  const cursor = repeatedValues.length > 0 ? undefined : parseId(text);
+  const cursor = repeatedValues.length > 0 ? undefined : parseFeedCursor(text);
   if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: CURSOR_REQUIREMENT }]);
   return cursor;
 }

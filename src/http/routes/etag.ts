@@ -51,7 +51,7 @@ export function evaluatePreconditions(
   return ifNoneMatch === '*' || ifNoneMatch.some((entityTag) => entityTag.opaque === currentEtag) ? 'matched' : 'holds';
 }
 
-/** Throws `precondition_failed` unless the preconditions of a change hold. */
+/** Throws `precondition_failed` (412) unless the If-Match and If-None-Match headers of a change hold. */
 export function requirePreconditions(preconditions: Preconditions, currentEtag: string): void {
   if (evaluatePreconditions(preconditions, currentEtag) !== 'holds') throw new Problem('precondition_failed');
 }

@@ -10,7 +10,7 @@ import { readHeaderLines } from '../server/cors.ts';
 import type { Route, RouteInput, RouteResult } from './route.ts';
 
 /** How long the first response to a key is stored and replayed. */
-const RETENTION_MS = 24 * 3_600_000;
+const STORED_RESPONSE_TTL_MS = 24 * 3_600_000;
 
 /** Number of expired responses that are deleted per transaction. It is small, so that no other write waits long. */
 const DELETE_BATCH_SIZE = 500;
@@ -81,7 +81,7 @@ export async function findStoredResponse(
     .select(['idempotency.fingerprint', 'idempotency.status', 'idempotency.location', 'idempotency.body'])
     .where('idempotency.key_id', '=', idempotentCall.keyId)
     .where('idempotency.idempotency_key', '=', idempotentCall.idempotencyKey)
-    .where('idempotency.answered_at', '>', view.now - RETENTION_MS)
+    .where('idempotency.answered_at', '>', view.now - STORED_RESPONSE_TTL_MS)
     .executeTakeFirst();
   if (row === undefined) return undefined;
   requireSameRequest(idempotentCall, row.fingerprint);
@@ -164,7 +164,7 @@ export async function deleteExpiredResponses(
       const expiredRows = await queries
         .selectFrom('idempotency')
         .select('answered_at')
-        .where('answered_at', '<=', now - RETENTION_MS)
+        .where('answered_at', '<=', now - STORED_RESPONSE_TTL_MS)
         .orderBy('answered_at')
         .limit(DELETE_BATCH_SIZE)
         .execute();

@@ -11,7 +11,7 @@ import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } fro
 import {
   applyOrder,
   buildKeysetCondition,
-  decodeCursor,
+  decodePageCursor,
   encodeCursor,
   type ListOrder,
   reverseOrder,
@@ -55,7 +55,7 @@ export function pageStartOf(
   { offset, after }: PageRequest,
   order: ListOrder,
 ): { readonly offset: number; readonly sortKey?: SortKeyValues } {
-  return after === undefined ? { offset } : { offset: 0, sortKey: decodeCursor(order, after) };
+  return after === undefined ? { offset } : { offset: 0, sortKey: decodePageCursor(order, after) };
 }
 
 /**

@@ -104,7 +104,7 @@ export function sortKeyOf({ keys }: ListOrder, row: object): SortKeyValues {
 }
 
 /** Decodes the sort key in a cursor. Throws 400 if the cursor is malformed or belongs to another order. */
-export function decodeCursor({ name, keys }: ListOrder, cursor: string): SortKeyValues {
+export function decodePageCursor({ name, keys }: ListOrder, cursor: string): SortKeyValues {
   const [orderName, ...sortKey] = parseCursor(cursor);
   const isValidKeyValue = (value: unknown, index: number) =>
     keys[index]?.valueType === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);

@@ -33,7 +33,7 @@ import {
   timestampFromFilter,
   timestampToFilter,
 } from '../core/filters.ts';
-import { recurrenceField } from '../core/recurrence.ts';
+import { recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';

@@ -31,7 +31,7 @@ import {
   timestampFromFilter,
   timestampToFilter,
 } from '../core/filters.ts';
-import { periodAfterChange, recurrenceField, repeatSubtask } from '../core/recurrence.ts';
+import { createNextRecurringSubtask, periodAfterChange, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
@@ -120,7 +120,7 @@ export const subtasks = defineResource('subtask', {
       const period = isCompletion ? periodAfterChange(oldRecord, newValues) : undefined;
       return [
         { kind: isCompletion ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
-        ...(period === undefined ? [] : await repeatSubtask(write, period, id)),
+        ...(period === undefined ? [] : await createNextRecurringSubtask(write, period, id)),
       ];
     },
   },

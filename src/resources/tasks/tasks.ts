@@ -35,7 +35,7 @@ import {
   timestampFromFilter,
   timestampToFilter,
 } from '../core/filters.ts';
-import { periodAfterChange, recurrenceField, repeatTask } from '../core/recurrence.ts';
+import { createNextRecurringTask, periodAfterChange, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { loadIdBatches } from '../core/resource-tables.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
@@ -132,7 +132,7 @@ export const tasks = defineResource('task', {
       return [
         ...(isCompletion ? await completeSubtasks(write, caller, id) : []),
         { kind: isCompletion ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
-        ...(period === undefined ? [] : await repeatTask(write, period, id)),
+        ...(period === undefined ? [] : await createNextRecurringTask(write, period, id)),
       ];
     },
   },

@@ -102,6 +102,7 @@ export const timeEntries = defineResource('time_entry', {
         sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
+  // Time entries may overlap, and `seconds` (the duration) is independent of start and stop.
   check: createDateOrderCheck('date_started', 'date_stopped'),
   async toColumns(input, oldRecord, view) {
     const { date_started } = { ...oldRecord, ...input };

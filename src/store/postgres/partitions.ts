@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { deleteInBatches } from '../delete-in-batches.ts';
-import { type AppendOnlyTable, appendOnlyTables, type Queries, type Store } from '../store.ts';
+import { type HistoryTable, historyTables, type Queries, type Store } from '../store.ts';
 import { sqlStateOf } from './connection.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -16,10 +16,10 @@ const LOCK_TIMEOUT = '2s';
 
 const weekOf = (atMs: number) => Math.floor(atMs / WEEK_MS);
 
-const partitionName = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
+const partitionName = (table: HistoryTable, week: number) => `${table}_w${week}`;
 
 /** Returns the weeks for which a table has a partition. */
-async function findPartitionWeeks(queries: Queries, table: AppendOnlyTable): Promise<number[]> {
+async function findPartitionWeeks(queries: Queries, table: HistoryTable): Promise<number[]> {
   const { rows } = await sql<{ name: string }>`
     select child.relname as name from pg_inherits
     join pg_class child on child.oid = inhrelid
@@ -33,7 +33,7 @@ async function findPartitionWeeks(queries: Queries, table: AppendOnlyTable): Pro
  * partition could not be created in time) go to the default partition `<table>_rest`.
  */
 export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
-  for (const table of Object.keys(appendOnlyTables) as AppendOnlyTable[]) {
+  for (const table of Object.keys(historyTables) as HistoryTable[]) {
     const existingWeeks = await findPartitionWeeks(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
       if (existingWeeks.includes(week)) continue;
@@ -47,7 +47,7 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
 /** Drops old partitions, and deletes old rows of the default partition in batches. Returns the number of rows. */
 export async function dropPartitions(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
-  table: AppendOnlyTable,
+  table: HistoryTable,
   { before, now }: { readonly before: number; readonly now: number },
   isStopped: () => boolean,
 ): Promise<number> {
@@ -63,7 +63,7 @@ export async function dropPartitions(
     if (await tryDdl(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`
-    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(appendOnlyTables[table])} < ${before}) as old`.execute(
+    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(historyTables[table])} < ${before}) as old`.execute(
     store.read,
   );
   return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;

@@ -13,8 +13,8 @@ import { type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
 import { coalesceRuns, createPollLoop } from './poll-loop.ts';
 import { type FeedSyncPorts, syncFeed } from './read-feed.ts';
-import { createSignatureVerifier } from './signature.ts';
 import { memoryState, type ReceiverState } from './state.ts';
+import { createSignatureVerifier } from './verify-signature.ts';
 import { createWebHandler, type WebHandler } from './web.ts';
 
 type OnError = (error: unknown, context?: OccurrenceContext) => unknown;

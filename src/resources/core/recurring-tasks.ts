@@ -25,12 +25,12 @@ export function periodAfterChange(oldRecord: ColumnValues, newValues: ColumnValu
  *
  * @returns an occurrence for each created record, in order
  */
-export async function repeatTask(
+export async function createNextRecurringTask(
   write: AccountWrite,
   period: RecurrencePeriod,
   taskId: number,
 ): Promise<NewOccurrence[]> {
-  const newOccurrences = await repeatRecord(write, 'task', period, taskId);
+  const newOccurrences = await createNextRecord(write, 'task', period, taskId);
   const [taskOccurrence] = newOccurrences;
   if (taskOccurrence === undefined) return [];
   const subtaskQuery = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
@@ -47,15 +47,15 @@ export async function repeatTask(
 }
 
 /** Creates the next subtask of a recurring subtask that was just completed, in the same task (C41). */
-export function repeatSubtask(
+export function createNextRecurringSubtask(
   write: AccountWrite,
   period: RecurrencePeriod,
   subtaskId: number,
 ): Promise<NewOccurrence[]> {
-  return repeatRecord(write, 'subtask', period, subtaskId);
+  return createNextRecord(write, 'subtask', period, subtaskId);
 }
 
-async function repeatRecord(
+async function createNextRecord(
   write: AccountWrite,
   resourceType: RecurringResourceType,
   period: RecurrencePeriod,
