@@ -1,4 +1,5 @@
 import { CarillonError, createResponseError } from './errors.ts';
+import { MAX_TIMER_MS } from './runtime.ts';
 
 /** Headers and cookie mode that authentication adds to a request. */
 export type Credentials = {
@@ -194,9 +195,6 @@ function encodeSegment(segment: string | number): string {
   if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} is not an id.`);
   return encodeURIComponent(text);
 }
-
-/** Maximum delay of a timer. A longer delay would fire immediately. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function createTimeoutSignal(timeoutMs: number): AbortSignal | undefined {
   return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));

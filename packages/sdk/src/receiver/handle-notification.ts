@@ -6,7 +6,8 @@ import { parseRecordUrl } from '../parse-notification.ts';
 import type { GetMethod } from '../resource-methods.ts';
 import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
 import { fieldOf } from '../response-body.ts';
-import { type SignedRequest, withTimeout } from './verify-signature.ts';
+import { withTimeout } from '../runtime.ts';
+import type { SignedRequest } from './verify-signature.ts';
 
 /** Maximum size of the body of a notification, which contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { callAfter } from '../runtime.ts';
 import { coalesceRuns, createPollLoop } from './poll-loop.ts';
-import { callAfter } from './verify-signature.ts';
 
 test('polls are periodic; after a failure they are retried with a backoff of up to a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });

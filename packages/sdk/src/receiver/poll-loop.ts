@@ -1,4 +1,4 @@
-import { callAfter } from './verify-signature.ts';
+import { callAfter } from '../runtime.ts';
 
 /** Initial delay after a failed poll. It doubles with each further failure. */
 const INITIAL_WAIT_MS = 1_000;

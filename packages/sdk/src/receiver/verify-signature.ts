@@ -63,32 +63,3 @@ function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | undefined {
 
 /** The current time, in milliseconds since the epoch. */
 export const now = (): number => Date.now();
-
-/** Maximum delay of a timer. A longer delay would fire immediately. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** Calls `run` after `waitMs`, unless the returned function cancels it. The timer does not keep the process alive. */
-export function callAfter(waitMs: number, run: () => void): () => void {
-  const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
-  // In Node and Bun a timer is an object with `unref`; elsewhere it is a number.
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
-    timer.unref();
-  }
-  return () => clearTimeout(timer as ReturnType<typeof setTimeout>);
-}
-
-/**
- * Resolves with the result of `work`, or with undefined after `timeoutMs`. In that case the work continues, and its
- * errors are ignored.
- */
-export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
-  let cancelTimer = () => {};
-  const timeoutPromise = new Promise<undefined>((resolve) => {
-    cancelTimer = callAfter(timeoutMs, () => resolve(undefined));
-  });
-  try {
-    return await Promise.race([work, timeoutPromise]);
-  } finally {
-    cancelTimer();
-  }
-}
