@@ -143,7 +143,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
+    const deliveryBacklogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
     const routes = addRateLimitedProblem(createApiRoutes(routePorts), rateLimits);
     const consolePorts = {
       ...routePorts,
@@ -227,7 +227,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       maxFollowers: config.maxFollowers,
       limits: rateLimits,
       wrongKeys: config.wrongKeys,
-      isOverPendingQuota: (accountId) => backlogQuota.isFull(accountId),
+      isOverPendingQuota: (accountId) => deliveryBacklogQuota.isFull(accountId),
       timeouts,
     });
     const port = await (overrides.listen ?? listen)(app.server, config);

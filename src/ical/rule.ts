@@ -118,9 +118,9 @@ class RuleParser {
     if (text === undefined) return undefined;
     const numbers = new Set<number>();
     for (const one of text.split(',')) {
-      const number = /^\s*[+-]?\d{1,3}\s*$/.test(one) ? Number(one) : Number.NaN;
-      this.#invalidateUnless(number >= min && number <= max && !(min < 0 && number === 0));
-      numbers.add(Math.min(number, cap));
+      const dayNumber = /^\s*[+-]?\d{1,3}\s*$/.test(one) ? Number(one) : Number.NaN;
+      this.#invalidateUnless(dayNumber >= min && dayNumber <= max && !(min < 0 && dayNumber === 0));
+      numbers.add(Math.min(dayNumber, cap));
     }
     return numbers;
   }
@@ -160,9 +160,9 @@ const DAYS_PER_400_YEARS = 146_097;
 /** Number of days from 1 March of the year 0 to 1 January 1970. */
 const DAYS_TO_EPOCH = 719_468;
 
-/** Computes the date of a day in the Gregorian calendar, ten times as fast as with `Date`. */
-function toCalendarDay(number: number): CalendarDay {
-  const daysFromYear0 = number + DAYS_TO_EPOCH;
+/** Converts a day number, days since 1970-01-01, to a Gregorian date. Ten times as fast as with `Date`. */
+function toCalendarDay(dayNumber: number): CalendarDay {
+  const daysFromYear0 = dayNumber + DAYS_TO_EPOCH;
   const era = Math.floor(daysFromYear0 / DAYS_PER_400_YEARS);
   const dayOfEra = daysFromYear0 - era * DAYS_PER_400_YEARS;
   const leapDays = Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
@@ -171,11 +171,11 @@ function toCalendarDay(number: number): CalendarDay {
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
   return {
-    dayNumber: number,
+    dayNumber: dayNumber,
     year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
     month,
     dayOfMonth: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
-    weekday: modulo(number + 4, 7),
+    weekday: modulo(dayNumber + 4, 7),
   };
 }
 

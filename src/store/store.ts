@@ -16,7 +16,7 @@ export type NewPendingDelivery = Pick<
  * accounts are given by id.
  */
 export type CommitEvents = {
-  /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read from the database. */
+  /** New pending deliveries by hook id; undefined if they have to be read from the database. */
   readonly pending: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly manualAttempts: ReadonlySet<number>;

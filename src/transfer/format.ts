@@ -123,7 +123,7 @@ export class LineWriter {
 
 // Format 1 uses the names of tables and columns from before migration 0014. Everything else is as in format 2.
 
-/** The schema of format 1 files that can be imported. It is the last one before the names changed. */
+/** Schema version of the format 1 files that can be imported: the last one before tables and columns were renamed. */
 const FORMAT_1_SCHEMA = 13;
 
 const currentTableNames: Readonly<Record<string, ExportedTable>> = {

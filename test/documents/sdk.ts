@@ -108,21 +108,21 @@ function resourceCode(
 
   const withArticle = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
   return [
-    `/** ${withArticle('A')} as returned by the API. ${clauses}. */
+    `/** ${withArticle('A')} as returned by the API (${clauses}). */
     export type ${type} = {${fieldDeclarations(outputFields, outputType)}};`,
     isEmpty(listFields)
       ? ''
       : `/** ${withArticle('A')} as returned in lists. */
     export type ${item} = ${type} & {${fieldDeclarations(listFields, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : outputType(schema)))}};`,
-    `/** Input to create ${withArticle('a')}. ${clauses}. */
+    `/** Input to create ${withArticle('a')} (${clauses}). */
     export type ${input} = ${inputTypeOf(inputFields, requiredNamesOf(creation.body))};`,
     change === undefined
       ? ''
-      : `/** Fields of ${withArticle('a')} that can be changed. ${clauses}. */
+      : `/** Fields of ${withArticle('a')} that can be changed (${clauses}). */
     export type ${changes} = Optional<${input}${isEmpty(changeOnlyFields) ? '' : ` & {${fieldDeclarations(changeOnlyFields, inputType)}}`}>;`,
-    `/** Filters of the list of ${wordsOfAll}, combined with AND. ${clauses}. */
+    `/** Filters of the list of ${wordsOfAll}, combined with AND (${clauses}). */
     export type ${filters} = PageWindow${isEmpty(filterFields) ? '' : ` & Optional<{${fieldDeclarations(filterFields, filterType)}}>`};`,
-    `/** Methods for ${wordsOfAll}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'}. ${clauses}. */
+    `/** Methods for ${wordsOfAll}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'} (${clauses}). */
     export type ${methodsType} = ${methodGroups.map((one) => one.type).join(' & ')};`,
     `/** Methods for ${wordsOfAll} at \`${collection}\`. */
     export function ${factoryName}(send: Send): ${methodsType} { return {${methodGroups.map((one) => one.made).join('')}}; }`,

@@ -35,9 +35,9 @@ const taskViews = {
   all: { text: 'All', filters: () => ({}) },
 } as const satisfies Record<string, { text: string; filters: () => TaskFilters }>;
 
-type TaskView = keyof typeof taskViews;
+type TaskListView = keyof typeof taskViews;
 
-const viewOptions = (Object.keys(taskViews) as TaskView[]).map((value) => ({ value, text: taskViews[value].text }));
+const viewOptions = (Object.keys(taskViews) as TaskListView[]).map((value) => ({ value, text: taskViews[value].text }));
 
 const orderOptions = [
   { value: '', text: 'Oldest first' },
@@ -158,7 +158,7 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
   );
 }
 
-function NoTasks({ view, needsProject }: { readonly view: TaskView; readonly needsProject: boolean }) {
+function NoTasks({ view, needsProject }: { readonly view: TaskListView; readonly needsProject: boolean }) {
   if (needsProject) {
     return (
       <EmptyState icon="folder" title="A task belongs to a project">

@@ -136,7 +136,8 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
   /**
    * Creates the signing secret of a hook, or rotates the existing one. From then on, notifications are signed with it
    * according to Standard Webhooks (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`;
-   * `secret_gone` if the response was lost and the call was repeated: create another secret.
+   * `secret_gone` if this call repeats an earlier one whose response was lost: a secret is shown only once, so create a new
+   * one. `overlap`: for how many seconds the old secret also signs.
    *
    * @example
    * ```ts

@@ -49,7 +49,10 @@ function isResourceType(resourceType: string): resourceType is keyof RecordsByRe
   return Object.hasOwn(recordReaders, resourceType);
 }
 
-/** Fetches the record at `resourceUrl`. Checks the URL before the request, because anyone can POST to a target. */
+/**
+ * Fetches the record at `resourceUrl`. First checks that the URL belongs to the service: anyone can POST a forged
+ * notification, and the request carries the API key.
+ */
 export async function fetchNotifiedRecord(
   resources: NotifiableResources,
   root: string,

@@ -40,7 +40,7 @@ import {
 } from './resource-methods.ts';
 import type { Send } from './transport.ts';
 
-/** An event as returned by the API. C24–C28. */
+/** An event as returned by the API (C24–C28). */
 export type CalendarEvent = {
   /** Identifier of the event. */
   readonly event_id: string;
@@ -60,7 +60,7 @@ export type CalendarEvent = {
   readonly user_id: string;
 };
 
-/** Input to create an event. C24–C28. */
+/** Input to create an event (C24–C28). */
 export type EventInput = {
   /** Name of the event. */
   readonly event_name: string;
@@ -75,10 +75,10 @@ export type EventInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Fields of an event that can be changed. C24–C28. */
+/** Fields of an event that can be changed (C24–C28). */
 export type EventChanges = Optional<EventInput>;
 
-/** Filters of the list of events, combined with AND. C24–C28. */
+/** Filters of the list of events, combined with AND (C24–C28). */
 export type EventFilters = PageWindow &
   Optional<{
     /** Only events of this project; 0 for events without one. */
@@ -105,7 +105,7 @@ export type EventFilters = PageWindow &
     readonly due_date_to: CalendarDay;
   }>;
 
-/** Methods for events. C24–C28. */
+/** Methods for events (C24–C28). */
 export type Events = EditableMethods<CalendarEvent, EventChanges, EventFilters> &
   CreateMethod<CalendarEvent, EventInput> &
   ImportMethod;
@@ -119,7 +119,7 @@ export function events(send: Send): Events {
   };
 }
 
-/** A client as returned by the API. C29, C34. */
+/** A client as returned by the API (C29, C34). */
 export type Client = {
   /** Identifier of the client. */
   readonly client_id: string;
@@ -161,7 +161,7 @@ export type Client = {
   readonly user_id: string;
 };
 
-/** Input to create a client. C29, C34. */
+/** Input to create a client (C29, C34). */
 export type ClientInput = {
   /** Name of the client. */
   readonly client_name: string;
@@ -196,10 +196,10 @@ export type ClientInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Fields of a client that can be changed. C29, C34. */
+/** Fields of a client that can be changed (C29, C34). */
 export type ClientChanges = Optional<ClientInput>;
 
-/** Filters of the list of clients, combined with AND. C29, C34. */
+/** Filters of the list of clients, combined with AND (C29, C34). */
 export type ClientFilters = PageWindow &
   Optional<{
     /** Part of the name, compared without case. */
@@ -208,7 +208,7 @@ export type ClientFilters = PageWindow &
     readonly order: 'clientname' | 'latest';
   }>;
 
-/** Methods for clients. C29, C34. */
+/** Methods for clients (C29, C34). */
 export type Clients = EditableMethods<Client, ClientChanges, ClientFilters> & CreateMethod<Client, ClientInput>;
 
 /** Methods for clients at `/clients`. */
@@ -219,7 +219,7 @@ export function clients(send: Send): Clients {
   };
 }
 
-/** A contact as returned by the API. C36. */
+/** A contact as returned by the API (C36). */
 export type Contact = {
   /** Identifier of the contact. */
   readonly contact_id: string;
@@ -233,9 +233,9 @@ export type Contact = {
   readonly fax: string;
   /** Mobile telephone. */
   readonly mobile: string;
-  /** Their role. */
+  /** Role of the contact. */
   readonly role: string;
-  /** Name of their company. */
+  /** Name of the company of the contact. */
   readonly company_name: string;
   /** The client of the contact. "0" for none. */
   readonly client_id: string;
@@ -247,7 +247,7 @@ export type Contact = {
   readonly user_id: string;
 };
 
-/** Input to create a contact. C36. */
+/** Input to create a contact (C36). */
 export type ContactInput = {
   /** Name of the contact. */
   readonly contact_name: string;
@@ -260,9 +260,9 @@ export type ContactInput = {
   readonly fax: string;
   /** Mobile telephone. */
   readonly mobile: string;
-  /** Their role. */
+  /** Role of the contact. */
   readonly role: string;
-  /** Name of their company. */
+  /** Name of the company of the contact. */
   readonly company_name: string;
   /** The client of the contact. "0" for none. */
   readonly client_id: IdOrNone;
@@ -270,17 +270,17 @@ export type ContactInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Fields of a contact that can be changed. C36. */
+/** Fields of a contact that can be changed (C36). */
 export type ContactChanges = Optional<ContactInput>;
 
-/** Filters of the list of contacts, combined with AND. C36. */
+/** Filters of the list of contacts, combined with AND (C36). */
 export type ContactFilters = PageWindow &
   Optional<{
     /** Only contacts of this client; 0 for contacts without one. */
     readonly client_id: Id;
   }>;
 
-/** Methods for contacts. C36. */
+/** Methods for contacts (C36). */
 export type Contacts = EditableMethods<Contact, ContactChanges, ContactFilters> & CreateMethod<Contact, ContactInput>;
 
 /** Methods for contacts at `/contacts`. */
@@ -291,7 +291,7 @@ export function contacts(send: Send): Contacts {
   };
 }
 
-/** A project as returned by the API. C30, C34. */
+/** A project as returned by the API (C30, C34). */
 export type Project = {
   /** Identifier of the project. */
   readonly project_id: string;
@@ -363,7 +363,7 @@ export type Project = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input to create a project. C30, C34. */
+/** Input to create a project (C30, C34). */
 export type ProjectInput = {
   /** Name of the project. */
   readonly project_name: string;
@@ -422,10 +422,10 @@ export type ProjectInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Fields of a project that can be changed. C30, C34. */
+/** Fields of a project that can be changed (C30, C34). */
 export type ProjectChanges = Optional<ProjectInput>;
 
-/** Filters of the list of projects, combined with AND. C30, C34. */
+/** Filters of the list of projects, combined with AND (C30, C34). */
 export type ProjectFilters = PageWindow &
   Optional<{
     /** For this client; 0 for projects without one. */
@@ -446,7 +446,7 @@ export type ProjectFilters = PageWindow &
     readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
   }>;
 
-/** Methods for projects. C30, C34. */
+/** Methods for projects (C30, C34). */
 export type Projects = EditableMethods<Project, ProjectChanges, ProjectFilters> & CreateMethod<Project, ProjectInput>;
 
 /** Methods for projects at `/projects`. */
@@ -457,7 +457,7 @@ export function projects(send: Send): Projects {
   };
 }
 
-/** A task as returned by the API. C31, C33, C34. */
+/** A task as returned by the API (C31, C33, C34). */
 export type Task = {
   /** Identifier of the task. */
   readonly task_id: string;
@@ -523,7 +523,7 @@ export type Task = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input to create a task. C31, C33, C34. */
+/** Input to create a task (C31, C33, C34). */
 export type TaskInput = {
   /** Name of the task. */
   readonly task_name: string;
@@ -576,7 +576,7 @@ export type TaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Fields of a task that can be changed. C31, C33, C34. */
+/** Fields of a task that can be changed (C31, C33, C34). */
 export type TaskChanges = Optional<
   TaskInput & {
     /** The project it moves to. */
@@ -586,7 +586,7 @@ export type TaskChanges = Optional<
   }
 >;
 
-/** Filters of the list of tasks, combined with AND. C31, C33, C34. */
+/** Filters of the list of tasks, combined with AND (C31, C33, C34). */
 export type TaskFilters = PageWindow &
   Optional<{
     /** Only tasks of this project. */
@@ -611,7 +611,7 @@ export type TaskFilters = PageWindow &
     readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
-/** Methods for tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
+/** Methods for tasks; the first argument of `create` is the id of the parent (C31, C33, C34). */
 export type Tasks = EditableMethods<Task, TaskChanges, TaskFilters> &
   CreateUnderMethod<Task, TaskInput> &
   CompleteMethods<Task>;
@@ -625,7 +625,7 @@ export function tasks(send: Send): Tasks {
   };
 }
 
-/** A subtask as returned by the API. C32, C33, C34. */
+/** A subtask as returned by the API (C32, C33, C34). */
 export type Subtask = {
   /** Identifier of the subtask. */
   readonly subtask_id: string;
@@ -683,7 +683,7 @@ export type Subtask = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input to create a subtask. C32, C33, C34. */
+/** Input to create a subtask (C32, C33, C34). */
 export type SubtaskInput = {
   /** Name of the subtask. */
   readonly subtask_name: string;
@@ -724,7 +724,7 @@ export type SubtaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Fields of a subtask that can be changed. C32, C33, C34. */
+/** Fields of a subtask that can be changed (C32, C33, C34). */
 export type SubtaskChanges = Optional<
   SubtaskInput & {
     /** The task it moves to. */
@@ -734,7 +734,7 @@ export type SubtaskChanges = Optional<
   }
 >;
 
-/** Filters of the list of subtasks, combined with AND. C32, C33, C34. */
+/** Filters of the list of subtasks, combined with AND (C32, C33, C34). */
 export type SubtaskFilters = PageWindow &
   Optional<{
     /** Only subtasks of this task. */
@@ -755,7 +755,7 @@ export type SubtaskFilters = PageWindow &
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
   }>;
 
-/** Methods for subtasks; the first argument of `create` is the id of the parent. C32, C33, C34. */
+/** Methods for subtasks; the first argument of `create` is the id of the parent (C32, C33, C34). */
 export type Subtasks = EditableMethods<Subtask, SubtaskChanges, SubtaskFilters> &
   CreateUnderMethod<Subtask, SubtaskInput> &
   CompleteMethods<Subtask>;
@@ -769,7 +769,7 @@ export function subtasks(send: Send): Subtasks {
   };
 }
 
-/** A team as returned by the API. C37. */
+/** A team as returned by the API (C37). */
 export type Team = {
   /** Identifier of the team. */
   readonly team_id: string;
@@ -781,7 +781,7 @@ export type Team = {
   readonly users: readonly AssignedUser[];
 };
 
-/** Input to create a team. C37. */
+/** Input to create a team (C37). */
 export type TeamInput = {
   /** Name of the team. */
   readonly team_name: string;
@@ -792,13 +792,13 @@ export type TeamInput = {
   readonly users: readonly AssignedUserInput[];
 }>;
 
-/** Fields of a team that can be changed. C37. */
+/** Fields of a team that can be changed (C37). */
 export type TeamChanges = Optional<TeamInput>;
 
-/** Filters of the list of teams, combined with AND. C37. */
+/** Filters of the list of teams, combined with AND (C37). */
 export type TeamFilters = PageWindow;
 
-/** Methods for teams. C37. */
+/** Methods for teams (C37). */
 export type Teams = EditableMethods<Team, TeamChanges, TeamFilters> & CreateMethod<Team, TeamInput>;
 
 /** Methods for teams at `/teams`. */
@@ -809,7 +809,7 @@ export function teams(send: Send): Teams {
   };
 }
 
-/** A time entry as returned by the API. C38. */
+/** A time entry as returned by the API (C38). */
 export type TimeEntry = {
   /** Identifier of the time entry. */
   readonly entry_id: string;
@@ -847,7 +847,7 @@ export type TimeEntry = {
   readonly user_name: string;
 };
 
-/** Input to create a time entry. C38. */
+/** Input to create a time entry (C38). */
 export type TimeEntryInput = {
   /** Duration in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
@@ -868,7 +868,7 @@ export type TimeEntryInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Fields of a time entry that can be changed. C38. */
+/** Fields of a time entry that can be changed (C38). */
 export type TimeEntryChanges = Optional<
   TimeEntryInput & {
     /** The task it moves to. */
@@ -876,7 +876,7 @@ export type TimeEntryChanges = Optional<
   }
 >;
 
-/** Filters of the list of time entries, combined with AND. C38. */
+/** Filters of the list of time entries, combined with AND (C38). */
 export type TimeEntryFilters = PageWindow &
   Optional<{
     /** Only entries of this user. */
@@ -893,9 +893,9 @@ export type TimeEntryFilters = PageWindow &
     readonly hide_billed: '0' | '1';
     /** 1: running timers; 0: all others. */
     readonly running: '0' | '1';
-    /** Entered on this day (UTC) or later. */
+    /** Created on this day (UTC) or later. */
     readonly created_from: CalendarDay;
-    /** Entered on this day (UTC) or earlier. */
+    /** Created on this day (UTC) or earlier. */
     readonly created_to: CalendarDay;
     /** Worked on this day or later. */
     readonly date_from: CalendarDay;
@@ -903,7 +903,7 @@ export type TimeEntryFilters = PageWindow &
     readonly date_to: CalendarDay;
   }>;
 
-/** Methods for time entries; the first argument of `create` is the id of the parent. C38. */
+/** Methods for time entries; the first argument of `create` is the id of the parent (C38). */
 export type TimeEntries = EditableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
   CreateUnderMethod<TimeEntry, TimeEntryInput>;
 
@@ -915,7 +915,7 @@ export function timeEntries(send: Send): TimeEntries {
   };
 }
 
-/** A comment as returned by the API. C39. */
+/** A comment as returned by the API (C39). */
 export type Comment = {
   /** Identifier of the comment. */
   readonly comment_id: string;
@@ -951,7 +951,7 @@ export type ListedComment = Comment & {
   readonly replies: readonly Comment[];
 };
 
-/** Input to create a comment. C39. */
+/** Input to create a comment (C39). */
 export type CommentInput = {
   /** The text. */
   readonly comment: string;
@@ -966,7 +966,7 @@ export type CommentInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Filters of the list of comments, combined with AND. C39. */
+/** Filters of the list of comments, combined with AND (C39). */
 export type CommentFilters = PageWindow &
   Optional<{
     /** On this project, its tasks and subtasks. */
@@ -979,7 +979,7 @@ export type CommentFilters = PageWindow &
     readonly parent_id: Id;
   }>;
 
-/** Methods for comments; the first argument of `create` is the id of the parent. C39. */
+/** Methods for comments; the first argument of `create` is the id of the parent (C39). */
 export type Comments = ListMethods<ListedComment, CommentFilters> &
   GetMethod<Comment> &
   DeleteMethod &

@@ -127,7 +127,10 @@ async function restoreFromFile(flags: RestoreFlags, databasePath: string, backup
   );
 }
 
-/** Begins a new epoch after the database was restored with other tools, such as pg_restore. */
+/**
+ * Begins a new epoch after the database was restored with other tools, such as pg_restore: feed cursors from before are
+ * no longer valid.
+ */
 async function beginEpochAfterRestore(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();

@@ -306,7 +306,7 @@ export class HookQueue {
     return flight.failureEpoch < this.#failureEpoch;
   }
 
-  /** Applies a decision to the queue; returns what has to be committed. */
+  /** Ends an attempt: applies the decision of the retry policy, and returns the completion to commit. */
   finish({ flight, decision, outcome, reason, ms, now }: FinishedAttempt): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);

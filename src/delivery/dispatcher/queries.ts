@@ -163,7 +163,7 @@ async function findHooksWithManualAttempts(read: Queries, isClaimable?: Expressi
 
 const pendingColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
 
-type PendingColumns = {
+type PendingDeliveryRow = {
   delivery_id: number;
   position: number | null;
   kind: string;
@@ -171,7 +171,7 @@ type PendingColumns = {
   created_at: number;
 };
 
-function toPendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
+function toPendingDelivery(row: PendingDeliveryRow, manualAttemptId: number | null): PendingDelivery {
   return {
     deliveryId: row.delivery_id,
     position: row.position,
@@ -183,7 +183,7 @@ function toPendingDelivery(row: PendingColumns, manualAttemptId: number | null):
 }
 
 /** Converts rows of one hook to deliveries, oldest first. */
-export function toPendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
+export function toPendingDeliveries(rows: readonly PendingDeliveryRow[]): PendingDelivery[] {
   return rows
     .map((row) => toPendingDelivery(row, null))
     .sort((one, other) => Number(one.position) - Number(other.position));
@@ -273,5 +273,5 @@ export async function findManualAttempts(
   // If retention has dropped the delivery, there is nothing to send.
   return rows
     .filter((row) => row.kind !== null)
-    .map((row) => toPendingDelivery(row as PendingColumns, row.manual_attempt_id));
+    .map((row) => toPendingDelivery(row as PendingDeliveryRow, row.manual_attempt_id));
 }

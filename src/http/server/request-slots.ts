@@ -41,7 +41,7 @@ export class RequestSlots {
   readonly #lookupSlots: Quota;
   /** Slots of requests that wait for another request's lookup of the same API key. */
   readonly #joinedLookupSlots: Quota;
-  /** Number of requests that wait for the lookup of a caller, by claimed identity. */
+  /** Requests whose caller is being looked up in the database, counted by the identity that they claim. */
   readonly #lookupCounts = new Map<string, number>();
   readonly #visitorSlots: Quota;
   readonly responseSizes = new ResponseSizes();

@@ -12,8 +12,8 @@ export const contactFields = {
   tel: shortText('Telephone.', 64),
   fax: shortText('Fax.', 64),
   mobile: shortText('Mobile telephone.', 64),
-  role: shortText('Their role.'),
-  company_name: shortText('Name of their company.'),
+  role: shortText('Role of the contact.'),
+  company_name: shortText('Name of the company of the contact.'),
   client_id: resourceIdOrNone('The client of the contact.'),
   ...commonFields,
 };

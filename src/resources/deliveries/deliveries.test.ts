@@ -6,7 +6,7 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { buildFinalizedCondition, ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
+import { buildFinalizedCondition, DELIVERY_ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -50,7 +50,9 @@ for (const { test, testService } of stores) {
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {
   const migration = readFileSync(new URL('../../store/migrations/0010_stretches.sql', import.meta.url), 'utf8');
-  assert.ok(migration.includes(`(account_id, (${ID_BUCKET_SQL.replace('finalized_deliveries.', '')}), hook_id)`));
+  assert.ok(
+    migration.includes(`(account_id, (${DELIVERY_ID_BUCKET_SQL.replace('finalized_deliveries.', '')}), hook_id)`),
+  );
 });
 
 /** Ids at the ends of buckets and within them, with empty buckets in between. */

@@ -329,7 +329,7 @@ export function getLatestBuckets(now: number, lengthMs: number, bucketCount: num
  * SQL for the bucket of 8,192 ids that contains a finalized delivery. The index `settled_by_hook` has exactly this
  * expression.
  */
-export const ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
+export const DELIVERY_ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
 
 /**
  * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
@@ -343,7 +343,7 @@ export function buildFinalizedCondition(view: AccountView, userId: number, hookI
       .select(sql<number>`${sql.raw(aggregate)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
   // `+ 0` prevents the planner from using the index on user_id. That index has the order of the list, but its use would
   // scan all rows of the user.
-  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET_SQL)} in (
+  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(DELIVERY_ID_BUCKET_SQL)} in (
     with recursive buckets (bucket) as (
       select (${boundaryBucket('min')})
       union all

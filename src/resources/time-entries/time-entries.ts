@@ -78,8 +78,8 @@ export const timeEntryFilters = {
     0: sqlCondition(`not (${RUNNING_TIMER_SQL})`),
     1: sqlCondition(RUNNING_TIMER_SQL),
   }),
-  created_from: timestampFromFilter('Entered on this day (UTC) or later.', 'time_entries.date_created'),
-  created_to: timestampToFilter('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
+  created_from: timestampFromFilter('Created on this day (UTC) or later.', 'time_entries.date_created'),
+  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'time_entries.date_created'),
   date_from: dateFromFilter('Worked on this day or later.', 'time_entries.date'),
   date_to: dateToFilter('Worked on this day or earlier.', 'time_entries.date'),
 };

@@ -39,7 +39,7 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const BACKGROUND_CONNECTIONS = 3;
 
 /**
- * Number of connections that a service opens at its start: one for the session, one for writes, one for reads, two for
+ * Number of connections that a service opens at its start: one for the session of the node (LISTEN and heartbeat), one for writes, one for reads, two for
  * background writes.
  */
 const MIN_CONNECTIONS = 5;

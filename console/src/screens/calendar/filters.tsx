@@ -95,8 +95,8 @@ function findProjectsToShow(rangeData: RangeData | undefined, chosenProjectIds: 
   for (const { project_id } of [...(rangeData?.events ?? []), ...(rangeData?.tasks ?? [])]) {
     entryCounts.set(project_id, (entryCounts.get(project_id) ?? 0) + 1);
   }
-  const idsByCount = [...entryCounts].sort(([, a], [, b]) => b - a).map(([projectId]) => projectId);
-  const displayedIds = new Set([...idsByCount.slice(0, MAX_PROJECT_CHIPS), ...chosenProjectIds]);
+  const mostUsedIds = [...entryCounts].sort(([, a], [, b]) => b - a).map(([projectId]) => projectId);
+  const displayedIds = new Set([...mostUsedIds.slice(0, MAX_PROJECT_CHIPS), ...chosenProjectIds]);
   // Show no chips if no visible entry has a project.
   if (displayedIds.size === 1 && displayedIds.has('0') && chosenProjectIds.length === 0) return [];
   return [...displayedIds].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));

@@ -39,7 +39,7 @@ async function loadHook(id: string, signal: AbortSignal) {
   return { hook, hours: hourlyStats.data, owner: owner && displayNameOf(owner) };
 }
 
-/** Page of one hook: state with advice, details, signature and deliveries. */
+/** Page of one hook: its state and what to do about it, its details, signing secret and deliveries. */
 export function HookPage({ id }: { readonly id: string }) {
   const { data, errorText, reload } = useQuery((signal) => loadHook(id, signal), [id]);
   const actions = useHookActions(reload);
@@ -86,7 +86,7 @@ export function HookPage({ id }: { readonly id: string }) {
             <div class="stack">
               <h2>The last day</h2>
               <LastDaySparkline hours={data.hours} height={26} />
-              <AverageDuration hours={data.hours} />
+              <AverageDuration hourlyCounts={data.hours} />
             </div>
           </section>
           <SignatureSection hook={data.hook} onDone={reload} />
@@ -178,9 +178,9 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
 }
 
 function AverageDuration({
-  hours,
+  hourlyCounts: hours,
 }: {
-  readonly hours: readonly { delivered: string; failed: string; milliseconds: string }[];
+  readonly hourlyCounts: readonly { delivered: string; failed: string; milliseconds: string }[];
 }) {
   const attemptsByHour = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
   const totalAttempts = attemptsByHour.reduce((sum, count) => sum + count, 0);

@@ -166,7 +166,10 @@ function renderElapsedTime(seconds: number) {
  */
 const startedAtMsOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
-/** Returns the elapsed seconds of a timer; negative if the clock was set back or the user has travelled west. */
+/**
+ * Returns the elapsed seconds of a timer. Start times have no zone, so the result is negative if the clock was set back
+ * or the user has moved to a time zone further west.
+ */
 const elapsedSecondsOf = (timer: TimeEntry, now: number) => Math.round((now - startedAtMsOf(timer)) / 1_000);
 
 /** Formats a point in time as an API timestamp in local time. */
