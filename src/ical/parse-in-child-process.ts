@@ -12,8 +12,11 @@ import type { ParseOptions } from './series.ts';
  * clock, also in tests that have a fake clock.
  */
 const PARSE_TIMEOUT_MS = 15_000;
-/** Maximum heap size of the child process, in MiB. */
-const MAX_MEMORY_MB = 384;
+/**
+ * Heap limits of the child process, in MiB. A file of 8 MiB with 49,900 events takes 140 MiB in all. With the default
+ * young generation, it would take 60 MiB more and not be faster.
+ */
+const HEAP_LIMITS = ['--max-old-space-size=192', '--max-semi-space-size=2'];
 
 const PARSER_PATH = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
@@ -67,7 +70,7 @@ function runParserProcess(fd: number, options: ParseOptions, timeoutMs: number):
       serialization: 'advanced',
       // An empty environment keeps secrets from the child; Windows starts no process without SystemRoot.
       env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
-      execArgv: [`--max-old-space-size=${MAX_MEMORY_MB}`],
+      execArgv: HEAP_LIMITS,
       stdio: [fd, 'ignore', 'ignore', 'ipc'],
     });
     let currentLine = 1;

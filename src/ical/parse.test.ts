@@ -9,7 +9,7 @@ import { oddCalendars } from '../../test/corpus/calendars.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import { CalendarError } from './line-reader.ts';
-import { type ParsedCalendar, parseCalendar } from './parse.ts';
+import { MAX_EVENTS, type ParsedCalendar, parseCalendar } from './parse.ts';
 import { PARSER_LIMITS, type ParseTask, parseInChildProcess } from './parse-in-child-process.ts';
 import type { ParseOptions } from './series.ts';
 import type { SkippedItems } from './skipped.ts';
@@ -355,6 +355,14 @@ test('X9 a file that takes too long is aborted, and the next one is parsed norma
   await assert.rejects(parseInChildProcess(1, long, OPTIONS, 1), { name: 'CalendarError', message: /too long/ });
   const fine = await openFileWith(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
   assert.equal((await parseInChildProcess(1, fine, OPTIONS)).events.length, 1);
+});
+
+test('X9 a file with as many events as are allowed is parsed within the memory limit of the parser process', async (t) => {
+  const events = Array.from({ length: MAX_EVENTS }, (_, uid) =>
+    event(`UID:${uid}@far.test`, 'DTSTART:20270101T090000', 'DTEND:20270101T100000', `SUMMARY:Event ${uid}`),
+  );
+  const fd = await openFileWith(t, ['BEGIN:VCALENDAR', 'VERSION:2.0', ...events.flat(), 'END:VCALENDAR']);
+  assert.equal((await parseInChildProcess(1, fd, OPTIONS)).events.length, MAX_EVENTS);
 });
 
 test('X9 ten files of one account leave a parser and most of the queue to other accounts', async () => {
