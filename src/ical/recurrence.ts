@@ -77,7 +77,10 @@ export function* expandSeries(
   }
 }
 
-/** Whether a rule has any time within eight years, which is the longest gap between two leap days. */
+/**
+ * Whether a rule has an occurrence within eight years of its start. No rule has its first occurrence later, because eight
+ * years are the longest gap between two leap days.
+ */
 export function hasOccurrences(
   rule: RecurrenceRule,
   event: EventWithStart,

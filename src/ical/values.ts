@@ -90,7 +90,7 @@ export function parseTimes(property: IcalProperty): readonly (IcalTime | undefin
   return property.value.split(',').map((text) => parseTime(text, context));
 }
 
-/** Parses a list like `parseTimes`. Its values may also be periods, `start/end` or `start/duration`. */
+/** Parses a comma-separated list of times, as `parseTimes` does, or of periods: `start/end` or `start/duration`. */
 export function parsePeriods(property: IcalProperty): readonly (IcalPeriod | undefined)[] {
   const context = contextOf(property);
   return property.value.split(',').map((text) => {

@@ -63,7 +63,7 @@ const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  // occurred_at grows with the position, so the oldest occurrences of an account have its lowest positions.
+  // Within an account, positions follow the order of time, so the oldest occurrences can be deleted by position.
   occurrences:
     ({ before }) =>
     async ({ queries }) => {

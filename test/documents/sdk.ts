@@ -98,7 +98,7 @@ function resourceCode(
           ['deleteMethod', ''],
         ]
       : [['editableMethods', `<${type}, ${changes}, ${filters}>`, `'${key}'`]]),
-    [parent === undefined ? 'createMethod' : 'createUnderMethod', `<${type}, ${input}>`],
+    [parent === undefined ? 'createMethod' : 'createChildMethod', `<${type}, ${input}>`],
     ...('resume' in changeOnlyFields ? [['completeMethods', `<${type}>`]] : []),
     ...(extension === undefined ? [] : [[extension, '']]),
   ].map(([does = '', of = '', id]) => ({
@@ -158,7 +158,7 @@ const importsByFile: Readonly<Record<string, readonly string[]>> = {
   'resource-methods': [
     'CompleteMethods',
     'CreateMethod',
-    'CreateUnderMethod',
+    'CreateChildMethod',
     'DeleteMethod',
     'EditableMethods',
     'GetMethod',

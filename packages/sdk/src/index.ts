@@ -97,8 +97,8 @@ export type {
 } from './people.ts';
 export type {
   CompleteMethods,
+  CreateChildMethod,
   CreateMethod,
-  CreateUnderMethod,
   DeleteMethod,
   EditableMethods,
   GetMethod,

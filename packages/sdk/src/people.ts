@@ -11,7 +11,7 @@ import {
 import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, Send } from './transport.ts';
 
-/** The account as returned by the service (C35). */
+/** The account, which the API calls company (C35). */
 export type Company = {
   /** Identifier of the account. */
   readonly company_id: string;

@@ -38,7 +38,7 @@ export interface CreateMethod<T, I> {
 }
 
 /** The method of a resource that creates a record below a parent (C34). */
-export interface CreateUnderMethod<T, I> {
+export interface CreateChildMethod<T, I> {
   /**
    * Creates a record below its parent and returns it. Errors: as for `create` without a parent, and `not_found` for the
    * parent.
@@ -147,7 +147,7 @@ export function createMethod<T, I>(send: Send, resourceType: string): CreateMeth
 }
 
 /** Creates the method that creates a record by POST to `/{resource}/{parentId}`. */
-export function createUnderMethod<T, I>(send: Send, resourceType: string): CreateUnderMethod<T, I> {
+export function createChildMethod<T, I>(send: Send, resourceType: string): CreateChildMethod<T, I> {
   return {
     create: async (parentId, input, options) =>
       recordOf(await send({ ...options, method: 'POST', path: [resourceType, parentId], body: input })),

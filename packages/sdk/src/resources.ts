@@ -24,11 +24,11 @@ import type {
 import { type ImportMethod, importMethod } from './calendars.ts';
 import {
   type CompleteMethods,
+  type CreateChildMethod,
   type CreateMethod,
-  type CreateUnderMethod,
   completeMethods,
+  createChildMethod,
   createMethod,
-  createUnderMethod,
   type DeleteMethod,
   deleteMethod,
   type EditableMethods,
@@ -329,7 +329,7 @@ export type Project = {
   readonly hourly_rate: string;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
-  /** Price. */
+  /** Price of the project, in the currency of the account. */
   readonly price: string;
   /** Its position among the projects. */
   readonly project_order: string;
@@ -394,7 +394,7 @@ export type ProjectInput = {
   readonly hourly_rate: NumberInput;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
-  /** Price. */
+  /** Price of the project, in the currency of the account. */
   readonly price: NumberInput;
   /** Its position among the projects. */
   readonly project_order: NumberInput;
@@ -491,7 +491,7 @@ export type Task = {
   readonly hourly_rate: string;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
-  /** Price. */
+  /** Price of the task, in the currency of the account. */
   readonly price: string;
   /** Its position among the tasks of the project. */
   readonly task_order: string;
@@ -550,7 +550,7 @@ export type TaskInput = {
   readonly hourly_rate: NumberInput;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
-  /** Price. */
+  /** Price of the task, in the currency of the account. */
   readonly price: NumberInput;
   /** Its position among the tasks of the project. */
   readonly task_order: NumberInput;
@@ -613,14 +613,14 @@ export type TaskFilters = PageWindow &
 
 /** Methods for tasks; the first argument of `create` is the id of the parent (C31, C33, C34). */
 export type Tasks = EditableMethods<Task, TaskChanges, TaskFilters> &
-  CreateUnderMethod<Task, TaskInput> &
+  CreateChildMethod<Task, TaskInput> &
   CompleteMethods<Task>;
 
 /** Methods for tasks at `/tasks`. */
 export function tasks(send: Send): Tasks {
   return {
     ...editableMethods<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
-    ...createUnderMethod<Task, TaskInput>(send, 'tasks'),
+    ...createChildMethod<Task, TaskInput>(send, 'tasks'),
     ...completeMethods<Task>(send, 'tasks'),
   };
 }
@@ -757,14 +757,14 @@ export type SubtaskFilters = PageWindow &
 
 /** Methods for subtasks; the first argument of `create` is the id of the parent (C32, C33, C34). */
 export type Subtasks = EditableMethods<Subtask, SubtaskChanges, SubtaskFilters> &
-  CreateUnderMethod<Subtask, SubtaskInput> &
+  CreateChildMethod<Subtask, SubtaskInput> &
   CompleteMethods<Subtask>;
 
 /** Methods for subtasks at `/subtasks`. */
 export function subtasks(send: Send): Subtasks {
   return {
     ...editableMethods<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),
-    ...createUnderMethod<Subtask, SubtaskInput>(send, 'subtasks'),
+    ...createChildMethod<Subtask, SubtaskInput>(send, 'subtasks'),
     ...completeMethods<Subtask>(send, 'subtasks'),
   };
 }
@@ -905,13 +905,13 @@ export type TimeEntryFilters = PageWindow &
 
 /** Methods for time entries; the first argument of `create` is the id of the parent (C38). */
 export type TimeEntries = EditableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
-  CreateUnderMethod<TimeEntry, TimeEntryInput>;
+  CreateChildMethod<TimeEntry, TimeEntryInput>;
 
 /** Methods for time entries at `/time_entries`. */
 export function timeEntries(send: Send): TimeEntries {
   return {
     ...editableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),
-    ...createUnderMethod<TimeEntry, TimeEntryInput>(send, 'time_entries'),
+    ...createChildMethod<TimeEntry, TimeEntryInput>(send, 'time_entries'),
   };
 }
 
@@ -983,7 +983,7 @@ export type CommentFilters = PageWindow &
 export type Comments = ListMethods<ListedComment, CommentFilters> &
   GetMethod<Comment> &
   DeleteMethod &
-  CreateUnderMethod<Comment, CommentInput>;
+  CreateChildMethod<Comment, CommentInput>;
 
 /** Methods for comments at `/comments`. */
 export function comments(send: Send): Comments {
@@ -991,6 +991,6 @@ export function comments(send: Send): Comments {
     ...listMethods<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),
     ...getMethod<Comment>(send, 'comments'),
     ...deleteMethod(send, 'comments'),
-    ...createUnderMethod<Comment, CommentInput>(send, 'comments'),
+    ...createChildMethod<Comment, CommentInput>(send, 'comments'),
   };
 }

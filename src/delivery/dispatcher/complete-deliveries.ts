@@ -214,13 +214,13 @@ const copiedColumns = [
 
 const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
 
-type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
+type Finalization = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
-const toFinalizedSelection = ({ now, state }: FinalState) =>
+const selectFinalizedColumns = ({ now, state }: Finalization) =>
   [...copiedColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
 const insertFinalizedDeliveries = prepareQueryForItems(
-  (queries, deliveries: readonly DeliveryReference[], finalState: FinalState) =>
+  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
     queries
       .insertInto('finalized_deliveries')
       .columns(finalizedColumns)
@@ -228,7 +228,7 @@ const insertFinalizedDeliveries = prepareQueryForItems(
         from
           .selectFrom('pending_deliveries')
           .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .select(toFinalizedSelection(finalState)),
+          .select(selectFinalizedColumns(finalization)),
       ),
 );
 
@@ -238,7 +238,7 @@ const deletePendingDeliveries = prepareQueryForItems((queries, deliveries: reado
 
 /** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
 const movePendingToFinalized = prepareQueryForItems(
-  (queries, deliveries: readonly DeliveryReference[], finalState: FinalState) =>
+  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
     queries
       .with('gone', (from) =>
         from
@@ -248,22 +248,22 @@ const movePendingToFinalized = prepareQueryForItems(
       )
       .insertInto('finalized_deliveries')
       .columns(finalizedColumns)
-      .expression((from) => from.selectFrom('gone').select(toFinalizedSelection(finalState))),
+      .expression((from) => from.selectFrom('gone').select(selectFinalizedColumns(finalization))),
 );
 
 /** Moves the deliveries of these completions from `pending_deliveries` to `finalized_deliveries`. */
 async function finalizeDeliveries(
   queries: Queries,
   completions: readonly Completion[],
-  finalState: FinalState,
+  finalization: Finalization,
 ): Promise<void> {
   // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
   const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalState);
+  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalization);
   else
     await Promise.all([
-      insertFinalizedDeliveries(queries, deliveries, finalState),
+      insertFinalizedDeliveries(queries, deliveries, finalization),
       deletePendingDeliveries(queries, deliveries, {}),
     ]);
 }

@@ -50,7 +50,7 @@ const attemptFields = {
 };
 
 /** Maximum number of attempts in the response for one delivery. If there are more, the last attempts are returned. */
-export const MAX_ATTEMPTS = 1_000;
+export const MAX_LISTED_ATTEMPTS = 1_000;
 
 const attemptsField = readOnlyRecords(
   'The attempts, oldest first; at most the last 1000.',
@@ -235,7 +235,7 @@ export async function getDelivery(
     ])
     .where('attempts.delivery_id', '=', deliveryId)
     .orderBy('attempts.attempt_id', 'desc')
-    .limit(MAX_ATTEMPTS)
+    .limit(MAX_LISTED_ATTEMPTS)
     .execute();
   return { ...toDeliveryRow(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
 }

@@ -213,7 +213,8 @@ async function openOneConnectionEach(pools: readonly Pool[]): Promise<void> {
 }
 
 /**
- * Returns a pool that retries reads: on another connection after a lost one, and with a new plan after a schema change.
+ * Returns a pool that retries a read if its connection was lost (on another connection), or if a schema change has
+ * invalidated its cached plan.
  */
 function createRetryingReader(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {

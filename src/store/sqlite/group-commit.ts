@@ -254,11 +254,11 @@ export class GroupCommit {
 
   /** Calls `onFatal` if a write awaits something other than its queries, because all other writes would wait for it. */
   #watchForStall(): () => void {
-    const checkPaused = () => {
-      if (this.#connection.isPaused) watchImmediate = setImmediate(checkPaused);
+    const failUnlessPaused = () => {
+      if (this.#connection.isPaused) watchImmediate = setImmediate(failUnlessPaused);
       else this.#onFatal(new Error('a write awaited something other than its queries'));
     };
-    let watchImmediate = setImmediate(checkPaused);
+    let watchImmediate = setImmediate(failUnlessPaused);
     return () => clearImmediate(watchImmediate);
   }
 
