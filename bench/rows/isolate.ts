@@ -188,7 +188,7 @@ async function measureWithCrowd(measurement: Measurement, hosts: readonly Receiv
 export const isolate: Bench = {
   id: 'P7',
   name: 'isolate',
-  title: "healthy targets' p95 while 10, 50 or 90% hang, drip or refuse",
+  title: 'p95 of healthy targets while 10, 50 or 90% hang, drip or refuse',
   target: '≤ 1.5 × without them',
   roundDescription: `5 s before and 5 s with bad targets (${PAST_DEADLINE_MS / 1_000} s with hanging ones)`,
   async measure(run) {

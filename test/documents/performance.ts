@@ -69,7 +69,7 @@ const peerTableRows: readonly PeerTableRow[] = [
     marks: notDurableMarks,
   },
   {
-    name: "Healthy targets' p95, before → while one hangs, ms",
+    name: 'p95 of healthy targets before → while another target hangs, ms',
     measurement: 'healthy_ms_p95_before_and_while_one_of_ten_hangs',
     show: (values) => values.map(formatNumber).join(' → '),
   },
@@ -94,7 +94,7 @@ function hangingPart(peers: PeerMeasurements): string {
   const [before, after] = valuesBeforeAndAfter(peers, 'carillon_sqlite');
   const [svixBefore, svixAfter] = valuesBeforeAndAfter(peers, 'svix');
   const [outpostBefore, outpostAfter] = valuesBeforeAndAfter(peers, 'outpost');
-  return `Ten targets get 60 events per second each, and one hangs. The p95 of the healthy targets stays at ${before} → ${after} ms with Carillon. It rises from ${svixBefore} to ${svixAfter} ms with Svix and from ${outpostBefore} to ${outpostAfter} ms with Outpost.`;
+  return `Each of ten targets gets 60 events per second. Then one hangs. The p95 of the healthy targets stays at ${before} → ${after} ms with Carillon. It rises from ${svixBefore} to ${svixAfter} ms with Svix and from ${outpostBefore} to ${outpostAfter} ms with Outpost.`;
 }
 
 const valuesBeforeAndAfter = (peers: PeerMeasurements, system: System) =>
@@ -122,7 +122,7 @@ function conditionsPart(peers: PeerMeasurements): string {
 }
 
 function targetsPart(): string {
-  return `Some rows compare Carillon with minimal reference programs, which are measured alongside. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. The ratios detect regressions; they are not goals. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
+  return `Some targets are a share of a minimal reference program in the same round. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. They only detect regressions. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
 }
 
 /** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */

@@ -86,12 +86,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
     because: SDK,
   },
   { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: SDK },
-  {
-    path: 'packages/sdk/src/receiver/signature.ts',
-    word: 'setTimeout(',
-    because: 'the timers of the receiver',
-  },
-  { path: 'packages/sdk/src/receiver/signature.ts', word: 'Date.now', because: 'the clock of the receiver' },
+  { path: 'packages/sdk/src/receiver/verify-signature.ts', word: 'Date.now', because: 'the clock of the receiver' },
   ...['performance.now', 'setTimeout(', 'Math.random', 'getRandomValues('].map((word) => ({
     path: 'packages/sdk/src/runtime.ts',
     word,

@@ -23,7 +23,7 @@ export const seededBugTest: ReliabilityTest = {
   id: 'R4b',
   name: 'planted',
   title: 'bugs in a copy of the source, each with the reliability test that must find it',
-  promise: 'every bug is found, and the same run passes without it',
+  promise: 'every bug is found, and the run passes without the bug',
   unit: 'seeded bugs',
   smoke: undefined,
   full: seededBugs.length,

@@ -69,8 +69,8 @@ export type CertificateContent = {
 };
 
 /**
- * A certificate authority. Each start of the receiver creates a new authority, so a sender that trusts it trusts only
- * this process.
+ * A certificate authority. Each start of the receiver creates a new one, so a sender that trusts this authority trusts
+ * only this process.
  */
 export type CertificateAuthority = {
   readonly certificate: string;
@@ -91,7 +91,7 @@ type CertificateEntity = { readonly name: string; readonly keys: KeyPair };
 
 const generateKeyPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** Returns the content of a valid certificate. It is valid from one day ago, since the sender's clock may be behind. */
+/** Returns the content of a valid certificate. It is valid since yesterday, because the sender's clock may be behind. */
 export const createValidContent = (hosts: readonly string[], now: number): CertificateContent => ({
   hosts,
   validFrom: now - DAY_MS,

@@ -2,10 +2,10 @@ import type { Behaviour } from './behaviour.ts';
 import { behaviours, findBehaviour } from './behaviours.ts';
 import type { SeededRandom } from './random.ts';
 
-/** One step of a script, for `times` connections. Each connection gets a random one of the behaviours. */
+/** One step of a script. It serves `times` connections, each with a behaviour picked at random from `behaviours`. */
 type ScriptStep = { readonly behaviours: readonly Behaviour[]; readonly times: number };
 
-/** A script: `next` returns the behaviour of the next connection. */
+/** A script, which chooses the behaviour of each successive connection. */
 export type Script = { next(): Behaviour };
 
 const RANDOM = 'random';

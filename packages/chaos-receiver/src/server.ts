@@ -35,15 +35,15 @@ export type ServerOptions = ConnectionOptions & {
 
 export type Server = { readonly port: number; close(): Promise<void> };
 
-/** Maximum number of paths whose script position is kept. Above it, the oldest path starts its script again. */
+/** Maximum number of paths whose script position is kept. If there are more, the oldest one starts its script again. */
 const MAX_PATHS = 10_000;
 
 /** Type of a TLS handshake record, which is the first byte of a TLS connection. */
 const TLS_HANDSHAKE_RECORD_TYPE = 0x16;
 
 /**
- * Listens on one port. Each connection takes the next step of `script`. Without `script`, the request path contains the
- * script.
+ * Listens on one port. Each connection gets the next behaviour of `script`. Without `script`, the request path contains
+ * the script.
  */
 export async function startServer(options: ServerOptions, port: number, script?: Script): Promise<Server> {
   const openSockets = new Set<Socket>();

@@ -12,7 +12,7 @@ export type ActivityDelivery = {
   readonly user_id: string;
   readonly state: DeliveryState;
   readonly last_outcome: string;
-  /** Number of attempts that were made. */
+  /** Number of attempts that were made so far. */
   readonly attempts: string;
   /** Duration of the last attempt, in milliseconds. */
   readonly milliseconds: string;
@@ -25,11 +25,11 @@ export type ActivityDelivery = {
   readonly fetched_at: DateText;
 };
 
-/** An occurrence with its deliveries. */
+/** An occurrence (a domain event, such as a created task) with its deliveries. */
 export type Occurrence = {
   /** Position of the occurrence in the account's feed. */
   readonly cursor: string;
-  /** Kind of the occurrence. */
+  /** Event kind of the occurrence, such as `new_task`. */
   readonly kind: FeedKind;
   /** URL of the record, even if the record was deleted. */
   readonly resource_url: string;
@@ -45,11 +45,11 @@ export type Occurrence = {
 
 /** Filters of the activity. The activity is sorted newest first. */
 export type ActivityFilters = Optional<{
-  /** Only occurrences before this cursor. */
+  /** Only occurrences before this position in the feed. */
   before: string;
   /** Occurrences per page, 1 to 200; default 50, larger values are treated as 200. */
   limit: number;
-  /** Only occurrences of this kind. */
+  /** Only occurrences of this event kind. */
   kind: FeedKind;
   /** Only occurrences with a delivery to this hook; requires access to the hook. */
   hook_id: Id;
@@ -99,11 +99,11 @@ export type Delivery = {
   readonly id: string;
   /** The hook that the delivery is for. */
   readonly hook_id: string;
-  /** Kind of the occurrence, or `test` for a test of the hook. */
+  /** Event kind of the occurrence, such as `new_task`; `test` for a test of the hook. */
   readonly event: HookKind | 'test';
   /** The `resource_url` in the body of the notification. */
   readonly resource_url: string;
-  /** State of the delivery. */
+  /** Whether the delivery is pending, or its final state. */
   readonly state: DeliveryState;
   /** When the delivery became pending, UTC. */
   readonly date_created: DateText;

@@ -62,7 +62,7 @@ export type PageWindow = Optional<{
   /** Number of records to skip, 0 or more. */
   offset: number;
   /**
-   * Cursor: `next` of the previous page. With a cursor, records that are added or removed do not shift the position.
+   * Cursor: `next` of the previous page. With a cursor, records that are added or removed do not shift the page.
    */
   after: string;
 }>;
@@ -73,7 +73,7 @@ export type PagePosition = { readonly offset: number; readonly limit: number; re
 /** One page of a list. Pass `next` as `after` to get the next page; the last page has no `next` (C7). */
 export type Page<T> = { readonly paging: PagePosition; readonly data: readonly T[]; readonly next?: string };
 
-/** The seven kinds of occurrence that a hook can subscribe to. */
+/** The seven event kinds (kinds of occurrence) that a hook can subscribe to. */
 export const hookKinds = [
   'completed_subtask',
   'completed_task',
@@ -84,7 +84,7 @@ export const hookKinds = [
   'new_task',
 ] as const;
 
-/** One of {@link hookKinds}. */
+/** An event kind that a hook can subscribe to, one of {@link hookKinds}. */
 export type HookKind = (typeof hookKinds)[number];
 
 /** Types of the records whose changes are in the feed (X2). */
@@ -101,5 +101,5 @@ export const feedResourceTypes = [
   'user',
 ] as const;
 
-/** The kinds of occurrence in the feed. Hooks can only subscribe to {@link hookKinds} (X2). */
+/** The event kinds (kinds of occurrence) in the feed. Hooks can only subscribe to {@link hookKinds} (X2). */
 export type FeedKind = HookKind | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`;

@@ -14,7 +14,7 @@ export type Calendar = {
   readonly id: string;
   /** Owner of the calendar. The calendar contains only records that this user may read. */
   readonly user_id: string;
-  /** Label of the calendar. */
+  /** Label by which the user recognizes the calendar. */
   readonly label: string;
   /** Records that the calendar contains. */
   readonly scope: CalendarScope;
@@ -38,7 +38,7 @@ export type CreatedCalendar = Calendar & {
 
 /** Input for creating a calendar (X9). */
 export type CalendarInput = Optional<{
-  /** Label of the calendar. */
+  /** Label by which the user recognizes the calendar. */
   label: string;
   /** Records that the calendar contains; default `own`. */
   scope: CalendarScope;

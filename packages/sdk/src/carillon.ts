@@ -103,7 +103,7 @@ export class Carillon {
   readonly hooks: Hooks;
   /** Deliveries to hooks and their attempts. */
   readonly deliveries: Deliveries;
-  /** The feed of occurrences. */
+  /** The feed: all occurrences (domain events) of the account. */
   readonly notifications: Notifications;
   readonly #root: string;
 
@@ -146,7 +146,7 @@ export class Carillon {
   }
 }
 
-/** Applies the defaults to the options of a client. */
+/** Fills in the default for each option that the caller omitted. */
 export function transportOptionsOf(options: RouteGroupOptions): TransportOptions & RetryOptions {
   return {
     root: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),

@@ -56,6 +56,7 @@ export class CarillonConsole extends Carillon {
   readonly invitations: Invitations;
   readonly passphrase: PassphraseMethods;
   readonly activity: Activity;
+  /** Numbers of attempts of each hook, by hour, for the last 24 hours. */
   readonly hours: Hours;
   /** Returns the current state of deliveries: of the whole account for admins, otherwise of the caller. */
   readonly overview: GetOverview;

@@ -49,13 +49,13 @@ export type FieldError = { readonly field: string; readonly message: string };
 
 /** Arguments of the constructor of {@link CarillonError}. */
 export type CarillonErrorInit = {
-  /** Error code. */
+  /** Error code, from a closed set of codes. */
   readonly code: ProblemCode;
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Error message. */
+  /** Error message for people. */
   readonly message: string;
-  /** Every invalid field. */
+  /** The invalid fields, each with its own message. */
   readonly errors?: readonly FieldError[];
   /** Seconds to wait before a retry. */
   readonly retryAfterS?: number | undefined;

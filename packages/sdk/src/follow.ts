@@ -45,7 +45,7 @@ function parseServerSentEvent(text: string): ServerSentEvent {
   };
 }
 
-/** Initial delay before reconnecting. It doubles with each failure. The field `retry` of an event replaces it. */
+/** Delay before the first reconnection. It doubles with each failure. The field `retry` of an event replaces it. */
 const INITIAL_WAIT_MS = 1_000;
 /** Maximum delay before reconnecting. */
 const MAX_WAIT_MS = 30_000;
@@ -99,7 +99,7 @@ export async function* followEvents<T>(
   }
 }
 
-/** Whether reconnecting may succeed. A rejection by the service is permanent. */
+/** Whether reconnecting may succeed. A response that rejects the request (4xx) is permanent, except 408 and 429. */
 function canReconnect(error: unknown): boolean {
   // An error in the middle of a stream comes from the runtime and can be of any type.
   if (!(error instanceof CarillonError)) return true;

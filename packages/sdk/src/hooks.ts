@@ -30,7 +30,7 @@ export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | '
 export type Hook = {
   /** Identifier of the hook. */
   readonly id: string;
-  /** The kind of occurrence that the hook subscribes to. */
+  /** The event kind (kind of occurrence) that the hook subscribes to. */
   readonly event: HookKind;
   /** The URL that notifications are sent to. */
   readonly target_url: string;
@@ -86,7 +86,7 @@ export type HookInput = {
    * it hard to guess.
    */
   readonly target_url: string;
-  /** The kind of occurrence to subscribe to. */
+  /** The event kind (kind of occurrence) to subscribe to. */
   readonly event: HookKind;
 };
 
@@ -102,7 +102,7 @@ export type HookFilters = PageWindow &
 /** Methods for hooks (C11–C14, X1). */
 export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, DeleteMethod {
   /**
-   * Subscribes `target_url` to a kind, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
+   * Subscribes `target_url` to an event kind, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
    * `target_taken`, `not_permitted` if the key may not read the records of the kind.
    *
    * @example
@@ -134,10 +134,10 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
    */
   test(id: Id, options?: PostOptions): Promise<Delivery>;
   /**
-   * Creates the signing secret of a hook, or rotates the existing one. From then on, notifications are signed with it
-   * according to Standard Webhooks (X8). Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`;
-   * `secret_gone` if this call repeats an earlier one whose response was lost: a secret is shown only once, so create a new
-   * one. `overlap`: for how many seconds the old secret also signs.
+   * Creates the signing secret of a hook, or rotates the existing secret. From then on, the notifications of the hook
+   * are signed with the new secret according to Standard Webhooks (X8). `overlap` is the number of seconds during which
+   * the previous secret also signs. Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone`
+   * if this call repeats an earlier one whose response was lost. A secret is returned only once, so create another one.
    *
    * @example
    * ```ts

@@ -27,11 +27,11 @@ export type Permission = `${PermissionArea}:${'read' | 'write'}`;
 export type ApiKey = {
   /** Identifier of the key. */
   readonly id: string;
-  /** Label of the key. */
+  /** Label by which the owner recognizes the key. */
   readonly label: string;
   /** Owner of the key. */
   readonly user_id: string;
-  /** Permissions of the key. */
+  /** The operations that the key allows, such as `events:read`. */
   readonly permissions: readonly Permission[];
   /** When the key was issued, UTC. */
   readonly date_created: DateText;
@@ -51,7 +51,7 @@ export type IssuedKey = ApiKey & {
 
 /** Input for creating a key (X7). */
 export type KeyInput = Optional<{
-  /** Label of the key. */
+  /** Label by which the owner recognizes the key. */
   label: string;
   /** Permissions of the key; at most those of the caller's own key. */
   permissions: readonly Permission[];
@@ -66,7 +66,7 @@ export type KeyInput = Optional<{
 
 /** Input for changing a key. Permissions can only be removed (X7). */
 export type KeyChanges = Optional<{
-  /** Label of the key. */
+  /** New label of the key. */
   label: string;
   /** Remaining permissions of the key. */
   permissions: readonly Permission[];

@@ -3,14 +3,14 @@ import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, type OpenStream, type Send, unexpectedResponseError } from './transport.ts';
 
-/** The default timeout of a long poll is its `wait` plus this time. */
+/** Time added to `wait` for the default timeout of a long poll, so that the response can still arrive. */
 const LONG_POLL_MARGIN_MS = 15_000;
 
-/** An entry of the feed (X2). */
+/** An entry of the feed: one occurrence (a domain event, such as a created task) (X2). */
 export type FeedEntry = {
   /** Position of the entry in the account's feed. Compared as numbers, later entries have higher cursors. */
   readonly cursor: string;
-  /** Kind of the occurrence. */
+  /** Event kind of the occurrence, such as `new_task`. */
   readonly kind: FeedKind;
   /** URL of the record, even if the record was deleted. */
   readonly resource_url: string;
@@ -22,9 +22,9 @@ export type FeedEntry = {
 
 /** Position and filters for reading the feed (X2). */
 export type FeedFilters = Optional<{
-  /** The cursor to continue after. `latest` returns only new entries. Omitted: from the oldest stored entry. */
+  /** Cursor to continue after; `latest` for new entries only. Default: start at the oldest stored entry. */
   after: string;
-  /** Only entries of this kind. */
+  /** Only entries of this event kind. */
   kind: FeedKind;
   /** Number of entries per page, 1 to 1000; default 1000, larger values are treated as 1000. */
   limit: number;

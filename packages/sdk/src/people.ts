@@ -19,21 +19,21 @@ export type Company = {
   readonly company_name: string;
   /** Host name of the account, as sent in the header `domain`. */
   readonly domain: string;
-  /** Address, first line. */
+  /** First line of the postal address. */
   readonly address1: string;
-  /** Address, second line. */
+  /** Second line of the postal address. */
   readonly address2: string;
-  /** City. */
+  /** City of the postal address. */
   readonly city: string;
-  /** State or region. */
+  /** State or region of the postal address. */
   readonly state: string;
-  /** Postcode. */
+  /** Postcode of the postal address. */
   readonly postcode: string;
-  /** Country. */
+  /** Country of the postal address. */
   readonly country: string;
-  /** Currency. */
+  /** Currency that the company uses. */
   readonly currency: string;
-  /** Telephone. */
+  /** Telephone number of the company. */
   readonly phone: string;
   /** When the account was created, UTC. */
   readonly date_created: DateText;
@@ -84,11 +84,11 @@ export type User = {
   readonly user_id: string;
   /** E-mail address; unique within the account. */
   readonly email: string;
-  /** First name. */
+  /** First name of the user. */
   readonly first_name: string;
-  /** Last name. */
+  /** Last name of the user. */
   readonly last_name: string;
-  /** First and last name. */
+  /** First and last name of the user, joined. */
   readonly user_name: string;
   /** Role of the user: member, admin or owner. */
   readonly role: Role;

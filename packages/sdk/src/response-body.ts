@@ -56,7 +56,7 @@ export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined;
 }
 
-/** ETags by record. The map does not change the records, and does not keep them from being garbage-collected. */
+/** ETags by record. A weak map leaves the records unchanged, and lets them be garbage-collected. */
 const etagsByRecord = new WeakMap<object, string>();
 
 /** Stores the ETag of a record. */

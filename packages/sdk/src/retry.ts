@@ -2,10 +2,7 @@ import { CarillonError, type ProblemCode } from './errors.ts';
 import { type RuntimePorts, systemPorts } from './runtime.ts';
 import type { ApiCall, ApiResponse, Send } from './transport.ts';
 
-/**
- * Delay before the first retry. It doubles with each further retry, up to MAX_WAIT_MS. Jitter shortens it by up to
- * half.
- */
+/** Delay before the first retry. It doubles with each retry, up to a maximum. Jitter shortens it by up to half. */
 const INITIAL_WAIT_MS = 500;
 
 /** Maximum delay before a retry. If `Retry-After` is longer, the call rejects instead of waiting. */
@@ -67,7 +64,7 @@ function prepareForRetries(call: ApiCall, { storesResponses }: RetryOptions, por
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
-/** Whether a retry may succeed. It cannot after `timeout`, which ends the whole call. */
+/** Whether a retry may succeed. After the error `timeout`, no time is left for one. */
 function isTransient({ code, status }: CarillonError): boolean {
   return code === 'connection' || code === 'idempotency_in_progress' || TRANSIENT_STATUSES.has(status);
 }

@@ -36,7 +36,7 @@ function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
 /** Maximum delay of a timer. A longer delay would fire immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Calls `run` after `waitMs`, unless the returned function cancels it. The timer does not keep the process alive. */
+/** Calls a function after `waitMs`. The returned function cancels it. The timer does not keep the process alive. */
 export function callAfter(waitMs: number, run: () => void): () => void {
   const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
   // In Node and Bun a timer is an object with `unref`; elsewhere it is a number.
@@ -47,8 +47,8 @@ export function callAfter(waitMs: number, run: () => void): () => void {
 }
 
 /**
- * Resolves with the result of `work`, or with undefined after `timeoutMs`. In that case the work continues, and its
- * errors are ignored.
+ * Resolves with the result of the promise, or with undefined after `timeoutMs`. In the latter case the work behind the
+ * promise continues, and its errors are ignored.
  */
 export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
   let cancelTimer = () => {};

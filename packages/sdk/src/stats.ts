@@ -3,7 +3,7 @@ import { type ListMethods, listMethods } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 
-/** Numbers of attempts in one minute. */
+/** Numbers of delivered and failed attempts in one minute. */
 export type MinuteCounts = { readonly minute: DateText; readonly delivered: string; readonly failed: string };
 
 /** Current state of deliveries: of the whole account for admins, otherwise of the caller. */
@@ -43,7 +43,7 @@ export function createOverviewMethod(send: Send): GetOverview {
   return async (options) => recordOf(await send({ ...options, method: 'GET', path: ['overview'] }));
 }
 
-/** Numbers of attempts of one hook in one hour. */
+/** Numbers of delivered and failed attempts of one hook in one hour. */
 export type HourCounts = {
   /** Identifier of the hook. */
   readonly hook_id: string;

@@ -83,7 +83,7 @@ export type ApiCall = PostOptions &
     readonly query?: Readonly<Record<string, QueryValue>> | undefined;
     /** The body, sent as JSON. If absent, neither a body nor a Content-Type is sent. */
     readonly body?: unknown;
-    /** A known ETag. If the record still has it, the response is 304 (X5). */
+    /** ETag of an earlier read. If the record still has this ETag, the response is 304 without a body (X5). */
     readonly ifNoneMatch?: string | undefined;
   };
 

@@ -20,7 +20,7 @@ const MAX_REPORTED = 5;
 export const syscallFaults: ReliabilityTest = {
   id: 'R3',
   name: 'injection',
-  title: 'C20 SQLite: the process is killed, or the call fails, at the k-th system call',
+  title: 'C20 SQLite: the k-th system call fails, or the process is killed at it',
   promise: 'nothing acknowledged is lost, everything pending is delivered, every restart succeeds',
   unit: 'system calls',
   smoke: SMOKE_COUNT,

@@ -20,7 +20,7 @@ export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
   title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
-  promise: 'every response, and every notification, is the one that the model predicts',
+  promise: 'the model predicts every response and every webhook',
   unit: 'runs of up to 60 calls',
   smoke: 25,
   full: 2_000,

@@ -16,7 +16,7 @@ export const hookDeletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
   title: 'hooks are deleted, or answer 401, during delivery',
-  promise: 'after the 200 of a DELETE, and after a 401, no attempt begins',
+  promise: 'no attempt begins after a 401 or after the DELETE returned 200',
   unit: 'races',
   smoke: 500,
   full: 10_000,

@@ -119,7 +119,7 @@ const getTwiceGzippedZeros = createCachedCompression(async () => {
 type CompressionBomb = {
   readonly encoding: string;
   readonly content: () => Promise<Buffer>;
-  /** How often the content is sent: gzip and Zstandard decoders read concatenated streams as one stream. */
+  /** Number of times the content is sent; default 1. Decoders of gzip and Zstandard read the copies as one stream. */
   readonly times?: number;
   readonly size: string;
 };

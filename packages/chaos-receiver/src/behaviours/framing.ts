@@ -116,7 +116,7 @@ export const framingErrors: readonly Behaviour[] = toBehaviours({
 /** A point of the exchange at which a connection can break. */
 type BreakPoint = {
   readonly name: string;
-  /** End of the sentence in the description, such as `after the request`. */
+  /** When the connection breaks, as the last words of the description, such as `after the request`. */
   readonly when: string;
   readonly startsAt?: StartPhase;
   /** Bytes that are sent before the connection breaks. */

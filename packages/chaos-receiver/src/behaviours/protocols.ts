@@ -78,7 +78,7 @@ const defineHandshakeThen200 = (
   tls: (authority: CertificateAuthority) => SecureContextOptions,
 ): BehaviourDefinition => ({ description, senderSees, tls, run: (connection) => connection.end(EMPTY_200) });
 
-/** Returns a function that issues a certificate: a valid one, of which the argument overrides some properties. */
+/** Returns a function that issues a valid certificate, except for the properties that `overrideContent` returns. */
 const createCertificateIssuer =
   (overrideContent: (now: number) => Partial<CertificateContent>) => (authority: CertificateAuthority) =>
     authority.issueCertificate({

@@ -151,8 +151,8 @@ const defineRedirect = (
 });
 
 /**
- * Path that the redirects to this receiver lead to. Every port responds 200 to this path, regardless of its script, so
- * that the output shows when a sender follows a redirect.
+ * Path in the `Location` of redirects to this receiver. Every port responds 200 to this path, regardless of its script,
+ * so that the output shows whether a sender follows redirects.
  */
 export const FOLLOWED_PATH = '/200?followed';
 

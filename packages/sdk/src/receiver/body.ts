@@ -16,9 +16,9 @@ export async function readBodyText(nextChunk: () => Promise<BodyChunk>, maxBytes
 }
 
 /**
- * Returns the text of a body that a framework has already parsed; undefined if it is larger than `maxBytes`. Text and
- * bytes are used as they are, and any other value is serialized again. A notification has a single field, so
- * serializing it reproduces the signed text.
+ * Returns the text of a body that a framework has already parsed; undefined if the text is larger than `maxBytes`. Text
+ * and bytes are used as they are. Any other value is serialized as JSON: since a notification has a single field, this
+ * reproduces the signed text.
  */
 export function getParsedBodyText(body: unknown, maxBytes: number): string | undefined {
   const text = serializeBody(body);

@@ -10,7 +10,7 @@ export const PAGE_SIZE = 1_000;
 /** Maximum number of occurrences that the service scans per page, even if few of them match. */
 export const MAX_SCANNED_PER_PAGE = 10_000;
 
-/** Position in the feed and kinds to read from it. */
+/** The position in the feed at which to start, and the event kinds (kinds of occurrence) to read. */
 export type FeedQuery = {
   readonly feed: Notifications;
   /** Cursor to continue after; undefined to read from the oldest stored entry. */
@@ -63,7 +63,7 @@ export async function findInitialCursor({ carillon, hooks, kinds, signal }: Init
   if (pendingKeys.size === 0) return endCursor;
   for await (const { data } of readFeedPages(wholeFeedQuery, { signal })) {
     const firstPendingEntry = data.find(({ kind, resource_url }) => pendingKeys.has(`${kind} ${resource_url}`));
-    // Cursors are consecutive integers, so the entry before this one has the cursor minus 1.
+    // Cursors are consecutive integers, so subtracting 1 gives the cursor of the entry before.
     if (firstPendingEntry !== undefined)
       return String(Math.min(Number(firstPendingEntry.cursor) - 1, Number(endCursor)));
   }

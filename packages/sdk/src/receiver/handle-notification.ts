@@ -41,7 +41,7 @@ export type NotificationHandlerOptions = {
   readonly root: string;
   /** Checks the signature of a request; undefined if signatures are not checked. */
   readonly verify: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
-  /** Resolves when all occurrences before the call are handled. Rejects with an error that is already reported. */
+  /** Handles all occurrences that the feed contains now. Rejects with an error that was already reported. */
   readonly catchUp: () => Promise<void>;
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
@@ -108,7 +108,7 @@ export function createNotificationHandler({
         return false;
       },
     );
-    // The catch-up runs even for a known id: an untrusted sender must not make the receiver skip entries.
+    // Catch up even if the id was already handled: a forged id must not make the receiver skip entries of the feed.
     if (handledIds.has(id)) return createTextResponse(200, 'Already handled.');
     if (!(await catchUpResult)) return RETRY_LATER;
     if (id !== '' && id.length <= MAX_ID_LENGTH) addToCache(handledIds, id);
@@ -165,7 +165,7 @@ function addToCache(ids: Set<string>, id: string): void {
   }
 }
 
-/** Types of the records by kind of occurrence. */
+/** Types of the records by event kind (kind of occurrence). */
 export type RecordsByKind = {
   completed_subtask: Subtask;
   completed_task: Task;
@@ -200,7 +200,7 @@ export type OccurrenceContext = {
  */
 export type OccurrenceHandler<K extends HookKind> = (record: RecordsByKind[K], context: OccurrenceContext) => unknown;
 
-/** Handlers by kind of occurrence. */
+/** Handlers by event kind. */
 export type HandlersByKind = { readonly [K in HookKind]?: OccurrenceHandler<K> | undefined };
 
 /**

@@ -3,7 +3,7 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Hook } from '../hooks.ts';
 
-/** Settings for the hooks of a receiver: it has one hook for each kind, with the kind in the query of the target. */
+/** Settings for the hooks of a receiver: one hook for each event kind, whose target URL has the kind in its query. */
 export type ReceiverHookSettings = {
   readonly carillon: Carillon;
   /** URL of the receiver; undefined if the application creates the hooks itself. */
@@ -15,15 +15,15 @@ export type ReceiverHookSettings = {
 /** The receiver restores a hook that ended for one of these reasons. It does not restore a deleted hook. */
 const RESTORED_REASONS: readonly string[] = ['answered_401', 'three_failures'];
 
-/** Returns the target URL for a kind. A target belongs to one hook (C12), so each kind has its own target. */
+/** Returns the target URL for an event kind. Each kind needs its own target, since hooks cannot share one (C12). */
 export function targetUrlOf(at: string, kind: HookKind): string {
   const url = new URL(at);
-  // Append to the query without encoding it again, because it may not be form-encoded.
+  // Append text: `searchParams` would encode the existing query again, and change a query that is not form-encoded.
   url.search += `${url.search === '' ? '' : '&'}kind=${kind}`;
   return url.href;
 }
 
-/** Finds the caller's hooks that notify this receiver. Without `at`, finds all hooks of its kinds. */
+/** Finds the caller's hooks that notify this receiver. Without a receiver URL, finds all hooks of its kinds. */
 export async function findHooks({ carillon, at, kinds, signal }: ReceiverHookSettings): Promise<Hook[]> {
   const foundHooks: Hook[] = [];
   for await (const hook of carillon.hooks.each({}, { signal })) {

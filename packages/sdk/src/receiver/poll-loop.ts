@@ -67,8 +67,8 @@ export function createPollLoop(poll: () => Promise<void>, everyMs: number): Poll
 }
 
 /**
- * Coalesces runs of `work`: only one is active at a time. `requestRun` resolves with the first run that begins after
- * the call, so all calls during a run share the next one.
+ * Coalesces runs of `work`, of which only one is active at a time. `requestRun` resolves with the first run that begins
+ * after the call, so all calls during a run wait for the same next run.
  */
 export function coalesceRuns(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
   let activeRun: Promise<unknown> = Promise.resolve();

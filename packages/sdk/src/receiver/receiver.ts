@@ -30,7 +30,7 @@ export type ReceiverOptions = {
    * kinds; with `at`, it also needs `hooks:write`.
    */
   readonly key: string;
-  /** Handlers by kind of occurrence. */
+  /** Handlers by event kind (kind of occurrence). */
   readonly on: HandlersByKind;
   /**
    * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of `on`, with
