@@ -19,7 +19,7 @@ export function performanceDocuments(): DerivedDocument[] {
     'This page compares Carillon with similar systems and its own targets, including missed ones.',
     '## Compared with other systems',
     peerTable(peers),
-    'ᵃ PocketBase sends from memory; a crash loses deliveries. ᵇ Without PostgreSQL and Redis. ᶜ Without RabbitMQ (592 MiB).',
+    'ᵃ PocketBase sends from memory; a crash loses deliveries. ᵇ PostgreSQL and Redis not counted. ᶜ RabbitMQ (592 MiB) not counted.',
     pictureHtml(all.created),
     pictureHtml(all.delivered),
     pictureHtml(all.latency),
@@ -122,7 +122,7 @@ function conditionsPart(peers: PeerMeasurements): string {
 }
 
 function targetsPart(): string {
-  return `Some targets are a share of a minimal reference program in the same round. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. They only detect regressions. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
+  return `Some goals are a percentage of what a minimal reference program reaches in the same round. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. Targets apply to medians of five rounds on two cores; missed ones name the worst round.`;
 }
 
 /** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */
