@@ -15,7 +15,7 @@ export type Chapter = { readonly id: string; readonly title: string; readonly te
 export function createGuideChapters(baseUrl: string): readonly Chapter[] {
   return [
     { id: 'calling', title: 'Calling', text: renderCallingText(baseUrl) },
-    { id: 'being-told', title: 'Receiving notifications', text: renderWebhooksText(baseUrl) },
+    { id: 'receiving-webhooks', title: 'Receiving notifications', text: renderWebhooksText(baseUrl) },
     { id: 'missing-nothing', title: 'Catching up', text: renderCatchingUpText(baseUrl) },
     { id: 'lists-and-dates', title: 'Lists, dates, errors', text: renderListsAndDatesText() },
     { id: 'once', title: 'Safe retries and conditional requests', text: renderSafeRetriesText(baseUrl) },

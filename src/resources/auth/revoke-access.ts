@@ -12,9 +12,9 @@ type RevocationReason =
   | 'the user was deleted'
   | 'the role was changed'
   | 'a newer link was made'
-  | 'whoever made it was deleted'
+  | 'its creator was deleted'
   | 'its project was deleted'
-  | 'the role of whoever made it was changed';
+  | 'the role of its creator was changed';
 
 /** Ends all sessions of a user, all except one, or only one. Returns how many were ended. */
 export async function endSessions(
@@ -92,19 +92,19 @@ export async function revokeCalendars(
 export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await revokeInvitations(write, { userId }, 'the user was deleted');
-  await revokeInvitations(write, { madeBy: userId }, 'whoever made it was deleted');
+  await revokeInvitations(write, { madeBy: userId }, 'its creator was deleted');
   await revokeCalendars(write, { userId }, 'the user was deleted');
   await write.deleteFrom('passphrases').where('passphrases.user_id', '=', userId).execute();
 }
 
 /**
- * Revokes the open invitations that are for a user whose role was changed, or that this user has made. Otherwise, a
- * user who has invited a member, and still knows the link, could sign in as the admin that the member has become.
- * Sessions stay open, with the new role.
+ * Revokes the open invitations for a user whose role was changed, and those that this user has made. Otherwise, the
+ * sender of an invitation, who knows the link, could sign in as the invited user after that user has become an admin.
+ * Sessions stay open and get the new role.
  */
 export async function revokeAfterRoleChange(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
-  await revokeInvitations(write, { madeBy: userId }, 'the role of whoever made it was changed');
+  await revokeInvitations(write, { madeBy: userId }, 'the role of its creator was changed');
 }
 
 /**

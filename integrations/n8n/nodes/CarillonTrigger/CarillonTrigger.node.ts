@@ -44,7 +44,7 @@ export class CarillonTrigger implements INodeType {
         name: 'answer',
         type: 'options',
         default: 'onReceived',
-        description: 'When Carillon is told that the notification has arrived',
+        description: 'When to confirm the delivery to Carillon',
         options: [
           {
             name: 'Immediately',
@@ -54,7 +54,7 @@ export class CarillonTrigger implements INodeType {
           {
             name: 'When the Workflow Has Finished',
             value: 'lastNode',
-            description: 'So that a workflow that fails is told again; it must not take longer than 15 seconds',
+            description: 'A workflow that fails gets the delivery again; it must finish within 15 seconds',
           },
         ],
       },
