@@ -225,12 +225,16 @@ function samplePeakResident(context: Cleanup, pid: number): () => number | undef
 
 /**
  * Returns the resident memory of a process and its children, in MiB. A child maps the same files as its parent,
- * above all the Node binary, so only its own memory is added.
+ * above all the Node binary, so only its own memory is added. A child that has not yet executed its program shares the
+ * memory of its parent, and adds nothing.
  */
 function residentMibOf(pid: number, field: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
   const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readProcFile(`/proc/${pid}/status`)) ?? [];
   const children = readProcFile(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentMibOf(child, 'RssAnon'), 0);
+  const commandLine = readProcFile(`/proc/${pid}/cmdline`);
+  return children
+    .filter((child) => readProcFile(`/proc/${child}/cmdline`) !== commandLine)
+    .reduce((sum, child) => sum + residentMibOf(child, 'RssAnon'), Number(kib) / 1_024);
 }
 
 /** Returns the content of a file, or an empty text for a process that has ended meanwhile. */
